@@ -1,0 +1,1 @@
+"""Benchmarks for asv; `figures.py` compares with PyTorch."""

@@ -1,0 +1,282 @@
+"""From an entry of the catalogue to a call at a wanted size.
+
+Elementwise operations get operands from their domains. Other operations bring samples, calls on
+tensors of a few elements. Enlarging one is a search: their shapes, and the lengths and sizes among
+the arguments, are stretched in several ways, and the first that the operation accepts and that
+makes it handle more elements is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import numgrad as ng
+from numgrad.ops.domains import Domain
+from numgrad.ops.elementwise import ElementwisePrimitive
+from numgrad.ops.functions import FUNCTIONS
+from numgrad.ops.primitive import CATALOGUE
+
+__all__ = ["Call", "make_call", "names"]
+
+PERIOD = 10_000  # operands repeat themselves after this many elements, which makes them quickly
+REFUSALS = (RuntimeError, ValueError, IndexError, TypeError)
+Stretch = Callable[[tuple[int, ...], float], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function and its arguments.
+
+    Attributes
+    ----------
+    function : callable
+        What is called.
+    operands : list
+        Its positional arguments: tensors, and numbers where the operation takes them.
+    keywords : dict
+        Its other arguments.
+    """
+
+    function: Callable[..., Any]
+    operands: list[Any]
+    keywords: dict[str, Any]
+
+    def forward(self) -> Any:
+        """Make the call."""
+        return self.function(*self.operands, **self.keywords)
+
+    def with_cotangents(self) -> Callable[[], None]:
+        """Return a function that makes the call and runs back from its results."""
+        roots, cotangents = self._roots(self.forward())
+        leaves = [operand for operand in self.operands if isinstance(operand, ng.Tensor)]
+
+        def forward_and_backward() -> None:
+            for leaf in leaves:
+                leaf.grad = None
+            result = self.forward()
+            if type(result) is ng.Tensor:
+                result.backward(cotangents[0])
+            else:
+                ng.autograd.backward([result[position] for position in roots], cotangents)
+
+        return forward_and_backward
+
+    @staticmethod
+    def _roots(result: Any) -> tuple[list[int], list[Any]]:
+        """Return which results require grad, and ones in their shapes."""
+        results = [result] if type(result) is ng.Tensor else list(result)
+        roots = [position for position, y in enumerate(results) if y.requires_grad]
+        return roots, [ng.ones_like(results[position].detach()) for position in roots]
+
+    def elements(self) -> int:
+        """Return the elements of the largest operand or result."""
+        result = self.forward()
+        tensors = [result] if isinstance(result, ng.Tensor) else list(result)
+        tensors += [operand for operand in self.operands if isinstance(operand, ng.Tensor)]
+        return max(tensor.numel() for tensor in tensors)
+
+
+def is_elementwise(name: str) -> bool:
+    """Whether an entry of the catalogue is an elementwise operation."""
+    return isinstance(CATALOGUE[name], ElementwisePrimitive)
+
+
+def differentiable(name: str) -> bool:
+    """Whether an entry of the catalogue has a rule."""
+    return any(rule is not None for rule in CATALOGUE[name].rules)
+
+
+def make_call(name: str, elements: int, *, requires_grad: bool) -> Call:
+    """Return a call of the operation at about this many elements.
+
+    Raises
+    ------
+    NotImplementedError
+        If the operation's samples can't be brought to this size; asv shows n/a for it.
+    """
+    if is_elementwise(name):
+        return _elementwise_call(CATALOGUE[name], elements, requires_grad)
+    return _enlarged_call(name, elements, requires_grad)
+
+
+# --- elementwise operations ----------------------------------------------------------------------
+
+
+def _elementwise_call(primitive: ElementwisePrimitive, elements: int, requires_grad: bool) -> Call:
+    kind = next(kind for kind in "fibc" if kind in primitive.accepts)
+    dtype = {"f": np.float32, "i": np.int32, "b": np.bool_, "c": np.complex64}[kind]
+    random = np.random.default_rng(0)
+    operands: list[Any] = []
+    first: np.ndarray | None = None
+    for position, domain in enumerate(primitive.domains):
+        if domain.is_number:
+            operands.append(domain.intervals[0][0])
+            continue
+        array = _draw(domain, min(elements, PERIOD), random)
+        if domain.apart and first is not None:
+            array = first + domain.apart + np.abs(array)
+        if first is None:
+            first = array
+        if domain.is_mask:
+            array = array > array.mean()
+        else:
+            array = array.astype(dtype)
+        tensor = ng.from_numpy(np.resize(array, elements))
+        if requires_grad and kind in "fc" and primitive.rules[position] is not None:
+            tensor.requires_grad_()
+        operands.append(tensor)
+    return Call(_public_function(primitive, operands), operands, {})
+
+
+def _draw(domain: Domain, count: int, random: np.random.Generator) -> np.ndarray:
+    """Return numbers from all intervals of a domain."""
+    intervals = np.array(domain.intervals)
+    low, high = intervals[random.integers(len(intervals), size=count)].T
+    return np.asarray(low + random.random(count) * (high - low))
+
+
+def _public_function(primitive: ElementwisePrimitive, operands: list[Any]) -> Callable[..., Any]:
+    """Return the function that users call, if these operands lead it to the primitive."""
+    for name in (primitive.name, primitive.function_name):
+        function = FUNCTIONS.get(name)
+        if function is None:
+            continue
+        few = [
+            ng.from_numpy(operand.numpy(force=True)[:2])
+            if isinstance(operand, ng.Tensor)
+            else operand
+            for operand in operands
+        ]
+        for tensor, rule in zip(few, primitive.rules, strict=True):
+            if rule is not None and isinstance(tensor, ng.Tensor) and tensor.is_floating_point():
+                tensor.requires_grad_()
+        try:
+            node = function(*few).grad_fn
+        except REFUSALS:
+            continue
+        if type(node) is primitive.node_class or (node is None and name == primitive.name):
+            return function
+    return primitive
+
+
+def _two_elements(operand: Any) -> Any:
+    if isinstance(operand, ng.Tensor):
+        return ng.from_numpy(operand.numpy(force=True)[:2])
+    return operand
+
+
+# --- operations with samples ---------------------------------------------------------------------
+
+
+def _all(shape: tuple[int, ...], factor: float) -> tuple[int, ...]:
+    return tuple(round(n * factor) if n > 1 else n for n in shape)
+
+
+def _last(shape: tuple[int, ...], factor: float) -> tuple[int, ...]:
+    return (*shape[:-1], round(shape[-1] * factor)) if shape else shape
+
+
+def _first(shape: tuple[int, ...], factor: float) -> tuple[int, ...]:
+    return (round(shape[0] * factor), *shape[1:]) if shape else shape
+
+
+def _none(shape: tuple[int, ...], factor: float) -> tuple[int, ...]:
+    return shape
+
+
+# How shapes of operands, and tuples of lengths among the arguments, grow.
+STRETCHES: tuple[tuple[Stretch, Stretch], ...] = (
+    (_all, _none),
+    (_last, _none),
+    (_first, _none),
+    (_all, _all),
+    (_last, _last),
+    (_first, _first),
+    (_first, _last),
+    (_last, _first),
+)
+
+
+def _enlarged_call(name: str, elements: int, requires_grad: bool) -> Call:
+    """Return the first sample that can be stretched to the size, stretched."""
+    primitive = CATALOGUE[name]
+    samples = primitive.samples or _default_samples(name, len(primitive.inputs))
+    if elements <= 4:
+        for sample in samples:
+            call = _build(sample, requires_grad, _none, _none, 1)
+            if call.elements():
+                return call
+    for sample in samples:
+        for operand_stretch, argument_stretch in STRETCHES:
+            factor = _factor(sample, operand_stretch, argument_stretch, elements)
+            if factor is not None:
+                return _build(sample, requires_grad, operand_stretch, argument_stretch, factor)
+    raise NotImplementedError(f"no sample of {name} can be brought to {elements} elements")
+
+
+def _default_samples(name: str, inputs: int) -> list[Callable[..., Any]]:
+    """Return what stands in for the samples of an operation without a derivative."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise NotImplementedError(f"{name} has no samples and is no public function")
+    return [lambda make: (function, [make(2, 3) for _ in range(inputs)], {})]
+
+
+def _factor(sample: Any, operands: Stretch, arguments: Stretch, elements: int) -> float | None:
+    """Return by how much to stretch lengths; None if the operation does not allow it."""
+    sizes = []
+    for factor in (1, 2, 4):
+        try:
+            sizes.append(_build(sample, False, operands, arguments, factor).elements())
+        except REFUSALS:
+            return None
+    if not 0 < sizes[1] < sizes[2]:
+        return None
+    power = round(math.log2(sizes[2] / sizes[1]))
+    whole = max(1, round((elements / max(sizes[0], 1)) ** (1 / max(power, 1))))
+    return whole
+
+
+def _build(
+    sample: Any, requires_grad: bool, operands: Stretch, arguments: Stretch, factor: float
+) -> Call:
+    function, tensors, keywords = sample(_maker(requires_grad, operands, factor))
+    stretched = {
+        name: arguments(value, factor) if _is_lengths(value) else value
+        for name, value in keywords.items()
+    }
+    return Call(function, tensors, stretched)
+
+
+def _is_lengths(value: Any) -> bool:
+    return isinstance(value, tuple) and all(type(n) is int for n in value)
+
+
+def _maker(requires_grad: bool, stretch: Stretch, factor: float) -> Callable[..., Any]:
+    """Return what samples make their tensors with: of float32, and of the stretched shape."""
+    random = np.random.default_rng(0)
+
+    def make(*shape: int, low: float = -3, high: float = 3, distinct: bool = False) -> Any:
+        lengths = stretch(shape, factor)
+        count = math.prod(lengths)
+        values: np.ndarray
+        if distinct:
+            values = low + (high - low) * (random.permutation(count) + 0.5) / max(count, 1)
+        else:
+            values = np.resize(random.uniform(low, high, min(count, PERIOD)), count)
+        tensor = ng.from_numpy(values.astype(np.float32).reshape(lengths))
+        return tensor.requires_grad_() if requires_grad else tensor
+
+    return make
+
+
+def names(*, elementwise: bool, with_rule: bool = False) -> Iterator[str]:
+    """Yield the names of the catalogue's operations of one sort."""
+    for name in CATALOGUE:
+        if is_elementwise(name) is elementwise and (differentiable(name) or not with_rule):
+            yield name

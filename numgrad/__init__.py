@@ -1,0 +1,72 @@
+"""numgrad: PyTorch's tensors and autograd, on NumPy arrays and kernels compiled by Numba.
+
+>>> import numgrad as torch
+>>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+>>> (x**2).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numgrad import autograd, func
+from numgrad.dtypes import (
+    bool_ as bool,  # noqa: A004 - PyTorch's name
+)
+from numgrad.dtypes import (
+    can_cast,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from numgrad.graph.core import Size
+from numgrad.graph.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from numgrad.kernels.cache import cache_dir
+from numgrad.kernels.memory import empty_cache, memory_stats
+from numgrad.kernels.threads import get_num_threads, set_num_threads
+from numgrad.ops.functions import FUNCTIONS
+from numgrad.printing import get_printoptions, printoptions, set_printoptions
+from numgrad.tensor import Tensor
+
+pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
+float = float32  # noqa: A001 - PyTorch's names of the types
+double = float64
+int = int32  # noqa: A001
+long = int64
+short = int16
+cfloat = complex64
+cdouble = complex128
+
+__version__ = "0.1.0"
+
+# The functions of the catalogue, under their public names.
+globals().update(FUNCTIONS)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module 'numgrad' has no attribute {name!r}")

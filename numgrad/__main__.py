@@ -1,0 +1,157 @@
+"""``python -m numgrad``: a tour of numgrad on real numbers, and a report of where it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+
+import numgrad as ng
+
+
+def heading(title: str) -> None:
+    """Print the title of a section."""
+    print(f"\n{title}\n{'-' * len(title)}")
+
+
+def show(label: str, value: object) -> None:
+    """Print one computed value beside the expression that it is the value of."""
+    print(f"{label:<34} {value}")
+
+
+def first_gradient() -> None:
+    """Differentiate a product of two sums."""
+    heading("A first gradient")
+    w = ng.tensor([1.0], requires_grad=True)
+    x = ng.tensor([2.0])
+    y = (w + x) * (w + 1)
+    show("w", w)
+    show("x", x)
+    show("y = (w + x) * (w + 1)", y)
+    y.backward()
+    show("w.grad after y.backward()", w.grad)
+    show("2*w + x + 1, by hand", (2 * w + x + 1).detach())
+
+
+def accumulation() -> None:
+    """Show that gradients add up, and that a graph is freed unless it is retained."""
+    heading("Gradients accumulate, and a graph is used up")
+    x = ng.tensor([2.0], requires_grad=True)
+    y = x**4
+    show("y = x**4 at x", x)
+    y.backward(retain_graph=True)
+    show("x.grad after the first backward", x.grad)
+    y.backward()
+    show("x.grad after the second", x.grad)
+    show_error("a third, the graph being freed", y.backward)
+
+
+def second_derivative() -> None:
+    """Differentiate a derivative."""
+    heading("A derivative of a derivative")
+    x = ng.tensor([0.0, 0.5, 1.0], dtype=ng.float64, requires_grad=True)
+    y = ng.sin(x) * ng.exp(x)
+    (first,) = ng.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = ng.autograd.grad(first.sum(), x)
+    show("x", x.detach())
+    show("y = sin(x) * exp(x)", y.detach())
+    show("y'", first.detach())
+    show("y''", second)
+    show("2 * cos(x) * exp(x), by hand", (2 * ng.cos(x) * ng.exp(x)).detach())
+
+
+def leaf_in_place() -> None:
+    """Show the error of writing to a leaf, and the way that is allowed."""
+    heading("A leaf that needs a gradient is not written to")
+    w = ng.tensor([1.0], requires_grad=True)
+    show_error("w.add_(1)", lambda: w.add_(1))
+    with ng.no_grad():
+        w.add_(1)
+    show("w after the same under no_grad()", w)
+
+
+def show_error(label: str, call: Callable[[], object]) -> None:
+    """Make a call that must raise RuntimeError, and print what it raised."""
+    try:
+        call()
+    except RuntimeError as error:
+        print(f"{label}:\n    RuntimeError: {error}")
+    else:
+        raise AssertionError(f"{label}: this must raise RuntimeError, and did not")
+
+
+def least_squares(steps: int = 200, every: int = 40, rate: float = 0.5) -> None:
+    """Fit the coefficients of a parabola to noisy points by gradient descent."""
+    heading("A least-squares fit")
+    generator = np.random.default_rng(0)
+    truth = np.array([0.5, -1.0, 2.0])
+    powers = np.vander(np.linspace(-1.0, 1.0, 200), 3, increasing=True)
+    points = powers @ truth + 0.05 * generator.standard_normal(len(powers))
+    exact = np.linalg.lstsq(powers, points, rcond=None)[0]
+
+    design, target = ng.from_numpy(powers), ng.from_numpy(points)
+    coefficients = ng.zeros(3, dtype=ng.float64, requires_grad=True)
+    for step in range(steps + 1):
+        loss = ((design @ coefficients - target) ** 2).mean()
+        if step % every == 0:
+            show(f"loss after {step} steps", f"{loss.item():.8f}")
+        (gradient,) = ng.autograd.grad(loss, coefficients)
+        with ng.no_grad():
+            coefficients -= rate * gradient
+
+    show("coefficients", coefficients.detach())
+    show("NumPy's least-squares solution", ng.from_numpy(exact))
+    show("the truth, before the noise", ng.from_numpy(truth))
+
+
+def report() -> None:
+    """Print versions, threads and the kernel cache."""
+    heading("Where this ran")
+    show("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    show("numgrad", ng.__version__)
+    for distribution in ("numpy", "numba", "llvmlite"):
+        show(distribution, version(distribution))
+    show("threads", f"{ng.get_num_threads()} of {os.cpu_count()} processors")
+    show("kernel cache", ng.cache_dir() or "off")
+
+
+def tour() -> None:
+    """Run every section in turn."""
+    print(f"numgrad {ng.__version__}: every number below is computed now. The first run")
+    print("compiles its kernels, later ones find them in the cache.")
+    first_gradient()
+    accumulation()
+    second_derivative()
+    leaf_in_place()
+    least_squares()
+    report()
+
+
+# What the program can do: its name on the command line, the function, its line of help.
+COMMANDS: dict[str, tuple[Callable[[], None], str]] = {
+    "tour": (tour, "gradients on real numbers, then the report (the default)"),
+    "report": (report, "only the versions, the threads and the kernel cache"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command that the arguments name, and return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m numgrad", description="Gradients of array programs on CPUs."
+    )
+    parser.add_argument("--version", action="version", version=f"numgrad {ng.__version__}")
+    parser.set_defaults(run=tour)
+    commands = parser.add_subparsers(title="commands", metavar="command")
+    for name, (function, summary) in COMMANDS.items():
+        commands.add_parser(name, help=summary, description=summary).set_defaults(run=function)
+    parser.parse_args(arguments).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""The public autograd API, under PyTorch's names."""
+
+from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from numgrad.graph.differentiate import backward, grad
+from numgrad.graph.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+
+__all__ = [
+    "GradcheckError",
+    "backward",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]

@@ -1,0 +1,275 @@
+"""Scalar types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
+
+A `dtype` prints as PyTorch prints it (``torch.float32``), because printed output is part of
+the semantics we keep and ``import numgrad as torch`` is the documented idiom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "DTYPES",
+    "can_cast",
+    "default_complex_dtype",
+    "default_dtype",
+    "dtype",
+    "finfo",
+    "get_default_dtype",
+    "iinfo",
+    "of_numpy",
+    "promote_types",
+    "scalar_dtype",
+    "set_default_dtype",
+    "to_dtype",
+]
+
+# Categories in promotion order: a result has the highest category of its operands.
+BOOL, INTEGER, FLOATING, COMPLEX = range(4)
+
+
+class dtype:  # noqa: N801 - PyTorch's own spelling of the class
+    """The element type of a tensor; there is exactly one instance for each type.
+
+    Attributes
+    ----------
+    name : str
+        PyTorch's short name, such as ``"float32"``.
+    numpy : numpy.dtype
+        The NumPy dtype of the storage.
+    scalar_name : str
+        The name PyTorch's error messages use (``"Float"``, ``"Long"``, ...).
+    category : int
+        0 for bool, 1 for integers, 2 for floating point, 3 for complex.
+    """
+
+    __slots__ = ("category", "name", "numpy", "scalar_name")
+
+    def __init__(self, name: str, scalar_name: str, category: int) -> None:
+        self.name = name
+        self.numpy = np.dtype(name)
+        self.scalar_name = scalar_name
+        self.category = category
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether this is a real floating point type."""
+        return self.category == FLOATING
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex type."""
+        return self.category == COMPLEX
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the type can hold negative numbers."""
+        return self.numpy.kind in "ifc"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes in one element."""
+        return self.numpy.itemsize
+
+    def to_real(self) -> dtype:
+        """Return the real type of the same precision (``complex64`` gives ``float32``)."""
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """Return the complex type of the same precision (``float32`` gives ``complex64``)."""
+        return _COMPLEX.get(self, self)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return to_dtype, (self.name,)
+
+
+DTYPES: dict[str, dtype] = {
+    name: dtype(name, scalar_name, category)
+    for name, scalar_name, category in [
+        ("bool", "Bool", BOOL),
+        ("uint8", "Byte", INTEGER),
+        ("int8", "Char", INTEGER),
+        ("int16", "Short", INTEGER),
+        ("int32", "Int", INTEGER),
+        ("int64", "Long", INTEGER),
+        ("uint16", "UInt16", INTEGER),
+        ("uint32", "UInt32", INTEGER),
+        ("uint64", "UInt64", INTEGER),
+        ("float32", "Float", FLOATING),
+        ("float64", "Double", FLOATING),
+        ("complex64", "ComplexFloat", COMPLEX),
+        ("complex128", "ComplexDouble", COMPLEX),
+    ]
+}
+
+bool_ = DTYPES["bool"]
+uint8, uint16, uint32, uint64 = (DTYPES[f"uint{bits}"] for bits in (8, 16, 32, 64))
+int8, int16, int32, int64 = (DTYPES[f"int{bits}"] for bits in (8, 16, 32, 64))
+float32, float64 = DTYPES["float32"], DTYPES["float64"]
+complex64, complex128 = DTYPES["complex64"], DTYPES["complex128"]
+
+_REAL = {complex64: float32, complex128: float64}
+_COMPLEX = {float32: complex64, float64: complex128}
+# `array.dtype` is nearly always the interned NumPy dtype, so this lookup is one hash of a pointer.
+_OF_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES.values()}
+_OF_PYTHON: dict[Any, dtype] = {bool: bool_, int: int64, complex: complex128}
+
+_default: dtype = float32
+
+
+def of_numpy(numpy_dtype: Any) -> dtype:
+    """Return the `dtype` of a NumPy dtype.
+
+    Raises
+    ------
+    TypeError
+        If tensors cannot hold elements of that type (strings, objects, float16, ...).
+    """
+    found = _OF_NUMPY.get(numpy_dtype)
+    if found is None:
+        supported = ", ".join(DTYPES)
+        raise TypeError(
+            f"can't convert np.ndarray of type {np.dtype(numpy_dtype)}. "
+            f"The only supported types are: {supported}."
+        )
+    return found
+
+
+def to_dtype(value: Any) -> dtype:
+    """Convert a `dtype`, NumPy dtype, Python type or name to a `dtype`.
+
+    Raises
+    ------
+    TypeError
+        If `value` does not name a type that tensors can hold.
+    """
+    if isinstance(value, dtype):
+        return value
+    if value is float:
+        return float64
+    if value in _OF_PYTHON:
+        return _OF_PYTHON[value]
+    if isinstance(value, str) and value in DTYPES:
+        return DTYPES[value]
+    try:
+        return of_numpy(np.dtype(value))
+    except TypeError:
+        raise TypeError(f"dtype must be a numgrad dtype, not {value!r}") from None
+
+
+def get_default_dtype() -> dtype:
+    """Return the floating point type that Python floats become (``float32`` at first)."""
+    return _default
+
+
+def default_dtype() -> dtype:
+    """Return the default floating point type; the internal spelling of `get_default_dtype`."""
+    return _default
+
+
+def default_complex_dtype() -> dtype:
+    """Return the complex type with the precision of the default floating point type."""
+    return _COMPLEX[_default]
+
+
+def set_default_dtype(d: Any) -> None:
+    """Set the floating point type that Python floats become.
+
+    Raises
+    ------
+    TypeError
+        If `d` is not a real floating point type.
+    """
+    global _default
+    chosen = to_dtype(d)
+    if not chosen.is_floating_point:
+        raise TypeError(
+            "only floating-point types are supported as the default type"
+        )
+    _default = chosen
+
+
+def scalar_dtype(value: Any) -> dtype:
+    """Return the type a Python scalar takes as a tensor: bool, int64, the default float or complex."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return _default
+    if isinstance(value, (complex, np.complexfloating)):
+        return default_complex_dtype()
+    raise TypeError(f"expected a number, not {type(value).__name__}")
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """Return the smallest type to which both types convert, by PyTorch's table.
+
+    It differs from NumPy's where an integer meets a floating point type: the floating point type
+    wins whatever its size, so ``int64`` with ``float32`` gives ``float32``.
+    """
+    if type1 is type2:
+        return type1
+    low, high = (type1, type2) if type1.category <= type2.category else (type2, type1)
+    if low.category < high.category:
+        if low.category == FLOATING:  # with complex: keep the wider precision
+            return high if low.itemsize * 2 <= high.itemsize else complex128
+        return high
+    return of_numpy(np.promote_types(low.numpy, high.numpy)) if {
+        low, high
+    } != {int64, uint64} else float32
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether PyTorch casts `from_` to `to` without being asked (category may not go down)."""
+    return from_.category <= to.category
+
+
+class finfo:  # noqa: N801 - PyTorch's own spelling
+    """Limits of a floating point type, as in PyTorch: eps, max, min, tiny, bits, resolution."""
+
+    def __init__(self, type: Any = None) -> None:
+        self._dtype = _default if type is None else to_dtype(type)
+        if self._dtype.category < FLOATING:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"'{self._dtype!r}'"
+            )
+        info = np.finfo(self._dtype.to_real().numpy)
+        self.bits = int(info.bits)
+        self.eps = float(info.eps)
+        self.max = float(info.max)
+        self.min = float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(info.resolution)
+        self.dtype = self._dtype.to_real().name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801 - PyTorch's own spelling
+    """Limits of an integer type, as in PyTorch: max, min, bits."""
+
+    def __init__(self, type: Any) -> None:
+        self._dtype = to_dtype(type)
+        if self._dtype.category != INTEGER:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                f"'{self._dtype!r}'"
+            )
+        info = np.iinfo(self._dtype.numpy)
+        self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)
+        self.dtype = self._dtype.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

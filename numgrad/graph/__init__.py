@@ -1,0 +1,1 @@
+"""The graph layer: tensors as graph vertices, nodes, the engine, grad modes, versions, hooks."""

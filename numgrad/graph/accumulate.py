@@ -1,0 +1,132 @@
+"""Where gradients end: the AccumulateGrad node of a leaf, and adding gradients up."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
+from numgrad.graph.node import Node, next_sequence
+from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+
+__all__ = ["AccumulateGrad", "gradient_edge"]
+
+# Leaves come before anything else that is ready, as in PyTorch.
+_FIRST = 2**62
+
+
+class AccumulateGrad(Node):
+    """Adds the gradient that arrives into ``variable.grad``."""
+
+    __slots__ = ("variable",)
+
+    variable: Tensor
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self.edges = ()
+        self.saved = ()
+        self.sequence = _FIRST + next_sequence()
+        self._metadata = self._tensor_hooks = self._retained = None
+
+    def name(self) -> str:
+        """Return PyTorch's name, which tells its namespace as well."""
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+    def accumulate_array(self, gradient: np.ndarray[Any, Any], owned: bool) -> None:
+        """Add a gradient that carries no graph; keep the array itself if it is ours to keep."""
+        leaf = self.variable
+        if leaf._hooks:
+            gradient, owned = _run_leaf_hooks(leaf, wrap(gradient))._array, False
+        current = leaf._grad
+        if current is None:
+            if not (owned and gradient.flags.c_contiguous):
+                gradient = private_copy(gradient)
+            leaf._grad = wrap(gradient)
+        elif current._edge is not None and current._edge[0] is None:
+            add_into(current._array, gradient)
+            current._counter[0] += 1
+        else:  # the .grad there is part of a graph: leave its values alone
+            leaf._grad = wrap(add_arrays(current._array, gradient))
+        if leaf._post_accumulate_hooks:
+            for hook in list(leaf._post_accumulate_hooks.values()):
+                hook(leaf)
+
+    def accumulate_tensor(self, gradient: Tensor) -> None:
+        """Add a gradient that may carry a graph of its own."""
+        leaf = self.variable
+        if leaf._hooks:
+            gradient = _run_leaf_hooks(leaf, gradient)
+        current = leaf._grad
+        if current is None:
+            leaf._grad = gradient.clone()
+        else:
+            leaf._grad = current + gradient
+        if leaf._post_accumulate_hooks:
+            for hook in list(leaf._post_accumulate_hooks.values()):
+                hook(leaf)
+
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+        """Add the gradient; there is nothing below a leaf to hand one to."""
+        if gradients[0] is not None:
+            self.accumulate_array(gradients[0], owned=False)
+        return ()
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Add the gradient; there is nothing below a leaf to hand one to."""
+        if gradients[0] is not None:
+            self.accumulate_tensor(gradients[0])
+        return ()
+
+
+def run_hooks(hooks: dict[int, Any], gradient: Tensor) -> Tensor:
+    """Call tensor hooks in the order they were registered; each may replace the gradient."""
+    for hook in list(hooks.values()):
+        result = hook(gradient)
+        if result is None:
+            continue
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                f"expected Variable, but hook returned '{type(result).__name__}'"
+            )
+        if result.shape != gradient.shape:
+            raise RuntimeError(
+                f"hook '{getattr(hook, '__name__', repr(hook))}' has changed the size of value"
+            )
+        if result.dtype is not gradient.dtype:
+            raise RuntimeError(
+                f"hook '{getattr(hook, '__name__', repr(hook))}' has changed the type of value "
+                f"(was torch.{gradient.dtype.scalar_name}Tensor got "
+                f"torch.{result.dtype.scalar_name}Tensor)"
+            )
+        gradient = result
+    return gradient
+
+
+def _run_leaf_hooks(leaf: Tensor, gradient: Tensor) -> Tensor:
+    return run_hooks(leaf._hooks or {}, gradient)
+
+
+def gradient_edge(tensor: Tensor) -> Edge:
+    """Return where the gradient of `tensor` goes: a node and an output number, or NO_EDGE.
+
+    The AccumulateGrad node of a leaf is made when a graph first needs it, and lives as long as
+    some graph does: a leaf that held it would be a reference cycle.
+    """
+    if tensor._base is not None:
+        refresh_view(tensor)
+    edge = tensor._edge
+    if edge is not None:
+        return edge
+    reference = tensor._accumulator
+    node = None if reference is None else reference()
+    if node is None:
+        node = AccumulateGrad(tensor)
+        tensor._accumulator = weakref.ref(node)
+    return (node, 0)

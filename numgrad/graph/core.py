@@ -1,0 +1,265 @@
+"""The tensor as the graph sees it: an array, a version, and an edge into the graph.
+
+Methods and operators are bound to `Tensor` in `numgrad.tensor`; here is only what the engine
+and the catalogue need.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.modes import modes
+
+if TYPE_CHECKING:
+    from numgrad.graph.node import Node
+
+__all__ = [
+    "NO_EDGE",
+    "Edge",
+    "Size",
+    "Tensor",
+    "refresh_view",
+    "set_view_history",
+    "view_of",
+    "wrap",
+]
+
+Edge = tuple["Node | None", int]
+# The edge of a tensor that does not require grad; what `next_functions` shows for it.
+NO_EDGE: Edge = (None, 0)
+
+_NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+    "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
+    "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more information."
+)
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Return the number of elements of a tensor of this shape."""
+        count = 1
+        for length in self:
+            count *= length
+        return count
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index: Any) -> Any:
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
+        return Size(tuple(self) + tuple(other))
+
+
+class Tensor:
+    """A NumPy array with PyTorch's tensor-and-autograd semantics.
+
+    Create one with `numgrad.tensor`, `numgrad.from_numpy`, `numgrad.zeros` and the like.
+
+    Attributes
+    ----------
+    dtype, shape, ndim, requires_grad, is_leaf, grad, grad_fn, output_nr, data
+        As in PyTorch.
+    """
+
+    # What most tensors share stands on the class, so that making a tensor sets two attributes.
+    #
+    # _edge says how the tensor hangs in the graph: NO_EDGE, it does not require grad; None, it is
+    # a leaf that does; (node, output_nr), it was computed by that node.
+    _array: np.ndarray[Any, Any]
+    _counter: list[int]  # [version]; one list for a storage, shared by all of its views
+    _edge: Edge | None = NO_EDGE
+    _grad: Tensor | None = None
+    _base: Tensor | None = None  # for a view: the tensor that owns the storage
+    _view_version: int = 0  # for a view: the version for which _edge is right
+    _view_origin: str = ""  # for a view: why it may not be written to ("no_grad", "multiple")
+    _accumulator: weakref.ref[Any] | None = None
+    _hooks: dict[int, Any] | None = None
+    _post_accumulate_hooks: dict[int, Any] | None = None
+    _retains_grad: bool = False
+
+    __array_priority__ = 1000  # NumPy's operators hand over to ours
+
+    if TYPE_CHECKING:  # the methods bound in numgrad.tensor
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        return dtypes.of_numpy(self._array.dtype)
+
+    @property
+    def shape(self) -> Size:
+        """The lengths of the dimensions, a `Size`."""
+        return Size(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor; settable on leaves."""
+        if self._base is not None:
+            refresh_view(self)
+        return self._edge is not NO_EDGE
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if self._base is not None:
+            refresh_view(self)
+        if self._edge is not None and self._edge is not NO_EDGE:
+            if value:
+                return
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
+            )
+        if value and self._array.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        self._edge = None if value else NO_EDGE
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation computed this tensor."""
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that computed this tensor, or None for a leaf."""
+        if self._base is not None:
+            refresh_view(self)
+        edge = self._edge
+        return None if edge is None else edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is."""
+        edge = self._edge
+        return 0 if edge is None else edge[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by `backward`; None until then."""
+        if self._grad is None and not self._retains_grad and not self.is_leaf:
+            warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_assigned_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def _version(self) -> int:
+        return self._counter[0]
+
+    @property
+    def data(self) -> Tensor:
+        """The same storage without history and without a version check."""
+        return wrap(self._array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        self._array = value._array
+
+
+def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
+    """Raise unless `grad` can stand as the gradient of `tensor`."""
+    if not isinstance(grad, Tensor):
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type(grad).__name__}"
+        )
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_type_name(grad)}' to a tensor with "
+            f"dtype '{_type_name(tensor)}'. The gradient must match the tensor's dtype (set "
+            "'.grad_dtype' to allow a different dtype)."
+        )
+    if grad.shape != tensor.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size "
+            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same "
+            "size"
+        )
+
+
+def _type_name(tensor: Tensor) -> str:
+    return f"{tensor.dtype.scalar_name.lower()}"
+
+
+_new = object.__new__
+
+
+def wrap(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return a leaf tensor that does not require grad over `array` (not copied)."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._counter = [0]
+    return tensor
+
+
+def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
+    """Return a view tensor over `array`, which shares the memory of `tensor`; no history yet."""
+    view = _new(Tensor)
+    view._array = array
+    view._counter = counter = tensor._counter
+    view._base = tensor if tensor._base is None else tensor._base
+    view._view_version = counter[0]
+    view._view_origin = tensor._view_origin
+    if not modes.grad:
+        view._view_origin = "inference" if modes.inference else "no_grad"
+    return view
+
+
+_view_history: Callable[[Tensor, Tensor], Edge] | None = None
+
+
+def set_view_history(function: Callable[[Tensor, Tensor], Edge]) -> None:
+    """Install how a view gets its edge from its base after a write to their storage.
+
+    The catalogue does it: the edge is a node of its ``as_strided``, and it stands a floor above.
+    """
+    global _view_history
+    _view_history = function
+
+
+def refresh_view(view: Tensor) -> None:
+    """Give a view the history of its base as it stands after the last write to the storage."""
+    version = view._counter[0]
+    if version == view._view_version:
+        return
+    base = view._base
+    if base is not None and base._edge is not NO_EDGE and _view_history is not None:
+        # A view made while grad mode was off stays a constant of a leaf base.
+        if view._edge is not NO_EDGE or base._edge is not None:
+            view._edge = _view_history(view, base)
+    view._view_version = version

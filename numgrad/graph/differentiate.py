@@ -1,0 +1,312 @@
+"""`backward` and `grad`: check what was asked, start the engine, hand back what arrived."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.engine import run
+from numgrad.kernels.accumulate import add_arrays, private_copy
+
+__all__ = ["backward", "grad"]
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+) -> None:
+    """Compute the gradients of `tensors` and add them to the ``.grad`` of the leaves.
+
+    Mirrors ``torch.autograd.backward``.
+
+    Parameters
+    ----------
+    tensors : tensor or sequence of tensors
+        What to differentiate.
+    grad_tensors : tensor, None, or sequence of them
+        The cotangent of each tensor, of its shape; None stands for 1 where a tensor has one
+        element.
+    retain_graph : bool, optional
+        Keep what the graph saved, so that it can be run again. Defaults to `create_graph`.
+    create_graph : bool
+        Record the backward pass, so that gradients can be differentiated.
+    inputs : tensor or sequence of tensors, optional
+        Accumulate only into these.
+
+    Raises
+    ------
+    RuntimeError
+        If a tensor does not require grad; if a cotangent is missing or has the wrong shape; if the
+        graph was freed by an earlier call; if a saved tensor was modified in place.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+    >>> ng.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    outputs = _as_tuple(tensors)
+    if inputs is not None:
+        inputs = _as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = _roots(outputs, _cotangents(outputs, grad_tensors))
+    keep_graph = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        run(roots, keep_graph=keep_graph, create_graph=create_graph)
+        return
+    edges = [_input_edge(tensor) for tensor in inputs]
+    results = run(roots, keep_graph=keep_graph, create_graph=create_graph, inputs=edges)
+    for tensor, edge, result in zip(inputs, edges, results, strict=True):
+        if result is not None and not isinstance(edge[0], AccumulateGrad):
+            _accumulate_non_leaf(tensor, result, create_graph)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """Return the gradients of the sum of `outputs` with respect to `inputs`.
+
+    Mirrors ``torch.autograd.grad``. No ``.grad`` changes.
+
+    Parameters
+    ----------
+    outputs : tensor or sequence of tensors
+        What to differentiate.
+    inputs : tensor or sequence of tensors
+        With respect to what; leaves or not.
+    grad_outputs : tensor, None, or sequence of them
+        The cotangent of each output, of its shape; None stands for 1 for outputs of one element.
+    retain_graph, create_graph : bool
+        As in `backward`.
+    allow_unused : bool, optional
+        Give None for inputs that the outputs do not depend on, instead of raising. Defaults to
+        `materialize_grads`.
+    is_grads_batched : bool
+        The cotangents have one dimension more, in front, and so have the results: one backward
+        pass runs for each entry.
+    materialize_grads : bool
+        Give zeros instead of None.
+
+    Returns
+    -------
+    tuple of Tensor
+        One gradient for each input, of its shape and dtype.
+
+    Raises
+    ------
+    RuntimeError
+        As `backward`; and if an input is unused and that is not allowed.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor(3.0, requires_grad=True)
+    >>> (dy,) = ng.autograd.grad(x**2, x, create_graph=True)
+    >>> ng.autograd.grad(dy, x)
+    (tensor(2.),)
+    """
+    targets = _as_tuple(inputs)
+    sources = _as_tuple(outputs)
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    edges = [_input_edge(tensor) for tensor in targets]
+    keep_graph = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        results = _batched(sources, grad_outputs, edges, keep_graph, create_graph)
+    else:
+        results = run(
+            _roots(sources, _cotangents(sources, grad_outputs)),
+            keep_graph=keep_graph,
+            create_graph=create_graph,
+            inputs=edges,
+            accumulate=False,
+        )
+    for position, (tensor, result) in enumerate(zip(targets, results, strict=True)):
+        if result is not None:
+            continue
+        if not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {position} appears to not have been used in "
+                "the graph. Set allow_unused=True if this is the desired behavior."
+            )
+        if materialize_grads:
+            results[position] = wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+    return tuple(results)  # type: ignore[arg-type]
+
+
+def _batched(
+    outputs: tuple[Tensor, ...],
+    grad_outputs: Any,
+    edges: list[Edge],
+    keep_graph: bool,
+    create_graph: bool,
+) -> list[Tensor | None]:
+    """Run one backward pass for each entry of batched cotangents and stack the results."""
+    batches = _as_tuple(grad_outputs)
+    lengths = {len(batch._array) for batch in batches}
+    if len(lengths) != 1:
+        raise RuntimeError(
+            "grad_outputs must all have the same length in their first dimension, got "
+            f"{sorted(lengths)}"
+        )
+    (length,) = lengths
+    columns: list[list[Tensor | None]] = [[] for _ in edges]
+    for entry in range(length):
+        last = entry == length - 1
+        roots = _roots(outputs, _cotangents(outputs, [batch[entry] for batch in batches]))
+        results = run(
+            roots,
+            keep_graph=keep_graph or not last,
+            create_graph=create_graph,
+            inputs=edges,
+            accumulate=False,
+        )
+        for column, result in zip(columns, results, strict=True):
+            column.append(result)
+    stacked: list[Tensor | None] = []
+    for column in columns:
+        present = [result for result in column if result is not None]
+        if not present:
+            stacked.append(None)
+            continue
+        rows = [present[0].new_zeros(present[0].shape) if r is None else r for r in column]
+        total = rows[0].unsqueeze(0).expand(length, *rows[0].shape).clone()
+        for entry, row in enumerate(rows[1:], start=1):
+            total[entry] = row
+        stacked.append(total)
+    return stacked
+
+
+def _as_tuple(tensors: Any) -> tuple[Any, ...]:
+    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+
+
+def _input_edge(tensor: Any) -> Edge:
+    """Return where the gradient of an input arrives, or raise if it takes none."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"expected a Tensor as an input to differentiate, but got {type(tensor).__name__}"
+        )
+    edge = gradient_edge(tensor)
+    if edge is NO_EDGE:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge
+
+
+def _cotangents(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[Tensor]:
+    """Return the checked cotangent of each output."""
+    if grad_tensors is None or isinstance(grad_tensors, Tensor):
+        given = [grad_tensors] * len(outputs) if grad_tensors is None else [grad_tensors]
+    else:
+        given = list(grad_tensors)
+    if len(given) != len(outputs):
+        raise RuntimeError(
+            f"got {len(outputs)} tensors and {len(given)} gradients"
+        )
+    return [
+        _cotangent(position, output, gradient)
+        for position, (output, gradient) in enumerate(zip(outputs, given, strict=True))
+    ]
+
+
+def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
+    array = output._array
+    if gradient is None:
+        if not output.requires_grad:
+            _raise_no_grad(position)
+        if array.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if array.dtype.kind == "c":
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{output.dtype!r}"
+            )
+        return wrap(np.ones(array.shape, array.dtype))
+    if not isinstance(gradient, Tensor):
+        raise TypeError(
+            f"gradients can be either Tensors or None, but got {type(gradient).__name__}"
+        )
+    if gradient._array.shape != array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and "
+            f"output[{position}] has a shape of {output.shape}."
+        )
+    if gradient._array.dtype != array.dtype:
+        if (gradient._array.dtype.kind == "c") != (array.dtype.kind == "c"):
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same "
+                f"dtype. Mismatch in dtype: grad_output[{position}] has a dtype of "
+                f"{gradient.dtype!r} and output[{position}] has a dtype of {output.dtype!r}."
+            )
+        cast: Tensor = gradient.to(dtypes.of_numpy(array.dtype))
+        return cast
+    return gradient
+
+
+def _roots(
+    outputs: tuple[Tensor, ...], cotangents: list[Tensor]
+) -> list[tuple[Edge, Tensor]]:
+    """Return where the engine starts."""
+    roots = []
+    for position, (output, cotangent) in enumerate(zip(outputs, cotangents, strict=True)):
+        edge = gradient_edge(output)
+        if edge is NO_EDGE:
+            _raise_no_grad(position)
+        roots.append((edge, cotangent))
+    return roots
+
+
+def _raise_no_grad(position: int) -> None:
+    raise RuntimeError(
+        f"element {position} of tensors does not require grad and does not have a grad_fn"
+    )
+
+
+def _accumulate_non_leaf(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
+    """Add to the ``.grad`` of a tensor that is not a leaf but was asked for."""
+    present = tensor._grad
+    if create_graph:
+        tensor._grad = gradient if present is None else present + gradient
+    elif present is None:
+        tensor._grad = wrap(private_copy(gradient._array))
+    else:
+        tensor._grad = wrap(add_arrays(present._array, gradient._array))

@@ -1,0 +1,1 @@
+"""Numba kernels: NumPy arrays in, NumPy arrays out. Nothing here has heard of a tensor."""

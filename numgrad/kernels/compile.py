@@ -1,0 +1,145 @@
+"""How every kernel is compiled: on first use, without the GIL, cached on disk.
+
+A kernel is an ordinary function of this package under `kernel`, or Python source that was emitted
+at run time, given to `compile_source`. Both become Numba dispatchers, which other kernels and
+users' ``@njit`` functions can call. Neither compiles nor reads anything until the first call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+
+from numgrad.kernels.cache import KernelCache, cache_dir, write_file
+
+__all__ = ["compile_source", "kernel"]
+
+# Emitted kernels still in use, by name and content: the same source is compiled once a process.
+_emitted: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Make a function a lazily compiled Numba kernel: nogil, NumPy error model, disk cache.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile, within what Numba's nopython mode allows. Bounds are not checked, division
+        by zero gives inf and nan, and no floating point operation is reordered.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        Compiles (or loads from disk) on the first call with each set of argument types. Under
+        ``NUMBA_DISABLE_JIT=1``, as always with Numba, the function itself.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def triple(x):
+    ...     return 3 * x
+    >>> triple(2.5)
+    7.5
+    """
+    dispatcher: Any = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
+    if dispatcher is not function:
+        # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
+        dispatcher._cache = KernelCache(function)
+    return dispatcher
+
+
+def compile_source(name: str, source: str) -> Any:
+    r"""Make a kernel of emitted Python source.
+
+    The source is kept in a file of the cache directory and in `linecache`, so that tracebacks show
+    its lines and a debugger (under ``NUMBA_DISABLE_JIT=1``) steps through them.
+
+    Parameters
+    ----------
+    name : str
+        The function in `source` to compile.
+    source : str
+        A module: its imports, and a plain function called `name`.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        As `kernel` returns; the same object for the same source while it is in use.
+
+    Raises
+    ------
+    ValueError
+        If `source` defines no function called `name`.
+    SyntaxError
+        If `source` is not Python; the error shows the line.
+
+    Examples
+    --------
+    >>> square = compile_source("square", "def square(x):\n    return x * x\n")
+    >>> square(3.0)
+    9.0
+    """
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    known = _emitted.get((name, digest))
+    if known is None:
+        fresh = _execute(name, source, digest[:16])
+        with _lock:  # of two threads that come here together, both get the same
+            known = _emitted.setdefault((name, digest), fresh)
+    return known
+
+
+def _execute(name: str, source: str, digest: str) -> Any:
+    """Run emitted source under a file name that leads back to it, and compile its function."""
+    filename = _publish(f"{name}-{digest}.py", source)
+    # Numba imports the module that a cached function says it is from, so it says this one.
+    namespace: dict[str, Any] = {"__name__": __name__}
+    exec(compile(source, filename, "exec"), namespace)
+    function = namespace.get(name)
+    if not isinstance(function, FunctionType):
+        raise ValueError(f"the emitted source defines no function {name!r}:\n{source}")
+    for value in namespace.values():
+        defined = getattr(value, "py_func", value)  # helpers may be kernels already
+        if isinstance(defined, FunctionType) and defined.__globals__ is namespace:
+            # Numba names machine code after it: equal names must mean equal code.
+            defined.__qualname__ += f"_{digest}"
+    return kernel(function)
+
+
+def _publish(basename: str, source: str) -> str:
+    """Make the source findable by tracebacks and debuggers, and return its file name."""
+    directory = cache_dir()
+    if directory is not None and write_file(directory / basename, source.encode(), replace=False):
+        filename = str(directory / basename)
+    else:
+        filename = f"<numgrad {basename}>"
+    # No modification time: linecache keeps the entry, whatever happens to the file.
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    return filename
+
+
+def _before_fork() -> None:
+    """Wait for kernels that are being compiled: a child could never compile one otherwise."""
+    global_compiler_lock.acquire()
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    """Let parent and child compile again."""
+    _lock.release()
+    global_compiler_lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

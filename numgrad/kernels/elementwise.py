@@ -1,0 +1,177 @@
+"""Elementwise kernels: an expression becomes one loop over flat arrays.
+
+An `Elementwise` computes one or several expressions of the same named inputs in one pass. Its loop
+is emitted and compiled for each *pattern* of operands: which are arrays, which are single numbers
+that every element meets, which are complex or bool. Numba specialises it for the dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.kernels.compile import compile_source
+from numgrad.kernels.expression import Symbol, emit
+from numgrad.kernels.memory import empty
+from numgrad.kernels.threads import parallel_for
+
+__all__ = ["Elementwise", "loop_source"]
+
+Array = np.ndarray[Any, Any]
+Number = bool | int | float | complex
+Formula = Callable[[dict[str, Symbol]], Sequence[Symbol]]
+
+# Elements a thread takes at a time. A dispatch costs about what 2**15 elements of an arithmetic
+# operation do, so fewer than this many run where they are.
+GRAIN = 1 << 17
+# Up to this many elements, callers that know their operands to be plain call the loop themselves,
+# and an operand that is one number spread out is written out, which spares a compiled variant.
+SMALL = 1 << 12
+
+FLOATING = frozenset((np.dtype("float32"), np.dtype("float64")))
+
+# How an operand enters the loop: real array, complex array or bool array, and single numbers.
+_ARRAY_LETTER = {"f": "a", "i": "a", "u": "a", "c": "A", "b": "b"}
+_NUMBER_LETTER = {"a": "s", "A": "S", "b": "p"}
+_ARRAYS = "aAb"
+
+
+class Elementwise:
+    """Expressions over named inputs, compiled on first use to one loop that computes them all.
+
+    Parameters
+    ----------
+    name : str
+        What the emitted source is called after.
+    inputs : sequence of str
+        The names of the operands, in the order of a call.
+    formula : callable
+        Given a symbol for each name, returns the symbols of the outputs.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[str], formula: Formula) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.formula = formula
+        self.loops: dict[str, Any] = {}
+
+    def loop(self, pattern: str) -> Any:
+        """Return the compiled loop for a pattern, such as ``"as"``: an array and a number."""
+        loop = self.loops.get(pattern)
+        if loop is None:
+            source = loop_source(self.name, self.inputs, self.formula, pattern)
+            loop = self.loops[pattern] = compile_source("loop", source)
+        return loop
+
+    def __call__(
+        self,
+        shape: tuple[int, ...],
+        operands: Sequence[Array | Number],
+        dtypes: Sequence[np.dtype[Any]],
+        outputs: Sequence[Array] | None = None,
+    ) -> list[Array]:
+        """Compute the outputs for operands that broadcast to `shape`.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            The shape of every output.
+        operands : sequence of array or number
+            One for each input.
+        dtypes : sequence of numpy.dtype
+            The dtype of each output.
+        outputs : sequence of array, optional
+            C-contiguous arrays to write to, instead of new ones.
+        """
+        if outputs is None:
+            outputs = [empty(shape, dtype) for dtype in dtypes]
+        pattern = ""
+        flat_operands: list[Any] = []
+        for operand in operands:
+            letter, value = _flatten(operand, shape)
+            pattern += letter
+            flat_operands.append(value)
+        if not any(letter in _ARRAYS for letter in pattern):  # every operand is one number
+            pattern, flat_operands = _spread(operands, shape)
+        flat_outputs = [output if output.ndim == 1 else output.ravel() for output in outputs]
+        loop = self.loops.get(pattern) or self.loop(pattern)
+        size = flat_outputs[0].size
+        if size <= GRAIN:
+            loop(*flat_operands, *flat_outputs)
+        else:
+            arguments = [*flat_operands, *flat_outputs]
+            is_array = [isinstance(argument, np.ndarray) for argument in arguments]
+
+            def task(start: int, stop: int) -> None:
+                loop(
+                    *(
+                        argument[start:stop] if sliced else argument
+                        for argument, sliced in zip(arguments, is_array, strict=True)
+                    )
+                )
+
+            parallel_for(task, size, GRAIN)
+        return list(outputs)
+
+
+def _flatten(operand: Array | Number, shape: tuple[int, ...]) -> tuple[str, Any]:
+    """Return an operand's letter, and it as a flat array or as a number."""
+    if type(operand) is not np.ndarray:
+        if isinstance(operand, bool):
+            return "p", operand
+        return ("S", operand) if isinstance(operand, complex) else ("s", operand)
+    letter = _ARRAY_LETTER[operand.dtype.kind]
+    if operand.shape == shape:
+        if operand.size <= SMALL or any(operand.strides):
+            return letter, operand.ravel()
+        return _NUMBER_LETTER[letter], operand.flat[0].item()
+    if operand.size == 1:
+        return _NUMBER_LETTER[letter], operand.item()
+    return letter, np.broadcast_to(operand, shape).ravel()
+
+
+def _spread(operands: Sequence[Array | Number], shape: tuple[int, ...]) -> tuple[str, list[Any]]:
+    """Return the pattern and flat operands with the first array operand written out in full."""
+    pattern, flat = "", []
+    for operand in operands:
+        letter, value = _flatten(operand, shape)
+        if type(operand) is np.ndarray and not any(one in _ARRAYS for one in pattern):
+            letter = _ARRAY_LETTER[operand.dtype.kind]
+            value = np.broadcast_to(operand, shape).ravel()
+        pattern += letter
+        flat.append(value)
+    return pattern, flat
+
+
+def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str) -> str:
+    """Return the Python source of the loop that computes `formula` for a pattern of operands."""
+    symbols = {
+        input_name: Symbol.input(f"{input_name}_i" if letter in _ARRAYS else f"{input_name}_s", letter in "AS")
+        for input_name, letter in zip(inputs, pattern, strict=True)
+    }
+    outputs = formula(symbols)
+    lines, results, functions, constants = emit(outputs)
+    output_names = [f"out{position}" for position in range(len(results))]
+    letters = dict(zip(inputs, pattern, strict=True))
+    # Constants take the dtype of the arrays they meet: numpy.float32 with a Python number would
+    # silently become float64 in Numba.
+    typed = [n for n in inputs if letters[n] == "a"] + [n for n in inputs if letters[n] == "A"]
+    of_type = f"{typed[0] if typed else output_names[0]}.dtype.type"
+    body = [f'"""{name}, for operands {pattern}."""', "", "import numpy as np", ""]
+    if functions:
+        body += ["from numgrad.kernels import scalar", ""]
+    body += ["", f"def loop({', '.join([*inputs, *output_names])}):"]
+    for constant, text in constants.items():
+        body.append(f"    {constant} = {text if text in ('True', 'False') else f'{of_type}({text})'}")
+    for input_name, letter in letters.items():
+        if letter == "s":
+            body.append(f"    {input_name}_s = {of_type}({input_name})")
+        elif letter in "pS":
+            body.append(f"    {input_name}_s = {input_name}")
+    body.append(f"    for i in range({output_names[0]}.size):")
+    body += [f"        {n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
+    body += [f"        {line}" for line in lines]
+    body += [f"        {out}[i] = {result}" for out, result in zip(output_names, results, strict=True)]
+    return "\n".join(body) + "\n"

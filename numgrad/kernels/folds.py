@@ -1,0 +1,116 @@
+"""Run the folds: lay the array out, split it into parts, share them among threads, join them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numgrad.kernels.fold_loops import PART, ROWS, TILE
+from numgrad.kernels.layout import Array, arrange, restore
+from numgrad.kernels.memory import empty
+from numgrad.kernels.threads import parallel_for
+
+__all__ = ["GRAIN", "Fold", "part_rows_of", "share"]
+
+GRAIN = 1 << 18  # elements below which a second thread costs more than it saves
+
+
+def part_rows_of(inner: int) -> int:
+    """Return how many rows of `inner` elements make a part."""
+    return max(ROWS, PART // max(inner, 1))
+
+
+def share(task: Callable[[int, int], None], outer: int, parts: int, n: int, inner: int) -> None:
+    """Run ``task(first, last)`` over all items of a reduction, in threads where it pays."""
+    items = outer * parts * -(-inner // TILE)
+    elements = outer * n * inner
+    if elements < 2 * GRAIN:
+        task(0, items)
+    else:
+        parallel_for(task, items, max(1, items * GRAIN // elements))
+
+
+class Fold:
+    """A reduction that is one associative operation over transformed elements.
+
+    Parameters
+    ----------
+    kernel : compiled function
+        ``kernel(a, out, n, inner, part_rows, first, last, centre, identity)``; calls `fold_items`.
+    merge : compiled function
+        The same, to reduce the results of the parts: `kernel` without the transformation.
+    """
+
+    __slots__ = ("kernel", "merge")
+
+    def __init__(self, kernel: Any, merge: Any = None) -> None:
+        self.kernel = kernel
+        self.merge = kernel if merge is None else merge
+
+    def __call__(
+        self,
+        array: Array,
+        dims: tuple[int, ...],
+        keepdim: bool,
+        dtype: np.dtype[Any],
+        identity: complex,
+        centre: float = 0.0,
+    ) -> Array:
+        """Reduce `array` over `dims` to an array of `dtype`."""
+        size = array.size
+        if size <= PART and array.flags.c_contiguous:
+            # The common small cases, without what only large ones need.
+            shape = array.shape
+            if len(dims) == len(shape):
+                out = np.empty(1, dtype)
+                flat = array if len(shape) == 1 else array.reshape(-1)
+                self.kernel(flat, out, size, 1, PART, 0, 1, centre, identity)
+                return out.reshape((1,) * len(dims) if keepdim else ())
+            if len(dims) == 1 and size:
+                dim = dims[0]
+                n, inner = shape[dim], prod(shape[dim + 1 :])
+                left = size // n
+                out = np.empty(left, dtype)
+                items = left // inner * -(-inner // TILE)
+                self.kernel(array.reshape(-1), out, n, inner, PART, 0, items, centre, identity)
+                middle = (1,) if keepdim else ()
+                return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
+        layout = arrange(array, dims)
+        flat, outer, n, inner, rest, _ = layout
+        out = self.flat(flat, outer, n, inner, dtype, identity, centre)
+        groups = list(rest)
+        while groups:
+            # What is left is (groups..., inner): the last group that is to go is the next n.
+            size, is_reduced = groups.pop()
+            if is_reduced:
+                outer = prod([size for size, _ in groups])
+                out = Fold(self.merge).flat(out, outer, size, inner, dtype, identity, 0.0)
+            else:
+                inner *= size
+        return restore(out, layout, array.shape, dims, keepdim)
+
+    def flat(
+        self,
+        flat: Array,
+        outer: int,
+        n: int,
+        inner: int,
+        dtype: np.dtype[Any],
+        identity: complex,
+        centre: float,
+    ) -> Array:
+        """Reduce the middle axis of flat ``(outer, n, inner)`` elements."""
+        part_rows = part_rows_of(inner)
+        parts = max(1, -(-n // part_rows))
+        out = empty((outer * parts * inner,), dtype)
+
+        def task(first: int, last: int) -> None:
+            self.kernel(flat, out, n, inner, part_rows, first, last, centre, identity)
+
+        share(task, outer, parts, n, inner)
+        if parts == 1:
+            return out
+        return Fold(self.merge).flat(out, outer, parts, inner, dtype, identity, 0.0)

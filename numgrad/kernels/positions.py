@@ -1,0 +1,214 @@
+"""Where the greatest and least elements are: one pass that carries a value and its position.
+
+The first of equal elements wins, and the first nan wins over everything, as in PyTorch on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numgrad.kernels.compile import kernel
+from numgrad.kernels.fold_loops import TILE, inline, locate
+from numgrad.kernels.folds import part_rows_of, share
+from numgrad.kernels.layout import Array, arrange, restore
+from numgrad.kernels.memory import empty
+from numgrad.kernels.reductions import as_bytes, require_ordered
+
+__all__ = ["argmax", "argmin", "max_with_index", "min_with_index"]
+
+BLOCK = 64
+
+
+@inline
+def above(x, best):  # type: ignore[no-untyped-def]
+    return (x > best) | ((x != x) & (best == best))
+
+
+@inline
+def below(x, best):  # type: ignore[no-untyped-def]
+    return (x < best) | ((x != x) & (best == best))
+
+
+@inline
+def find_in_row(a, start, n, better):  # type: ignore[no-untyped-def]
+    """Return the position of the best element of a row.
+
+    Blocks are first asked, without branches, whether they hold anything better at all: seldom, once
+    some blocks have been seen.
+    """
+    best, position = a[start], 0
+    for i in range(1, n, BLOCK):
+        p = np.uintp(start + i)
+        size = min(BLOCK, n - i)
+        found = False
+        for j in range(np.uintp(size)):
+            found |= better(a[p + j], best)
+        if found:
+            for j in range(size):
+                if better(a[start + i + j], best):
+                    best, position = a[start + i + j], i + j
+    return position
+
+
+@inline
+def find_parts(a, values, indices, n, inner, part_rows, first, last, better):  # type: ignore[no-untyped-def]
+    """Store the best elements of the items from `first` to `last`, and their position along n."""
+    parts = (n + part_rows - 1) // part_rows
+    tiles = (inner + TILE - 1) // TILE
+    for item in range(first, last):
+        start, rows, columns, target = locate(item, n, inner, part_rows)
+        offset = item // tiles % parts * part_rows
+        if inner == 1:
+            position = find_in_row(a, start, rows, better)
+            values[target] = a[start + position]
+            indices[target] = offset + position
+            continue
+        t = np.uintp(target)
+        for i in range(rows):
+            p = np.uintp(start + i * inner)
+            position = offset + i
+            for j in range(np.uintp(columns)):
+                x = a[p + j]
+                best = x if i == 0 else values[t + j]
+                is_better = (i == 0) | better(x, best)
+                values[t + j] = x if is_better else best
+                indices[t + j] = position if is_better else indices[t + j]
+
+
+@inline
+def join(values, indices, parts, inner, better):  # type: ignore[no-untyped-def]
+    """Join the parts of each ``(parts, inner)`` block into its first row."""
+    for block in range(0, values.size, parts * inner):
+        for part in range(1, parts):
+            for j in range(inner):
+                p, q = block + j, block + part * inner + j
+                if better(values[q], values[p]):
+                    values[p], indices[p] = values[q], indices[q]
+
+
+@kernel
+def _argmax_parts(a, values, indices, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
+    find_parts(a, values, indices, n, inner, part_rows, first, last, above)
+
+
+@kernel
+def _argmin_parts(a, values, indices, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
+    find_parts(a, values, indices, n, inner, part_rows, first, last, below)
+
+
+@kernel
+def _join_argmax(values, indices, parts, inner):  # type: ignore[no-untyped-def]
+    join(values, indices, parts, inner, above)
+
+
+@kernel
+def _join_argmin(values, indices, parts, inner):  # type: ignore[no-untyped-def]
+    join(values, indices, parts, inner, below)
+
+
+def _find(
+    kernels: tuple[Callable[..., Any], Callable[..., Any]],
+    array: Array,
+    dims: tuple[int, ...],
+    keepdim: bool,
+) -> tuple[Array, Array]:
+    """Return values and positions; all positions are those of the dims in C order."""
+    find, join_parts = kernels
+    data = as_bytes(array)
+    layout = arrange(data, dims, adjacent=True, ordered=True)
+    flat, outer, n, inner, _, _ = layout
+    part_rows = part_rows_of(inner)
+    parts = max(1, -(-n // part_rows))
+    values = empty((outer * parts * inner,), data.dtype)
+    indices = empty((outer * parts * inner,), np.int64)
+
+    def task(first: int, last: int) -> None:
+        find(flat, values, indices, n, inner, part_rows, first, last)
+
+    share(task, outer, parts, n, inner)
+    if parts > 1:
+        join_parts(values, indices, parts, inner)
+        values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)
+        indices = indices.reshape(outer, parts, inner)[:, 0].reshape(-1)
+    shape = array.shape
+    return (
+        restore(values, layout, shape, dims, keepdim).view(array.dtype),
+        restore(indices, layout, shape, dims, keepdim),
+    )
+
+
+_MAX = (_argmax_parts, _join_argmax)
+_MIN = (_argmin_parts, _join_argmin)
+
+
+def max_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """Return the greatest elements along one dim and their int64 positions.
+
+    Mirrors ``torch.max`` with a dim. Where nothing is to be found, call
+    `reductions.require_elements` first.
+
+    Raises
+    ------
+    NotImplementedError
+        If the elements are complex.
+
+    Examples
+    --------
+    >>> max_with_index(np.array([[1, 3, 3], [5, 4, 0]]), 1)
+    (array([3, 5]), array([1, 0]))
+    """
+    require_ordered("max_cpu", array)
+    return _find(_MAX, array, (dim,) if array.ndim else (), keepdim)
+
+
+def min_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """Return the least elements along one dim and their int64 positions; see `max_with_index`.
+
+    Examples
+    --------
+    >>> min_with_index(np.array([2.0, np.nan, 1.0]), 0)
+    (array(nan), array(1))
+    """
+    require_ordered("min_cpu", array)
+    return _find(_MIN, array, (dim,) if array.ndim else (), keepdim)
+
+
+def argmax(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Array:
+    """Return the int64 position of the greatest element along one dim, or among all in C order.
+
+    Mirrors ``torch.argmax``.
+
+    Raises
+    ------
+    RuntimeError
+        If the elements are bools or complex.
+
+    Examples
+    --------
+    >>> argmax(np.array([[1, 3, 3], [5, 4, 0]]), (0, 1))
+    array(3)
+    """
+    _require_numbers("argmax", array)
+    return _find(_MAX, array, dims, keepdim)[1]
+
+
+def argmin(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Array:
+    """Return the int64 position of the least element; see `argmax`. Mirrors ``torch.argmin``.
+
+    Examples
+    --------
+    >>> argmin(np.array([[1, 3, 3], [5, 4, 0]]), (1,), True)
+    array([[0],
+           [2]])
+    """
+    _require_numbers("argmin", array)
+    return _find(_MIN, array, dims, keepdim)[1]
+
+
+def _require_numbers(name: str, array: Array) -> None:
+    kind = {"b": "bool", "c": "complex"}.get(array.dtype.kind)
+    if kind is not None:
+        raise RuntimeError(f"{name}(): does not support {kind} input")

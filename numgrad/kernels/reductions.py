@@ -1,0 +1,303 @@
+"""Reductions over any dims of any array: sums, products, extremes, truth, norms.
+
+Each function takes an array, the dims to reduce (non-negative, distinct; all of them to reduce to
+one number) and `keepdim`, and returns a new C-contiguous array. It leaves its argument alone, gives
+the same bits with any number of threads, and adds float32 in float32; see `fold_loops` for the
+order. Reducing nothing gives the identity of the operation; where there is none (`amax`, `amin`),
+call `require_elements` first, whose words depend on the caller.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numgrad.dtypes import of_numpy
+from numgrad.kernels import fold_kernels as folds
+from numgrad.kernels.layout import Array
+
+__all__ = [
+    "INT64",
+    "REAL",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "as_bytes",
+    "as_complex",
+    "as_real",
+    "count_nonzero",
+    "mean",
+    "norm",
+    "prod",
+    "require_elements",
+    "require_norm_elements",
+    "require_ordered",
+    "sum",
+]
+
+Dims = tuple[int, ...]
+INT64 = np.dtype(np.int64)
+UINT8 = np.dtype(np.uint8)
+_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float32): np.dtype(np.complex64),
+    np.dtype(np.float64): np.dtype(np.complex128),
+}
+REAL: dict[np.dtype[Any], np.dtype[Any]] = {complex_: real for real, complex_ in _COMPLEX.items()}
+
+
+def as_real(array: Array) -> Array:
+    """View a complex array as real numbers, with one more dim of size 2 at the end."""
+    return array[..., None].view(REAL[array.dtype])
+
+
+def as_complex(array: Array) -> Array:
+    """Undo `as_real` for an array that it fits: contiguous, the last dim of size 2."""
+    return array.view(_COMPLEX[array.dtype])[..., 0]
+
+
+def as_bytes(array: Array) -> Array:
+    """View bools as the numbers 0 and 1."""
+    return array.view(UINT8) if array.dtype.kind == "b" else array
+
+
+def require_elements(name: str, array: Array, dims: Dims, *, all_dims: bool = False) -> None:
+    """Raise what PyTorch raises if a reduction with no identity has nothing to reduce.
+
+    Parameters
+    ----------
+    name : str
+        The operation, for the message: ``"amax"``, ``"argmin"``, ...
+    array : numpy.ndarray
+        What is to be reduced.
+    dims : tuple of int
+        Over which dims; the message gives them as they are written here, negative ones too.
+    all_dims : bool
+        Whether the call named no dim.
+
+    Raises
+    ------
+    IndexError
+        If one of `dims` has size 0; for ``argmax`` and ``argmin`` also if no dim was named.
+    RuntimeError
+        If no dim was named and there are no elements.
+
+    Examples
+    --------
+    >>> require_elements("amax", np.zeros((2, 0)), (1,))
+    Traceback (most recent call last):
+    IndexError: amax(): Expected reduction dim 1 to have non-zero size.
+    """
+    if array.size > 0:
+        return
+    if all_dims:
+        message = f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+        if name.startswith("arg"):
+            raise IndexError(message)
+        raise RuntimeError(f"{message} Specify the reduction dim with the 'dim' argument.")
+    for dim in dims:
+        if array.shape[dim] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def require_norm_elements(array: Array, p: float, dims: Dims, *, all_dims: bool = False) -> None:
+    """Raise what PyTorch raises if a norm with ``p < 0`` or ``p == inf`` has nothing to reduce.
+
+    Examples
+    --------
+    >>> require_norm_elements(np.zeros((2, 0)), math.inf, (0, 1), all_dims=True)
+    Traceback (most recent call last):
+    RuntimeError: linalg.vector_norm cannot compute the inf norm on an empty tensor because the \
+operation does not have an identity
+    """
+    if array.size > 0 or 0 <= p < math.inf:
+        return
+    start = f"linalg.vector_norm cannot compute the {p:g} norm on"
+    end = "and the operation does not have an identity"
+    if all_dims:
+        raise RuntimeError(
+            f"{start} an empty tensor because the operation does not have an identity"
+        )
+    for dim in dims:
+        if array.shape[dim] == 0:
+            # PyTorch's message has no space after the number.
+            raise RuntimeError(f"{start} the dimension {dim}because this dimension is empty {end}")
+
+
+def sum(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Add elements; bools and integers are added in int64. Mirrors ``torch.sum``.
+
+    Examples
+    --------
+    >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), (0,), False)
+    array([4., 6.], dtype=float32)
+    """
+    dtype = array.dtype
+    kind = dtype.kind
+    if kind == "f":
+        return folds.SUM(array, dims, keepdim, dtype, 0.0)
+    if kind == "c":
+        return as_complex(folds.SUM(as_real(array), dims, keepdim, REAL[dtype], 0.0))
+    return folds.SUM_INTEGERS(as_bytes(array), dims, keepdim, INT64, 0.0)
+
+
+def prod(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Multiply elements; bools and integers are multiplied in int64. Mirrors ``torch.prod``.
+
+    Examples
+    --------
+    >>> prod(np.array([[1, 2], [3, 4]]), (0, 1), False)
+    array(24)
+    """
+    if array.dtype.kind in "fc":
+        return folds.PROD(array, dims, keepdim, array.dtype, 1.0)
+    return folds.PROD_INTEGERS(as_bytes(array), dims, keepdim, INT64, 1.0)
+
+
+def mean(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Average floating point or complex elements; nan over no elements. Mirrors ``torch.mean``.
+
+    Examples
+    --------
+    >>> mean(np.array([1.0, 2.0, 6.0]), (0,), False)
+    array(3.)
+    """
+    if array.dtype.kind == "c":  # as real numbers: dividing complex infinities would warn
+        return as_complex(mean(as_real(array), dims, keepdim))
+    total = sum(array, dims, keepdim)
+    count = math.prod([array.shape[dim] for dim in dims])
+    if count:
+        total /= count
+    else:
+        total.fill(math.nan)
+    return total
+
+
+def amax(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Return the greatest elements; nan where there is one. Mirrors ``torch.amax``.
+
+    Raises
+    ------
+    NotImplementedError
+        If the elements are complex.
+
+    Examples
+    --------
+    >>> amax(np.array([[1.0, np.nan], [3.0, 4.0]]), (1,), False)
+    array([nan,  4.])
+    """
+    return _extreme(folds.MAX, "max_values_cpu", array, dims, keepdim, -1)
+
+
+def amin(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Return the least elements; nan where there is one. Mirrors ``torch.amin``.
+
+    Raises
+    ------
+    NotImplementedError
+        If the elements are complex.
+
+    Examples
+    --------
+    >>> amin(np.array([[1, 2], [3, 4]]), (0,), True)
+    array([[1, 2]])
+    """
+    return _extreme(folds.MIN, "min_values_cpu", array, dims, keepdim, 1)
+
+
+def lowest_and_highest(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Return the first and last of all values of a real dtype, in order."""
+    if dtype.kind == "f":
+        return -math.inf, math.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def require_ordered(kernel_name: str, array: Array) -> None:
+    """Raise what PyTorch raises where complex numbers would have to be compared."""
+    if array.dtype.kind == "c":
+        name = of_numpy(array.dtype).scalar_name
+        raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{name}'")
+
+
+def _extreme(
+    fold: folds.Fold, kernel_name: str, array: Array, dims: Dims, keepdim: bool, sign: int
+) -> Array:
+    require_ordered(kernel_name, array)
+    data = as_bytes(array)
+    identity = lowest_and_highest(data.dtype)[(1 + sign) // 2]
+    return fold(data, dims, keepdim, data.dtype, identity).view(array.dtype)
+
+
+def all(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Return whether all elements are nonzero (nan is), as bool. Mirrors ``torch.all``.
+
+    Examples
+    --------
+    >>> all(np.array([[1.0, 0.0], [3.0, 4.0]]), (1,), False)
+    array([False,  True])
+    """
+    return folds.ALL(as_bytes(array), dims, keepdim, UINT8, 1).view(np.bool_)
+
+
+def any(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Return whether any element is nonzero (nan is), as bool. Mirrors ``torch.any``.
+
+    Examples
+    --------
+    >>> any(np.array([[0.0, 0.0], [3.0, 4.0]]), (1,), True)
+    array([[False],
+           [ True]])
+    """
+    return folds.ANY(as_bytes(array), dims, keepdim, UINT8, 0).view(np.bool_)
+
+
+def count_nonzero(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Count elements that are not zero (nan is not), as int64. Mirrors ``torch.count_nonzero``.
+
+    Examples
+    --------
+    >>> count_nonzero(np.array([0.0, np.nan, 2.0]), (0,), False)
+    array(2)
+    """
+    return folds.COUNT(as_bytes(array), dims, keepdim, INT64, 0)
+
+
+def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Array:
+    """Return ``sum(abs(x) ** p) ** (1 / p)`` and its limits. Mirrors ``torch.linalg.vector_norm``.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Floating point or complex; the result is real.
+    dims, keepdim
+        As everywhere in this module.
+    p : float
+        Any number; 0 counts what is not zero, inf and -inf give the greatest and least magnitude.
+
+    Examples
+    --------
+    >>> norm(np.array([[3.0, -4.0], [0.0, 1.0]]), (1,), False)
+    array([5., 1.])
+    >>> norm(np.array([3.0, -4.0]), (0,), False, p=math.inf)
+    array(4.)
+    """
+    is_complex = array.dtype.kind == "c"
+    dtype = REAL[array.dtype] if is_complex else array.dtype
+    if p == 2:
+        fold = folds.SUM_SQUARED_MODULI if is_complex else folds.SUM_SQUARES
+        total = fold(array, dims, keepdim, dtype, 0.0)
+        return np.sqrt(total, out=total)
+    if p == 1:
+        return folds.SUM_ABS(array, dims, keepdim, dtype, 0.0)
+    if p == 0:
+        return count_nonzero(array, dims, keepdim).astype(dtype)
+    if p == math.inf:
+        return folds.MAX_ABS(array, dims, keepdim, dtype, -math.inf)
+    if p == -math.inf:
+        return folds.MIN_ABS(array, dims, keepdim, dtype, math.inf)
+    total = folds.SUM_POWERS(array, dims, keepdim, dtype, 0.0, p)
+    with np.errstate(all="ignore"):
+        return np.power(total, 1.0 / p, out=total)

@@ -1,0 +1,407 @@
+"""Scalar functions: the vocabulary of elementwise kernels, numbers in, one number out.
+
+Each works for float32, float64 and, where that makes sense, integers and complex numbers, and
+returns the type it was given. A bare literal in such a function would turn float32 into float64:
+`like` gives a constant the type of a value. Formulas made of these functions belong in the
+catalogue, not here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from numgrad.kernels import exponentials
+
+_REAL_TYPES = {types.float32: np.float32, types.float64: np.float64}
+_COMPLEX_TYPES = {types.complex64: np.float32, types.complex128: np.float64}
+
+
+def like(value: Any, constant: Any) -> Any:
+    """Return `constant` in the type of `value` (for a complex value, in its real type)."""
+    return type(value)(constant)
+
+
+@overload(like)
+def _like(value, constant):  # type: ignore[no-untyped-def]
+    number = types.unliteral(value)
+    if number in _REAL_TYPES:
+        real_type = _REAL_TYPES[number]
+    elif number in _COMPLEX_TYPES:
+        real_type = _COMPLEX_TYPES[number]
+    else:
+        return lambda value, constant: constant
+    return lambda value, constant: real_type(constant)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is of an integer or bool type; a compile-time constant in kernels."""
+    return isinstance(value, int)
+
+
+@overload(is_integer)
+def _is_integer(value):  # type: ignore[no-untyped-def]
+    answer = isinstance(types.unliteral(value), (types.Integer, types.Boolean))
+    return lambda value: answer
+
+
+def _scalar(function: Any) -> Any:
+    return njit(nogil=True, error_model="numpy")(function)
+
+
+def _by_type(own: dict[Any, Any], otherwise: Any) -> Any:
+    """Return a function that kernels resolve by type: ours for real numbers, NumPy's for others."""
+
+    def function(x):  # type: ignore[no-untyped-def]
+        return otherwise(x)
+
+    @overload(function)
+    def choose(x):  # type: ignore[no-untyped-def]
+        chosen = own.get(x, otherwise)
+        return lambda x: chosen(x)
+
+    return function
+
+
+_exp = _by_type(exponentials.EXP, np.exp)
+_expm1 = _by_type(exponentials.EXPM1, np.expm1)
+_tanh = _by_type(exponentials.TANH, np.tanh)
+
+# --- choosing ---------------------------------------------------------------------------------
+
+
+@_scalar
+def where(condition, a, b):  # type: ignore[no-untyped-def]
+    """Return `a` if `condition` holds, else `b`; both are computed."""
+    return a if condition else b
+
+
+@_scalar
+def maximum(a, b):  # type: ignore[no-untyped-def]
+    """Return the larger number, nan if either is nan."""
+    return a if (a > b) | (a != a) else b
+
+
+@_scalar
+def minimum(a, b):  # type: ignore[no-untyped-def]
+    """Return the smaller number, nan if either is nan."""
+    return a if (a < b) | (a != a) else b
+
+
+# --- powers and exponentials ------------------------------------------------------------------
+
+
+@_scalar
+def sqrt(x):  # type: ignore[no-untyped-def]
+    """Return the square root; nan for negative real numbers."""
+    return np.sqrt(x)
+
+
+@_scalar
+def exp(x):  # type: ignore[no-untyped-def]
+    """Return e to the power `x`."""
+    return _exp(x)
+
+
+@_scalar
+def expm1(x):  # type: ignore[no-untyped-def]
+    """Return exp(x) - 1, exact near 0."""
+    return _expm1(x)
+
+
+@_scalar
+def log(x):  # type: ignore[no-untyped-def]
+    """Return the natural logarithm."""
+    return np.log(x)
+
+
+@_scalar
+def log1p(x):  # type: ignore[no-untyped-def]
+    """Return log(1 + x), exact near 0."""
+    return np.log1p(x)
+
+
+@_scalar
+def log2(x):  # type: ignore[no-untyped-def]
+    """Return the logarithm to base 2."""
+    return np.log2(x)
+
+
+@_scalar
+def log10(x):  # type: ignore[no-untyped-def]
+    """Return the logarithm to base 10."""
+    return np.log10(x)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    return base**exponent
+
+
+@overload(_power)
+def _power_overload(base, exponent):  # type: ignore[no-untyped-def]
+    if isinstance(types.unliteral(base), (types.Integer, types.Boolean)):
+
+        def integer_power(base, exponent):  # type: ignore[no-untyped-def]
+            # Square and multiply, wrapping like the hardware; a negative exponent is 1 / base**n.
+            if exponent < 0:
+                if base == 1:
+                    return base * 1
+                if base * 1 == -1:
+                    return -1 if exponent & 1 else base * base
+                return base * 0
+            result, factor, left = base * 0 + 1, base * 1, exponent * 1
+            while left > 0:
+                if left & 1:
+                    result *= factor
+                factor *= factor
+                left >>= 1
+            return result
+
+        return integer_power
+    if isinstance(types.unliteral(base), types.Complex):
+
+        def complex_power(base, exponent):  # type: ignore[no-untyped-def]
+            return base**exponent
+
+        return complex_power
+    return lambda base, exponent: math.pow(base, exponent)
+
+
+@_scalar
+def pow(base, exponent):  # type: ignore[no-untyped-def]
+    """Return `base` to the power `exponent`."""
+    return _power(base, exponent)
+
+
+# --- trigonometry -----------------------------------------------------------------------------
+
+
+@_scalar
+def sin(x):  # type: ignore[no-untyped-def]
+    """Return the sine of an angle in radians."""
+    return np.sin(x)
+
+
+@_scalar
+def cos(x):  # type: ignore[no-untyped-def]
+    """Return the cosine of an angle in radians."""
+    return np.cos(x)
+
+
+@_scalar
+def tan(x):  # type: ignore[no-untyped-def]
+    """Return the tangent of an angle in radians."""
+    return np.tan(x)
+
+
+@_scalar
+def asin(x):  # type: ignore[no-untyped-def]
+    """Return the angle whose sine is `x`."""
+    return np.arcsin(x)
+
+
+@_scalar
+def acos(x):  # type: ignore[no-untyped-def]
+    """Return the angle whose cosine is `x`."""
+    return np.arccos(x)
+
+
+@_scalar
+def atan(x):  # type: ignore[no-untyped-def]
+    """Return the angle whose tangent is `x`."""
+    return np.arctan(x)
+
+
+@_scalar
+def atan2(y, x):  # type: ignore[no-untyped-def]
+    """Return the angle of the point (x, y)."""
+    return math.atan2(y, x)
+
+
+@_scalar
+def sinh(x):  # type: ignore[no-untyped-def]
+    """Return the hyperbolic sine."""
+    return np.sinh(x)
+
+
+@_scalar
+def cosh(x):  # type: ignore[no-untyped-def]
+    """Return the hyperbolic cosine."""
+    return np.cosh(x)
+
+
+@_scalar
+def tanh(x):  # type: ignore[no-untyped-def]
+    """Return the hyperbolic tangent."""
+    return _tanh(x)
+
+
+@_scalar
+def erf(x):  # type: ignore[no-untyped-def]
+    """Return the error function."""
+    return math.erf(x)
+
+
+# --- sign, rounding, division -----------------------------------------------------------------
+
+
+@_scalar
+def abs(x):  # type: ignore[no-untyped-def]
+    """Return the absolute value, a real number for complex `x`."""
+    return np.abs(x)
+
+
+@_scalar
+def sign(x):  # type: ignore[no-untyped-def]
+    """Return -1, 0 or 1; 0 for nan, as PyTorch does."""
+    return like(x, x > like(x, 0)) - like(x, x < like(x, 0))
+
+
+@_scalar
+def sgn(x):  # type: ignore[no-untyped-def]
+    """Return x / abs(x) for complex `x`, 0 at 0."""
+    size = np.abs(x)
+    return x * like(x, 0) if size == like(x, 0) else x / size
+
+
+@_scalar
+def conj(x):  # type: ignore[no-untyped-def]
+    """Return the complex conjugate."""
+    return np.conj(x)
+
+
+@_scalar
+def real(x):  # type: ignore[no-untyped-def]
+    """Return the real part."""
+    return x.real
+
+
+@_scalar
+def imag(x):  # type: ignore[no-untyped-def]
+    """Return the imaginary part."""
+    return x.imag
+
+
+@_scalar
+def complex_of(real_part, imaginary_part):  # type: ignore[no-untyped-def]
+    """Return the complex number of two real ones."""
+    return complex(real_part, imaginary_part)
+
+
+@_scalar
+def floor(x):  # type: ignore[no-untyped-def]
+    """Return the largest integer not above `x`."""
+    return np.floor(x)
+
+
+@_scalar
+def ceil(x):  # type: ignore[no-untyped-def]
+    """Return the smallest integer not below `x`."""
+    return np.ceil(x)
+
+
+@_scalar
+def round(x):  # type: ignore[no-untyped-def]
+    """Return the nearest integer, the even one at ties."""
+    return np.rint(x)
+
+
+@_scalar
+def trunc(x):  # type: ignore[no-untyped-def]
+    """Return `x` without its fraction."""
+    return np.trunc(x)
+
+
+@_scalar
+def fmod(a, b):  # type: ignore[no-untyped-def]
+    """Return the remainder of the division truncated towards 0; it has the sign of `a`."""
+    if is_integer(a):
+        remainder_ = a % b
+        return remainder_ - b if (remainder_ != 0) & ((a < 0) != (b < 0)) else remainder_
+    return np.fmod(a, b)
+
+
+@_scalar
+def remainder(a, b):  # type: ignore[no-untyped-def]
+    """Return the remainder of the division rounded down; it has the sign of `b`."""
+    if is_integer(a):
+        return a % b
+    zero = like(a, 0)
+    left = np.fmod(a, b)
+    return left + b if (left != zero) & ((b < zero) != (left < zero)) else left
+
+
+@_scalar
+def floor_divide(a, b):  # type: ignore[no-untyped-def]
+    """Return the quotient rounded down, Python's ``//`` (the nearest integer to exact division)."""
+    if is_integer(a):
+        return a // b
+    zero, half, one = like(a, 0), like(a, 0.5), like(a, 1)
+    if b == zero:
+        return a / b
+    left = np.fmod(a, b)
+    quotient = (a - left) / b
+    if (left != zero) & ((b < zero) != (left < zero)):
+        quotient -= one
+    if quotient == zero:
+        return math.copysign(zero, a / b)
+    down = np.floor(quotient)
+    return down + one if quotient - down > half else down
+
+
+@_scalar
+def trunc_divide(a, b):  # type: ignore[no-untyped-def]
+    """Return the quotient truncated towards 0."""
+    if is_integer(a):
+        quotient = a // b
+        return quotient + 1 if (quotient < 0) & (quotient * b != a) else quotient
+    return np.trunc(a / b)
+
+
+# --- truth ------------------------------------------------------------------------------------
+
+
+@_scalar
+def isnan(x):  # type: ignore[no-untyped-def]
+    """Whether `x` is not a number."""
+    return x != x
+
+
+@_scalar
+def logical_not(x):  # type: ignore[no-untyped-def]
+    """Whether `x` is 0."""
+    return not x
+
+
+@_scalar
+def logical_and(a, b):  # type: ignore[no-untyped-def]
+    """Whether neither is 0."""
+    return bool(a) & bool(b)
+
+
+@_scalar
+def logical_or(a, b):  # type: ignore[no-untyped-def]
+    """Whether not both are 0."""
+    return bool(a) | bool(b)
+
+
+@_scalar
+def logical_xor(a, b):  # type: ignore[no-untyped-def]
+    """Whether exactly one is 0."""
+    return bool(a) ^ bool(b)
+
+
+@_scalar
+def bitwise_not(x):  # type: ignore[no-untyped-def]
+    """Return the bits of `x` inverted."""
+    return ~x
+
+
+@_scalar
+def erfc(x):  # type: ignore[no-untyped-def]
+    """Return 1 - erf(x), exact where erf(x) is near 1."""
+    return math.erfc(x)

@@ -1,0 +1,119 @@
+"""Arrays by shape and strides: views anywhere in a storage, overlap, and flat positions.
+
+Strides and offsets count elements, as PyTorch's do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Layout", "extent", "layout_of", "may_overlap", "positions", "strided_view"]
+
+Array = np.ndarray[Any, Any]
+# A shape, a stride for each dimension, and the offset of the first element.
+Layout = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+class _Window:
+    """What NumPy makes an array of that lies anywhere in the memory of another one."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, array: Array, interface: dict[str, Any]) -> None:
+        self.array = array  # keeps the memory alive
+        self.__array_interface__ = interface
+
+
+def strided_view(array: Array, layout: Layout) -> Array:
+    """Return a view of the memory of `array`; the offset counts from its first element.
+
+    Nothing is checked: the caller knows that the layout stays inside the memory.
+
+    Examples
+    --------
+    >>> strided_view(np.arange(6.0), ((2, 3), (1, 2), 0))
+    array([[0., 2., 4.],
+           [1., 3., 5.]])
+    """
+    shape, stride, offset = layout
+    itemsize = array.itemsize
+    interface = array.__array_interface__
+    address, read_only = interface["data"]
+    window = {
+        "shape": shape,
+        "strides": tuple([step * itemsize for step in stride]),
+        "data": (address + offset * itemsize, read_only),
+        "typestr": interface["typestr"],
+        "version": 3,
+    }
+    return np.asarray(_Window(array, window))
+
+
+def layout_of(array: Array) -> Layout:
+    """Return the layout of an array, at offset 0.
+
+    Examples
+    --------
+    >>> layout_of(np.zeros((2, 3)).T)
+    ((3, 2), (1, 3), 0)
+    """
+    itemsize = array.itemsize
+    return array.shape, tuple([step // itemsize for step in array.strides]), 0
+
+
+def extent(layout: Layout) -> tuple[int, int]:
+    """Return the lowest position of a layout and one more than the highest.
+
+    Examples
+    --------
+    >>> extent(((2, 3), (3, 1), 4))
+    (4, 10)
+    """
+    shape, stride, offset = layout
+    low = high = offset
+    for length, step in zip(shape, stride, strict=True):
+        if length == 0:
+            return offset, offset
+        if step > 0:
+            high += (length - 1) * step
+        else:
+            low += (length - 1) * step
+    return low, high + 1
+
+
+def may_overlap(layout: Layout) -> bool:
+    """Return whether two indices may lead to the same element; False is certain.
+
+    Examples
+    --------
+    >>> may_overlap(((2, 3), (3, 1), 0)), may_overlap(((2, 3), (1, 1), 0))
+    (False, True)
+    """
+    reach = 0
+    shape, stride, _ = layout
+    if 0 in shape:
+        return False
+    for step, length in sorted((abs(s), n) for n, s in zip(shape, stride, strict=True) if n > 1):
+        if step <= reach:
+            return True
+        reach += (length - 1) * step
+    return False
+
+
+def positions(layout: Layout) -> Array:
+    """Return the position of every element of a layout, in its shape.
+
+    Examples
+    --------
+    >>> positions(((2, 2), (1, 1), 5))
+    array([[5, 6],
+           [6, 7]])
+    """
+    shape, stride, offset = layout
+    total = np.full(shape, offset, np.int64)
+    for dim, (length, step) in enumerate(zip(shape, stride, strict=True)):
+        steps = np.arange(length, dtype=np.int64) * step
+        total += steps.reshape((length,) + (1,) * (len(shape) - dim - 1))
+    return total

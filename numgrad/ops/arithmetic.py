@@ -1,0 +1,516 @@
+"""Arithmetic: add, sub, mul, div and their relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.core import Tensor
+from numgrad.kernels.expression import Symbol
+from numgrad.ops.complex import absolute, conj, zero_of
+from numgrad.ops.domains import NONZERO, REAL, interval, number
+from numgrad.ops.elementwise import binary, elementwise, result_dtype, unary
+from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.selection import where
+
+__all__ = ["add", "div", "mul", "neg", "reciprocal", "rsub", "sub"]
+
+_PLUS = binary(
+    "add",
+    (lambda g: g, lambda g: g),
+    (REAL, REAL),
+    accepts="fciub",
+    doc="Return the sum of two operands.",
+)
+_MINUS = binary(
+    "sub",
+    (lambda g: g, lambda g: -g),
+    (REAL, REAL),
+    accepts="fciu",
+    doc="Return the difference of two operands.",
+)
+# a + alpha b and a - alpha b: the node's name is that of the plain operation.
+_PLUS_SCALED = elementwise(
+    "add_scaled",
+    ("input", "other", "alpha"),
+    (lambda g: g, lambda g, alpha: g * conj(alpha), None),
+    (REAL, REAL, number(1.5)),
+    formula=lambda input, other, alpha: input + alpha * other,
+    node="AddBackward0",
+    numbers=("alpha",),
+    function_name="add",
+    doc="Return input + alpha * other.",
+)
+_MINUS_SCALED = elementwise(
+    "sub_scaled",
+    ("input", "other", "alpha"),
+    (lambda g: g, lambda g, alpha: -g * conj(alpha), None),
+    (REAL, REAL, number(1.5)),
+    formula=lambda input, other, alpha: input - alpha * other,
+    node="SubBackward0",
+    numbers=("alpha",),
+    function_name="sub",
+    doc="Return input - alpha * other.",
+)
+_RMINUS = elementwise(
+    "rsub",
+    ("input", "other"),
+    (lambda g: -g, None),
+    (REAL, number(1.5)),
+    formula=lambda input, other: other - input,
+    node="RsubBackward1",
+    numbers=("other",),
+    doc="Return other - input for a number `other`.",
+)
+_RMINUS_TENSOR = binary(
+    "rsub_tensor",
+    (lambda g: -g, lambda g: g),
+    (REAL, REAL),
+    formula=lambda input, other: other - input,
+    node="RsubBackward0",
+    function_name="rsub",
+    doc="Return other - input.",
+)
+_plus, _minus = make_function(_PLUS), make_function(_MINUS)
+
+
+def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
+    """Raise where PyTorch does not multiply the second operand by `alpha`."""
+    common = result_dtype([input, other])
+    if isinstance(alpha, bool) and common is not dtypes.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if dtypes.scalar_dtype(alpha).category > max(common.category, dtypes.INTEGER):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+@public(inplace=True)
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+    """Return ``input + alpha * other``.
+
+    Derivative: 1 for `input`, `alpha` for `other`.
+
+    Parameters
+    ----------
+    input : tensor
+    other : tensor or number
+        Broadcasts with `input`.
+    alpha : number
+        What `other` is multiplied by.
+
+    >>> import numgrad as ng
+    >>> ng.add(ng.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    if alpha == 1:
+        return _plus(input, other, out=out)
+    _check_alpha(input, other, alpha)
+    return _PLUS_SCALED(input, other, alpha, out=out)
+
+
+def _check_not_bool(input: Any, other: Any) -> None:
+    """Raise PyTorch's words where a bool would be subtracted."""
+    kinds = [
+        value._array.dtype.kind == "b" if isinstance(value, Tensor) else isinstance(value, bool)
+        for value in (input, other)
+    ]
+    if all(kinds):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
+    if any(kinds):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
+@public("sub", "subtract", inplace=True)
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+    """Return ``input - alpha * other``.
+
+    Derivative: 1 for `input`, -`alpha` for `other`.
+
+    Raises
+    ------
+    RuntimeError
+        If an operand is bool.
+
+    >>> import numgrad as ng
+    >>> ng.sub(ng.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([-19., -18.])
+    """
+    if type(other) is not float:
+        _check_not_bool(input, other)
+    if alpha == 1:
+        return _minus(input, other, out=out)
+    _check_alpha(input, other, alpha)
+    return _MINUS_SCALED(input, other, alpha, out=out)
+
+
+@public(method=False)
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """Return ``other - alpha * input``, what ``other - input`` computes for a number `other`.
+
+    >>> import numgrad as ng
+    >>> ng.rsub(ng.tensor([1.0, 2.0]), 10)
+    tensor([9., 8.])
+    """
+    _check_not_bool(input, other)
+    if alpha != 1:
+        return sub(other, input, alpha=alpha) if isinstance(other, Tensor) else _RMINUS(
+            mul(input, alpha), other
+        )
+    return (_RMINUS_TENSOR if isinstance(other, Tensor) else _RMINUS)(input, other)
+
+
+mul = publish(
+    binary(
+        "mul",
+        (lambda g, other: g * conj(other), lambda g, input: g * conj(input)),
+        (REAL, REAL),
+        accepts="fciub",
+        doc="Return the product of two operands.\n\nDerivative: the conjugate of the other operand.",
+    ),
+    "multiply",
+)
+
+_TRUE_DIVIDE = binary(
+    "true_divide",
+    (
+        lambda g, other: g / conj(other),
+        lambda g, input, other: -g * conj((input / other) / other),
+    ),
+    (REAL, NONZERO),
+    kind="float",
+    node="DivBackward0",
+    function_name="div",
+    doc="Return the quotient of two operands.",
+)
+_true_divide = make_function(_TRUE_DIVIDE)
+# Quotients rounded to integers are piecewise constant.
+_ROUNDED = {
+    mode: binary(
+        f"{mode}_divide",
+        (lambda g: zero_of(g), lambda g: zero_of(g)),
+        (REAL, NONZERO),
+        accepts="fiu",
+        node="DivBackward2",
+        function_name="div",
+        doc=f"Return the quotient, rounded by {mode}.",
+    )
+    for mode in ("floor", "trunc")
+}
+
+
+@public("div", "divide", inplace=True)
+def div(
+    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Any:
+    """Return the quotient; integers give floating point numbers unless it is rounded.
+
+    Derivative: 1/other for `input`, -input/other**2 for `other`; 0 with a rounding mode.
+
+    Parameters
+    ----------
+    input : tensor
+    other : tensor or number
+        Broadcasts with `input`.
+    rounding_mode : {None, "floor", "trunc"}
+        Round the quotient down, or towards 0.
+
+    Raises
+    ------
+    RuntimeError
+        For any other rounding mode, and for an integer division by 0 that is rounded.
+
+    >>> import numgrad as ng
+    >>> ng.div(ng.tensor([-7.0, 7.0]), 2, rounding_mode="floor")
+    tensor([-4.,  3.])
+    """
+    if rounding_mode is None:
+        return _true_divide(input, other, out=out)
+    if rounding_mode not in _ROUNDED:
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    _check_integer_divisor(input, other)
+    return _ROUNDED[rounding_mode](input, other, out=out)
+
+
+@public("true_divide", inplace=True)
+def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the quotient; the same as `div` without a rounding mode.
+
+    >>> import numgrad as ng
+    >>> ng.true_divide(ng.tensor([1, 2]), 2)
+    tensor([0.5000, 1.0000])
+    """
+    return _true_divide(input, other, out=out)
+
+
+def _check_integer_divisor(input: Any, other: Any) -> None:
+    """Raise if integers would be divided by 0."""
+    if result_dtype([input, other]).category < dtypes.FLOATING:
+        divisor = other._array if isinstance(other, Tensor) else np.asarray(other)
+        if not divisor.all():
+            raise RuntimeError("ZeroDivisionError")
+
+
+@public(inplace=True)
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the quotient rounded down, what ``//`` computes. It is not differentiable.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-7, 7]) // 2
+    tensor([-4,  3])
+    """
+    _check_integer_divisor(input, other)
+    return _FLOOR_DIVIDE(input, other, out=out)
+
+
+_FLOOR_DIVIDE = binary(
+    "floor_divide_",
+    (None, None),
+    (REAL, NONZERO),
+    formula=lambda input, other: Symbol.apply("floor_divide", input, other),
+    accepts="fiu",
+    node="NotImplemented",
+    function_name="floor_divide",
+    doc="Return the quotient rounded down.",
+)
+
+
+_REMAINDER = {
+    by_number: elementwise(
+        "remainder_number" if by_number else "remainder",
+        ("input", "other"),
+        (
+            lambda g: g,
+            None if by_number else lambda g, input, other: -g * _ROUNDED["floor"](input, other),
+        ),
+        (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
+        formula=lambda input, other: Symbol.apply("remainder", input, other),
+        accepts="fiu",
+        node="RemainderBackward0" if by_number else "RemainderBackward1",
+        numbers=("other",) if by_number else (),
+        function_name="remainder",
+        doc="Return the remainder of the division rounded down.",
+    )
+    for by_number in (True, False)
+}
+_FMOD = {
+    by_number: elementwise(
+        "fmod_number" if by_number else "fmod",
+        ("input", "other"),
+        (
+            lambda g: g,
+            None if by_number else lambda g, input, other: -g * _ROUNDED["trunc"](input, other),
+        ),
+        (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
+        formula=lambda input, other: Symbol.apply("fmod", input, other),
+        accepts="fiu",
+        node="FmodBackward0" if by_number else "FmodBackward1",
+        numbers=("other",) if by_number else (),
+        function_name="fmod",
+        doc="Return the remainder of the division truncated towards 0.",
+    )
+    for by_number in (True, False)
+}
+
+
+@public(inplace=True)
+def remainder(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the remainder of the division rounded down, what ``%`` computes; it has other's sign.
+
+    Derivative: 1 for `input`, -floor(input / other) for `other`.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer division by 0.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-3.0, 3.0]) % 2
+    tensor([1., 1.])
+    """
+    _check_integer_divisor(input, other)
+    return _REMAINDER[not isinstance(other, Tensor)](input, other, out=out)
+
+
+@public(inplace=True)
+def fmod(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the remainder of the division truncated towards 0; it has the sign of `input`.
+
+    Derivative: 1 for `input`, -trunc(input / other) for `other`.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer division by 0.
+
+    >>> import numgrad as ng
+    >>> ng.fmod(ng.tensor([-3.0, 3.0]), 2)
+    tensor([-1.,  1.])
+    """
+    _check_integer_divisor(input, other)
+    return _FMOD[not isinstance(other, Tensor)](input, other, out=out)
+
+
+_NEG = unary(
+    "neg",
+    lambda g: -g,
+    REAL,
+    kind="same",
+    accepts="fciu",
+    doc="Return the negative.",
+)
+_neg = make_function(_NEG)
+
+
+@public("neg", "negative", inplace=True)
+def neg(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the negative.
+
+    Derivative: -1.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is bool.
+
+    >>> import numgrad as ng
+    >>> ng.neg(ng.tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
+    """
+    if isinstance(input, Tensor) and input._array.dtype.kind == "b":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return _neg(input, out=out)
+
+
+@public(function=False)
+def positive(input: Tensor) -> Tensor:
+    """Return the tensor itself, what ``+input`` gives."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+reciprocal = publish(
+    unary(
+        "reciprocal",
+        lambda g, y: -g * conj(y * y),
+        NONZERO,
+        formula=lambda input: 1 / input,
+        doc="Return 1 / x.\n\nDerivative: -1 / x**2, computed as -y**2.",
+    )
+)
+
+_ADDCMUL = elementwise(
+    "addcmul",
+    ("input", "tensor1", "tensor2", "value"),
+    (
+        lambda g: g,
+        lambda g, tensor2, value: g * conj(tensor2 * value),
+        lambda g, tensor1, value: g * conj(tensor1 * value),
+        None,
+    ),
+    (REAL, REAL, REAL, number(1.5)),
+    formula=lambda input, tensor1, tensor2, value: input + value * tensor1 * tensor2,
+    node="AddcmulBackward0",
+    numbers=("value",),
+    doc="Return input + value * tensor1 * tensor2.",
+)
+_ADDCDIV = elementwise(
+    "addcdiv",
+    ("input", "tensor1", "tensor2", "value"),
+    (
+        lambda g: g,
+        lambda g, tensor2, value: g * conj(value / tensor2),
+        lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+        None,
+    ),
+    (REAL, REAL, NONZERO, number(1.5)),
+    formula=lambda input, tensor1, tensor2, value: input + value * (tensor1 / tensor2),
+    accepts="fc",
+    node="AddcdivBackward0",
+    numbers=("value",),
+    doc="Return input + value * tensor1 / tensor2.",
+)
+
+
+@public(inplace=True)
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None
+) -> Any:
+    """Return ``input + value * tensor1 * tensor2``.
+
+    Derivative: 1, value * tensor2 and value * tensor1.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, 2.0])
+    >>> ng.addcmul(x, x, x, value=10)
+    tensor([11., 42.])
+    """
+    return _ADDCMUL(input, tensor1, tensor2, value, out=out)
+
+
+@public(inplace=True)
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None
+) -> Any:
+    """Return ``input + value * tensor1 / tensor2``.
+
+    Derivative: 1, value / tensor2 and -value * tensor1 / tensor2**2.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, 2.0])
+    >>> ng.addcdiv(x, x, x, value=10)
+    tensor([11., 12.])
+    """
+    return _ADDCDIV(input, tensor1, tensor2, value, out=out)
+
+
+_LERP = {
+    by_number: elementwise(
+        "lerp_number" if by_number else "lerp",
+        ("input", "end", "weight"),
+        (
+            lambda g, weight: g * (1 - conj(weight)),
+            lambda g, weight: g * conj(weight),
+            None if by_number else lambda g, input, end: g * conj(end - input),
+        ),
+        (REAL, REAL, number(0.3) if by_number else REAL),
+        # From the nearer end, so that both ends are met exactly.
+        formula=lambda input, end, weight: where(
+            absolute(weight) < 0.5,
+            input + weight * (end - input),
+            end - (end - input) * (1 - weight),
+        ),
+        accepts="fc",
+        node="LerpBackward0" if by_number else "LerpBackward1",
+        numbers=("weight",) if by_number else (),
+        function_name="lerp",
+        doc="Return input + weight * (end - input).",
+    )
+    for by_number in (True, False)
+}
+
+
+@public(inplace=True)
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Any:
+    """Return ``input + weight * (end - input)``, the point between two ends.
+
+    Derivative: 1 - weight, weight, and end - input.
+
+    >>> import numgrad as ng
+    >>> ng.lerp(ng.tensor([0.0, 10.0]), ng.tensor([1.0, 20.0]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
+    return _LERP[not isinstance(weight, Tensor)](input, end, weight, out=out)

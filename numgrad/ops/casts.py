@@ -1,0 +1,414 @@
+"""Dtype casts, copies, and bringing a gradient back to the shape and dtype of its input."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.core import Tensor, wrap
+from numgrad.kernels import reductions
+from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.strides import layout_of, strided_view
+from numgrad.ops.arguments import read_sizes
+from numgrad.ops.functions import METHODS, public
+from numgrad.ops.primitive import Primitive
+
+__all__ = [
+    "cast",
+    "clone",
+    "clone_contiguous",
+    "contiguous",
+    "detach",
+    "expand_to",
+    "sum_to_size",
+    "to",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _in_order(array, array.astype(dtype, order="K"))
+
+
+def _in_order(source: Array, copy: Array) -> Array:
+    """Return a copy in C order if elements of `source` share memory, as PyTorch lays it out."""
+    if 0 in source.strides and not copy.flags.c_contiguous:
+        return private_copy(copy)
+    return copy
+
+
+# A gradient returns to its input's dtype by itself, so the rule passes it on.
+_TO_COPY = Primitive(
+    "to_copy",
+    "ToCopyBackward0",
+    _convert,
+    ["input"],
+    [lambda g: g],
+    linear=True,
+    samples=[
+        lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
+        lambda make: (to, [make()], {"dtype": dtypes.float64, "copy": True}),
+        lambda make: (to, [make(0, 2)], {"dtype": dtypes.complex128}),
+    ],
+)
+
+
+def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
+    leading = array.ndim - len(shape)
+    dims = tuple(range(leading)) + tuple(
+        leading + dim
+        for dim, length in enumerate(shape)
+        if length == 1 and array.shape[leading + dim] != 1
+    )
+    return reductions.sum(array, dims, True).reshape(shape)
+
+
+# Expanding it again is left to the rule of `expand` below, which stands here for that reason.
+_SUM_TO_SIZE = Primitive(
+    "sum_to_size",
+    "SumBackward1",
+    _sum_to,
+    ["input"],
+    [lambda g, input_shape: expand_to(g, input_shape)],
+    linear=True,
+    samples=[
+        lambda make: (sum_to_size, [make(2, 3)], {"size": (1, 3)}),
+        lambda make: (sum_to_size, [make(2, 3)], {"size": ()}),
+        lambda make: (sum_to_size, [make(2, 0, 3)], {"size": (1, 3)}),
+    ],
+)
+
+
+
+def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
+    own, stride, _ = layout_of(array)
+    leading = len(shape) - len(own)
+    steps = [0] * leading + [
+        step if length == new else 0
+        for length, new, step in zip(own, shape[leading:], stride, strict=True)
+    ]
+    return strided_view(array, (shape, tuple(steps), 0))
+
+
+_EXPAND = Primitive(
+    "expand",
+    "ExpandBackward0",
+    _broadcast,
+    ["input"],
+    [lambda g: g],  # summed to the input's size by the node
+    view=True,
+    linear=True,
+    samples=[
+        lambda make: (expand_to, [make(3, 1)], {"shape": (2, 3, 4)}),
+        lambda make: (expand_to, [make()], {"shape": (2,)}),
+        lambda make: (expand_to, [make(1)], {"shape": (0,)}),
+    ],
+)
+
+
+def expand_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a view of `input` broadcast to a shape that is known to fit."""
+    result: Tensor = _EXPAND.apply(input, shape=shape)
+    return result
+
+
+def cast(input: Tensor, dtype: np.dtype[Any]) -> Tensor:
+    """Return `input` in a NumPy dtype; of complex numbers that become real, the real part."""
+    if input._array.dtype == dtype:
+        return input
+    result: Tensor = _TO_COPY.apply(input, dtype=np.dtype(dtype))
+    return result
+
+
+@public(function=False)
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Return the sum over the dims in which `size` is 1 or missing: broadcasting, undone.
+
+    The gradient is g, expanded.
+
+    Parameters
+    ----------
+    input : tensor
+    size : ints
+        A shape that expands to the input's.
+
+    Raises
+    ------
+    RuntimeError
+        If `size` does not expand to the input's shape.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    shape = read_sizes("sum_to_size", sizes if size is None else (size,))
+    own = input._array.shape
+    if shape == own:
+        return input
+    leading = len(own) - len(shape)
+    if leading < 0 or any(
+        a not in (1, b) for a, b in zip(shape, own[leading:], strict=True)
+    ):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}.")
+    return _sum_to_size(input, shape)
+
+
+def _sum_to_size(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    result: Tensor = _SUM_TO_SIZE.apply(input, shape=tuple(shape))
+    return result
+
+
+Primitive.cast = staticmethod(cast)
+Primitive.sum_to_size = staticmethod(_sum_to_size)
+
+
+def _copy(array: Array, contiguous: bool) -> Array:
+    if contiguous or array.flags.c_contiguous:
+        return private_copy(array)
+    return _in_order(array, array.copy("K"))
+
+
+_CLONE = Primitive(
+    "clone",
+    "CloneBackward0",
+    _copy,
+    ["input"],
+    [lambda g: g],
+    linear=True,
+    samples=[
+        lambda make: (clone, [make(2, 3)], {}),
+        lambda make: (clone, [make()], {}),
+        lambda make: (clone, [make(0)], {}),
+    ],
+)
+
+
+@public()
+def clone(input: Tensor) -> Tensor:
+    """Return a copy in new memory, laid out as the input is where its elements fill memory.
+
+    The gradient is g.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, 2.0])
+    >>> x.clone() is x
+    False
+    """
+    result: Tensor = _CLONE.apply(input, contiguous=False)
+    return result
+
+
+def clone_contiguous(input: Tensor) -> Tensor:
+    """Return a copy in C order."""
+    result: Tensor = _CLONE.apply(input, contiguous=True)
+    return result
+
+
+@public(function=False)
+def contiguous(input: Tensor) -> Tensor:
+    """Return the tensor itself if it lies in C order in memory, else a copy that does.
+
+    The gradient is g.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
+    if input._array.flags.c_contiguous:
+        return input
+    return clone_contiguous(input)
+
+
+@public(function=False)
+def is_contiguous(input: Tensor) -> bool:
+    """Return whether the elements lie in C order in memory, without gaps.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).t().is_contiguous()
+    False
+    """
+    return input._array.flags.c_contiguous
+
+
+@public()
+def detach(input: Tensor) -> Tensor:
+    """Return the same memory without history; writes to either show in both, and count as such.
+
+    No gradient flows.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0], requires_grad=True).detach()
+    tensor([1.])
+    """
+    tensor = wrap(input._array)
+    tensor._counter = input._counter
+    return tensor
+
+
+@public(function=False)
+def to(
+    input: Tensor,
+    *arguments: Any,
+    dtype: Any = None,
+    device: Any = None,
+    other: Tensor | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> Tensor:
+    """Return the tensor in another dtype; the tensor itself if nothing changes.
+
+    The gradient is g in the input's dtype; none flows through integers and bools.
+
+    Parameters
+    ----------
+    input : tensor
+    *arguments
+        A dtype; ``"cpu"``; ``"cpu"`` and a dtype; or a tensor whose dtype to take.
+    dtype : dtype, optional
+    device : optional
+        Only ``"cpu"``.
+    other : tensor, optional
+        Take the dtype of this one.
+    non_blocking : bool
+        Changes nothing.
+    copy : bool
+        Copy also if nothing changes.
+
+    Raises
+    ------
+    RuntimeError
+        For another device than the CPU.
+    TypeError
+        If an argument is none of these.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.5, 2.5]).to(ng.int64)
+    tensor([1, 2])
+    """
+    rest = list(arguments)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    else:
+        if rest and not _is_dtype(rest[0]):
+            device = rest.pop(0)
+        if rest and not isinstance(rest[0], bool):
+            dtype = rest.pop(0)
+    if rest:
+        non_blocking = rest.pop(0)
+    if rest:
+        copy = rest.pop(0)
+    if rest:
+        raise TypeError(f"to() takes at most 4 positional arguments, got {len(arguments)}")
+    if device is not None:
+        _check_device(device)
+    if other is not None:
+        dtype = other.dtype
+    if dtype is None:
+        return clone(input) if copy else input
+    return _to_dtype(input, dtypes.to_dtype(dtype), copy)
+
+
+def _is_dtype(value: Any) -> bool:
+    if isinstance(value, str):
+        return False
+    try:
+        dtypes.to_dtype(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_device(device: Any) -> None:
+    """Raise unless `device` is the CPU."""
+    name = str(device)
+    if name not in ("cpu", "cpu:0"):
+        raise RuntimeError(f"numgrad computes on the CPU: device must be 'cpu', not {name!r}")
+
+
+def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
+    target = dtype.numpy
+    if input._array.dtype == target and not copy:
+        return input
+    if input._array.dtype.kind == "c" and target.kind not in "cb":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
+        )
+    result: Tensor = _TO_COPY.apply(input, dtype=target)
+    return result
+
+
+@public("type", function=False)
+def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Return the tensor in another dtype, or the name of its type if none is given.
+
+    Parameters
+    ----------
+    input : tensor
+    dtype : dtype or str, optional
+        A dtype, or a legacy name such as ``"torch.DoubleTensor"``.
+    non_blocking : bool
+        Changes nothing.
+
+    Raises
+    ------
+    ValueError
+        If there is no type of that name.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).type()
+    'torch.FloatTensor'
+    """
+    if dtype is None:
+        return f"torch.{input.dtype.scalar_name}Tensor"
+    if isinstance(dtype, str):
+        for candidate in dtypes.DTYPES.values():
+            if dtype == f"torch.{candidate.scalar_name}Tensor":
+                return _to_dtype(input, candidate)
+        raise ValueError(f"invalid type: '{dtype}'")
+    return _to_dtype(input, dtypes.to_dtype(dtype))
+
+
+@public(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return the tensor in the dtype of `other`; see `to`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).type_as(ng.tensor([1]))
+    tensor([1, 1])
+    """
+    return _to_dtype(input, other.dtype)
+
+
+def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
+    """Make the method that casts to one dtype."""
+
+    def method(input: Tensor) -> Tensor:
+        return _to_dtype(input, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__module__ = "numgrad"
+    method.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
+    METHODS[name] = method
+
+
+for _name, _dtype in {
+    "bool": dtypes.bool_,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "short": dtypes.int16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}.items():
+    _enter_cast(_name, _dtype)

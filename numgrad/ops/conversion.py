@@ -1,0 +1,193 @@
+"""From tensors to NumPy and Python: what ``numpy()``, ``item()``, ``float(t)`` and others do."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
+
+__all__ = [
+    "item",
+    "length",
+    "to_array",
+    "to_bool",
+    "to_complex",
+    "to_float",
+    "to_index",
+    "to_int",
+    "to_numpy",
+    "tolist",
+]
+
+_NEEDS_DETACH = (
+    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+)
+_ONE_ELEMENT = "only one element tensors can be converted to Python scalars"
+_NO_INDEX = "only integer tensors of a single element can be converted to an index"
+_SCALAR_REQUIRES_GRAD = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+
+def _requires_grad(tensor: Tensor) -> bool:
+    if tensor._base is not None:
+        refresh_view(tensor)
+    return tensor._edge is not NO_EDGE
+
+
+def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """Return the NumPy array whose memory the tensor uses.
+
+    Parameters
+    ----------
+    force : bool
+        Return it for a tensor that requires grad, too, as ``detach().numpy()`` does.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor requires grad, unless forced.
+    """
+    if not force and _requires_grad(tensor):
+        raise RuntimeError(_NEEDS_DETACH)
+    return tensor._array
+
+
+def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """Return the tensor as an array, as NumPy's ``__array__`` protocol asks for it.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor requires grad.
+    ValueError
+        If `copy` is False and the dtype has to change.
+    """
+    array = to_numpy(tensor)
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def item(tensor: Tensor) -> Any:
+    """Return the only element as a Python number.
+
+    Raises
+    ------
+    RuntimeError
+        Unless there is exactly one element.
+    """
+    array = tensor._array
+    if array.size != 1:
+        raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    return array.item()
+
+
+def tolist(tensor: Tensor) -> Any:
+    """Return nested lists of Python numbers; one number for a tensor without dimensions."""
+    return tensor._array.tolist()
+
+
+def _scalar(tensor: Tensor) -> Any:
+    """Return the only element for a conversion to a Python number."""
+    if tensor._array.size != 1:
+        raise ValueError(_ONE_ELEMENT)
+    if _requires_grad(tensor):
+        warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
+    return tensor._array.item()
+
+
+def _real(value: Any, kind: str) -> Any:
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value
+
+
+def to_float(tensor: Tensor) -> float:
+    """Return the only element as a float, what ``float(tensor)`` gives.
+
+    Raises
+    ------
+    ValueError
+        Unless there is exactly one element.
+    RuntimeError
+        If it has an imaginary part.
+    """
+    return float(_real(_scalar(tensor), "double"))
+
+
+def to_int(tensor: Tensor) -> int:
+    """Return the only element without its fraction, what ``int(tensor)`` gives.
+
+    Raises
+    ------
+    ValueError
+        Unless there is exactly one element, or if it is nan.
+    OverflowError
+        If it is infinite.
+    RuntimeError
+        If it has an imaginary part.
+    """
+    return int(_real(_scalar(tensor), "int64_t"))
+
+
+def to_complex(tensor: Tensor) -> complex:
+    """Return the only element as a complex number, what ``complex(tensor)`` gives.
+
+    Raises
+    ------
+    ValueError
+        Unless there is exactly one element.
+    """
+    return complex(_scalar(tensor))
+
+
+def to_bool(tensor: Tensor) -> bool:
+    """Return whether the only element is not 0, what ``bool(tensor)`` gives.
+
+    Raises
+    ------
+    RuntimeError
+        Unless there is exactly one element.
+    """
+    array = tensor._array
+    if array.size != 1:
+        what = "more than one value" if array.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    return bool(array.item())
+
+
+def to_index(tensor: Tensor) -> int:
+    """Return the only element of an integer or bool tensor, what makes tensors indices of lists.
+
+    Raises
+    ------
+    TypeError
+        Unless there is exactly one element and it is an integer or a bool.
+    """
+    array = tensor._array
+    if array.size != 1 or array.dtype.kind not in "iub":
+        raise TypeError(_NO_INDEX)
+    return operator.index(array.item())
+
+
+def length(tensor: Tensor) -> int:
+    """Return the length of the first dimension, what ``len(tensor)`` gives.
+
+    Raises
+    ------
+    TypeError
+        If the tensor has no dimensions.
+    """
+    if not tensor._array.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return tensor._array.shape[0]

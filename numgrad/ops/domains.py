@@ -1,0 +1,79 @@
+"""Domains: where an operand of an elementwise operation is defined and smooth.
+
+Property tests draw points from a domain and differentiate numerically there, so it keeps away
+from kinks, poles and branch points; these have tests of their own, against PyTorch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "MASK",
+    "NONZERO",
+    "POSITIVE",
+    "REAL",
+    "UNIT",
+    "Domain",
+    "apart",
+    "away_from",
+    "interval",
+    "number",
+]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A union of intervals.
+
+    Attributes
+    ----------
+    intervals : tuple of (float, float)
+        The intervals; points are drawn from all of them.
+    is_mask : bool
+        The operand is a bool mask.
+    is_number : bool
+        The operand is a static number, not a tensor.
+    apart : float
+        How far two operands drawn for the same element must be from each other, for operations
+        with a kink where they are equal.
+    """
+
+    intervals: tuple[tuple[float, float], ...]
+    is_mask: bool = False
+    is_number: bool = False
+    apart: float = 0.0
+
+
+def interval(low: float, high: float) -> Domain:
+    """Return the domain from `low` to `high`."""
+    return Domain(((low, high),))
+
+
+def away_from(*points: float, within: float = 3.0, gap: float = 0.1) -> Domain:
+    """Return the domain around 0 with a gap about each of `points`."""
+    edges = [-within, *sorted(points), within]
+    intervals = []
+    for left, right in zip(edges[:-1], edges[1:], strict=True):
+        low = left + gap if left in points else left
+        high = right - gap if right in points else right
+        if low < high:
+            intervals.append((low, high))
+    return Domain(tuple(intervals))
+
+
+def number(value: float) -> Domain:
+    """Return the domain of a static parameter, with the value that tests give it."""
+    return Domain(((value, value),), is_number=True)
+
+
+def apart(first: Domain, gap: float = 0.1) -> tuple[Domain, Domain]:
+    """Return the domains of two operands that are never closer than `gap` to each other."""
+    return first, Domain(first.intervals, apart=gap)
+
+
+REAL = interval(-3.0, 3.0)
+POSITIVE = interval(0.2, 4.0)
+UNIT = interval(-0.9, 0.9)
+NONZERO = away_from(0.0, gap=0.3)
+MASK = Domain(((0.0, 1.0),), is_mask=True)

@@ -1,0 +1,413 @@
+"""The greatest and the least elements, and where they are.
+
+At ties the rules do what PyTorch's do: `amax` and a `max` over everything share the gradient out
+evenly, `max` along a dim gives it to the element whose position it returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.core import Tensor
+from numgrad.kernels import positions
+from numgrad.kernels import reductions as kernels
+from numgrad.ops import return_types
+from numgrad.ops.along import place_along
+from numgrad.ops.arguments import accept_axis
+from numgrad.ops.arithmetic import add, div, mul
+from numgrad.ops.functions import FUNCTIONS, public
+from numgrad.ops.primitive import Primitive
+from numgrad.ops.reduction_arguments import reduced_dim, reduced_dims
+from numgrad.ops.reductions import restore_dims
+from numgrad.ops.reductions import sum as sum_
+from numgrad.ops.samples import sample
+from numgrad.ops.selection import maximum, minimum, where
+
+__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+_eq, _isnan = FUNCTIONS["eq"], FUNCTIONS["isnan"]
+
+
+def shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    """Return the cotangent of an extreme, shared out between all elements that are equal to it."""
+    shape = input._array.shape
+    mask = _eq(input, restore_dims(y, shape, dims, keepdim))
+    numbers = sum_(mask, dims, True) if dims else mask
+    return div(mul(restore_dims(g, shape, dims, keepdim), mask), numbers)
+
+
+def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
+    """Return the cotangent of the extreme of all elements, shared out; nan is equal to nan here."""
+    value = y._array
+    mask = _isnan(input) if value != value else _eq(input, y)
+    return where(mask, div(g, sum_(mask)), 0)
+
+
+def _over_dims(name: str) -> Primitive:
+    """Declare `amax` or `amin`."""
+    return Primitive(
+        name,
+        f"{name.title()}Backward0",
+        getattr(kernels, name),
+        ["input"],
+        [shared_evenly],
+        samples=[
+            sample(name, (2, 3), distinct=True),
+            sample(name, (2, 3, 2), distinct=True, dim=(0, -1)),
+            sample(name, (2, 3), distinct=True, dim=1, keepdim=True),
+            sample(name, (), dim=0),
+            sample(name, (0, 2), dim=1),
+        ],
+    )
+
+
+_AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
+
+
+def _call_over_dims(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    dims = reduced_dims(primitive.name, input, dim, keepdim)
+    all_dims = dim is None or (isinstance(dim, (tuple, list)) and not dim)
+    kernels.require_elements(primitive.name, input._array, dims, all_dims=all_dims)
+    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
+    return result
+
+
+@public()
+@accept_axis
+def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return the greatest elements over all dims, or some; nan where there is one.
+
+    The gradient is shared out evenly between the elements that are equal to the greatest. Mirrors
+    ``torch.amax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int, sequence of ints, or None
+        What to reduce; None or no dims at all: everything.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0.
+    RuntimeError
+        If a dim is named twice; if none is named and there are no elements.
+    NotImplementedError
+        If the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.amax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor([2., 4.])
+    """
+    return _call_over_dims(_AMAX, input, dim, keepdim)
+
+
+@public()
+@accept_axis
+def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return the least elements over all dims, or some; see `amax`.
+
+    The gradient is shared out evenly between the elements that are equal to the least. Mirrors
+    ``torch.amin``.
+
+    >>> import numgrad as ng
+    >>> ng.amin(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor([1., 3.])
+    """
+    return _call_over_dims(_AMIN, input, dim, keepdim)
+
+
+def _of_all(name: str) -> Primitive:
+    """Declare `max` or `min` of everything."""
+    extreme = getattr(kernels, f"a{name}")
+
+    def forward(array: Array) -> Array:
+        if array.dtype.kind == "c":
+            kernels.require_ordered(f"{name}_all", array)
+        result: Array = extreme(array, tuple(range(array.ndim)), False)
+        return result
+
+    return Primitive(
+        name,
+        f"{name.title()}Backward1",
+        forward,
+        ["input"],
+        [_shared_with_nan],
+        samples=[
+            sample(name, (2, 3), distinct=True),
+            sample(name, ()),
+        ],
+    )
+
+
+def _along_dim(name: str) -> Primitive:
+    """Declare `max` or `min` along a dim."""
+    return Primitive(
+        f"{name}_along_dim",
+        f"{name.title()}Backward0",
+        getattr(positions, f"{name}_with_index"),
+        ["input"],
+        [
+            lambda g0, indices, input_shape, dim, keepdim: place_along(
+                g0, indices, dim=dim, keepdim=keepdim, shape=input_shape
+            )
+        ],
+        outputs=("values", "indices"),
+        samples=[
+            sample(name, (4,), distinct=True, dim=0),
+            sample(name, (2, 3), distinct=True, dim=1),
+            sample(name, (3, 2), distinct=True, dim=-2, keepdim=True),
+            sample(name, (), dim=0),
+            sample(name, (0, 2), dim=1),
+        ],
+    )
+
+
+_ALL = {name: _of_all(name) for name in ("max", "min")}
+_ALONG = {name: _along_dim(name) for name in ("max", "min")}
+_UNREADABLE = (
+    "{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+    " * ()\n * (Tensor other)\n * (int dim, bool keepdim = False)\n"
+)
+
+
+def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
+    """Run `max` or `min` in one of the three forms that share the name."""
+    if isinstance(dim, Tensor):
+        other, dim = dim, None
+    if other is not None:
+        return (maximum if name == "max" else minimum)(input, other)
+    if dim is None:
+        if keepdim is not False:
+            raise TypeError(
+                _UNREADABLE.format(name=name, got=f"keepdim={type(keepdim).__name__}, ")
+            )
+        reduced_dims(name, input, None)
+        kernels.require_elements(name, input._array, (), all_dims=True)
+        return _ALL[name].apply(input)
+    if not hasattr(dim, "__index__"):
+        raise TypeError(_UNREADABLE.format(name=name, got=type(dim).__name__))
+    dim = reduced_dim(name, input, dim, keepdim)
+    array = input._array
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+    if array.ndim:
+        kernels.require_elements(name, array, (dim,))
+    result = _ALONG[name].apply(input, dim=dim, keepdim=keepdim)
+    return (return_types.max if name == "max" else return_types.min)(*result)
+
+
+@public()
+@accept_axis
+def max(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """Return the greatest element, or those along a dim with positions, or those of two tensors.
+
+    Over everything the gradient is shared out evenly between equal elements; along a dim it goes to
+    the element at the position that is returned; for two tensors see `maximum`. Mirrors
+    ``torch.max``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int or tensor, optional
+        The dim; or a tensor to compare with, elementwise. Without it: the greatest of all elements.
+    keepdim : bool
+        Keep the reduced dim, with size 1.
+    other : tensor, optional
+        Another name for a tensor to compare with.
+
+    Returns
+    -------
+    tensor, or a named tuple of values and int64 indices where there is a dim
+        The first of equal elements, and the first nan, is found.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0.
+    RuntimeError
+        If there are no elements and no dim; if there is a dim and the elements are complex.
+    NotImplementedError
+        If there is no dim and the elements are complex.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([[1.0, 2.0], [4.0, 3.0]])
+    >>> x.max()
+    tensor(4.)
+    >>> x.max(1).indices
+    tensor([1, 0])
+    """
+    return _extreme("max", input, dim, keepdim, other)
+
+
+@public()
+@accept_axis
+def min(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """Return the least element, or those along a dim with positions, or those of two tensors.
+
+    As `max` in all that it takes, returns and raises; for two tensors see `minimum`. The gradient
+    is shared out as that of `max`. Mirrors ``torch.min``.
+
+    >>> import numgrad as ng
+    >>> ng.min(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1).values
+    tensor([1., 3.])
+    """
+    return _extreme("min", input, dim, keepdim, other)
+
+
+_ARGMAX, _ARGMIN = (
+    Primitive(name, "NotImplemented", getattr(positions, name), ["input"], [None])
+    for name in ("argmax", "argmin")
+)
+
+
+def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    name = primitive.name
+    if dim is None:
+        dims = reduced_dims(name, input, None, keepdim)
+        kernels.require_elements(name, input._array, dims, all_dims=True)
+    else:
+        dims = (reduced_dim(name, input, dim, keepdim),) if input._array.ndim else ()
+        if not dims:
+            reduced_dim(name, input, dim, keepdim)
+        kernels.require_elements(name, input._array, dims)
+    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
+    return result
+
+
+@public()
+@accept_axis
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the position of the greatest element along one dim, or among all in C order, as int64.
+
+    The first of equal elements, and the first nan, is found. No gradient flows. Mirrors
+    ``torch.argmax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real numbers.
+    dim : int, optional
+        Without it: the position in the flattened tensor.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0; if none is named and there are no elements.
+    RuntimeError
+        If the elements are bools or complex.
+
+    >>> import numgrad as ng
+    >>> ng.argmax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor([1, 0])
+    """
+    return _position(_ARGMAX, input, dim, keepdim)
+
+
+@public()
+@accept_axis
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the position of the least element along one dim, or among all; see `argmax`.
+
+    No gradient flows. Mirrors ``torch.argmin``.
+
+    >>> import numgrad as ng
+    >>> ng.argmin(ng.tensor([[1.0, 2.0], [4.0, 3.0]]))
+    tensor(0)
+    """
+    return _position(_ARGMIN, input, dim, keepdim)
+
+
+def _both(array: Array, dims: Dims, keepdim: bool) -> tuple[Array, Array]:
+    if array.dtype.kind == "c":
+        kernels.require_ordered("aminmax_cpu", array)
+    return kernels.amin(array, dims, keepdim), kernels.amax(array, dims, keepdim)
+
+
+def _both_rule(
+    g: list[Tensor | None], min: Tensor, max: Tensor, input: Tensor, dims: Dims, keepdim: bool
+) -> Tensor:
+    parts = [
+        shared_evenly(cotangent, y, input, dims, keepdim)
+        for cotangent, y in zip(g, (min, max), strict=True)
+        if cotangent is not None
+    ]
+    return parts[0] if len(parts) == 1 else add(*parts)
+
+
+_AMINMAX: Primitive = Primitive(
+    "aminmax",
+    "AminmaxBackward0",
+    _both,
+    ["input"],
+    [_both_rule],
+    outputs=("min", "max"),
+    samples=[
+        sample("aminmax", (2, 3), distinct=True),
+        sample("aminmax", (2, 3), distinct=True, dim=1, keepdim=True),
+        sample("aminmax", (), dim=0),
+    ],
+)
+
+
+@public()
+@accept_axis
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the least and the greatest elements over all dims, or along one.
+
+    The gradients are shared out evenly between equal elements. Mirrors ``torch.aminmax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int, optional
+        Without it: over everything.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Returns
+    -------
+    min, max : tensor
+        A named tuple.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0.
+    RuntimeError
+        If none is named and there are no elements.
+    NotImplementedError
+        If the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.aminmax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), dim=1).max
+    tensor([2., 4.])
+    """
+    if dim is None:
+        dims = reduced_dims("aminmax", input, None, keepdim)
+        if not input._array.size:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                "identity."
+            )
+    else:
+        dim = reduced_dim("aminmax", input, dim, keepdim)
+        dims = (dim,) if input._array.ndim else ()
+        if dims and not input._array.shape[dim]:
+            raise IndexError(f"aminmax: Expected reduction dim {dim} to have non-zero size.")
+    return return_types.aminmax(*_AMINMAX.apply(input, dims=dims, keepdim=keepdim))

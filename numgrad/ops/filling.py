@@ -1,0 +1,336 @@
+"""Overwriting elements: copy, fill, zero, and where a mask says so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.modes import modes
+from numgrad.kernels.accumulate import private_copy
+from numgrad.ops.complex import zero_of
+from numgrad.ops.elementwise import broadcast_shapes
+from numgrad.ops.functions import public
+from numgrad.ops.primitive import Primitive
+from numgrad.ops.selection import where
+
+__all__ = ["copy", "fill", "frozen", "masked_fill", "scalar_array", "zero"]
+
+Array = np.ndarray[Any, Any]
+
+# C++'s names of the types, which PyTorch's overflow errors use.
+_C_NAMES = {
+    "bool": "bool",
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
+    """Return a Python number as a 0-d array.
+
+    Raises
+    ------
+    RuntimeError
+        If the dtype cannot hold the number.
+    """
+    if isinstance(value, (complex, np.complexfloating)) and dtype.kind != "c":
+        if value.imag != 0:
+            raise _overflow(dtype)
+        value = value.real
+    if dtype.kind in "iu":
+        if isinstance(value, (float, np.floating)):
+            if not math.isfinite(value):
+                raise _overflow(dtype)
+            value = int(value)
+        value = int(value)
+        limits = np.iinfo(dtype)
+        if value > limits.max:
+            raise _overflow(dtype)
+        # Unsigned types take negative numbers that fit when they wrap around.
+        if value < (limits.min if dtype.kind == "i" else -int(limits.max)):
+            raise _overflow(dtype)
+        return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)
+    if dtype == np.float32 and math.isfinite(value) and abs(value) > np.finfo(np.float32).max:
+        raise _overflow(dtype)
+    return np.asarray(value, dtype)
+
+
+def _overflow(dtype: np.dtype[Any]) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow"
+    )
+
+
+def frozen(array: Array, *tensors: Tensor) -> Array:
+    """Return a copy of an array that a graph is about to keep, so that no later write reaches it."""
+    if modes.grad and any(tensor._edge is not NO_EDGE for tensor in tensors):
+        return array.copy()
+    return array
+
+
+def _copy(array: Array, source: Array) -> Array:
+    result = np.empty(array.shape, array.dtype)
+    if source.dtype.kind == "c" and array.dtype.kind not in "cb":
+        source = source.real
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.copyto(result, source, casting="unsafe")
+    return result
+
+
+_COPY = Primitive(
+    "copy",
+    "CopyBackwards",
+    _copy,
+    ["input", "source"],
+    [lambda g: zero_of(g), lambda g: g],
+    linear=True,
+    samples=[
+        lambda make: (copy, [make(2, 3), make(3)], {}),
+        lambda make: (copy, [make(2), make()], {}),
+        lambda make: (copy, [make(), make()], {}),
+        lambda make: (copy, [make(0), make(1)], {}),
+    ],
+)
+
+
+@public("copy", function=False, method=False, inplace=True)
+def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Return `source` in the shape and dtype of `input`: what ``input.copy_(source)`` writes.
+
+    The gradient of the input is 0, that of `source` is g, summed to its shape.
+
+    Parameters
+    ----------
+    input : tensor
+    source : tensor or number
+        Broadcasts to the input.
+    non_blocking : bool
+        Changes nothing.
+
+    Raises
+    ------
+    RuntimeError
+        If `source` does not broadcast to the input.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(2, 2).copy_(ng.tensor([1.0, 2.0]))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
+    if not isinstance(source, Tensor):
+        if not isinstance(source, (bool, int, float, complex, np.number, np.bool_)):
+            raise TypeError(
+                "copy_(): argument 'other' (position 1) must be Tensor, not "
+                f"{type(source).__name__}"
+            )
+        source = wrap(scalar_array(source, input._array.dtype))
+    shape = broadcast_shapes([input._array.shape, source._array.shape])
+    if shape != input._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+    result: Tensor = _COPY.apply(input, source)
+    return result
+
+
+_FILL = Primitive(
+    "fill_number",
+    "FillBackward2",
+    lambda array, value: np.full(array.shape, value),
+    ["input"],
+    [lambda g: zero_of(g)],
+    samples=[
+        lambda make: (fill, [make(2, 3)], {"value": 2.0}),
+        lambda make: (fill, [make()], {"value": 2.0}),
+        lambda make: (fill, [make(0)], {"value": 2.0}),
+    ],
+)
+_FILL_TENSOR = Primitive(
+    "fill_tensor",
+    "FillBackward3",
+    _copy,
+    ["input", "value"],
+    [lambda g: zero_of(g), lambda g: g],
+    linear=True,
+    samples=[
+        lambda make: (fill, [make(2, 3), make()], {}),
+        lambda make: (fill, [make(0), make()], {}),
+        lambda make: (fill, [make(), make()], {}),
+    ],
+)
+
+
+@public(method=False, inplace=True)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """Return a tensor of the input's shape and dtype, filled with one value.
+
+    The gradient of the input is 0, that of a tensor `value` is the sum of g.
+
+    Parameters
+    ----------
+    input : tensor
+    value : number or 0-d tensor
+
+    Raises
+    ------
+    RuntimeError
+        If `value` has dims, or does not fit the dtype.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
+    result: Tensor
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value._array.ndim} dimensions."
+            )
+        result = _FILL_TENSOR.apply(input, value)
+    else:
+        result = _FILL.apply(input, value=scalar_array(value, input._array.dtype))
+    return result
+
+
+_ZERO = Primitive(
+    "zero",
+    "ZeroBackward0",
+    np.zeros_like,
+    ["input"],
+    [lambda g: zero_of(g)],
+    linear=True,
+    samples=[
+        lambda make: (zero, [make(2, 3)], {}),
+        lambda make: (zero, [make()], {}),
+        lambda make: (zero, [make(0)], {}),
+    ],
+)
+
+
+@public(function=False, method=False, inplace=True)
+def zero(input: Tensor) -> Tensor:
+    """Return zeros of the input's shape and dtype: what ``input.zero_()`` writes.
+
+    The gradient is 0.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    result: Tensor = _ZERO.apply(input)
+    return result
+
+
+def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
+    result = private_copy(np.broadcast_to(array, np.broadcast_shapes(array.shape, mask.shape)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.copyto(result, value, where=mask, casting="unsafe")
+    return result
+
+
+_MASKED_FILL = Primitive(
+    "masked_fill_number",
+    "MaskedFillBackward0",
+    _masked_fill,
+    ["input"],
+    [lambda g, mask: _outside(g, mask)],
+    samples=[
+        lambda make: (masked_fill, [make(2, 3)], {"mask": _mask(True, False, True), "value": 2.0}),
+        lambda make: (masked_fill, [make(3)], {"mask": wrap(np.eye(3) > 0), "value": 2.0}),
+        lambda make: (masked_fill, [make()], {"mask": wrap(np.array(True)), "value": 2.0}),
+        lambda make: (masked_fill, [make(0)], {"mask": _mask(), "value": 2.0}),
+    ],
+)
+_MASKED_FILL_TENSOR = Primitive(
+    "masked_fill_tensor",
+    "MaskedFillBackward1",
+    lambda array, value, mask: _masked_fill(array, mask, value),
+    ["input", "value"],
+    [lambda g, mask: _outside(g, mask), lambda g, mask: _inside(g, mask)],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, v: masked_fill(x, _mask(True, False, True), v), [make(2, 3), make()], {}
+        ),
+        lambda make: (lambda x, v: masked_fill(x, _mask(), v), [make(0), make()], {}),
+    ],
+)
+
+
+def _mask(*values: bool) -> Tensor:
+    return wrap(np.array(values, bool))
+
+
+def _outside(g: Tensor, mask: Array) -> Tensor:
+    result: Tensor = where(wrap(mask), 0, g)
+    return result
+
+
+def _inside(g: Tensor, mask: Array) -> Tensor:
+    result: Tensor = where(wrap(mask), g, 0)
+    return result
+
+
+@public(inplace=True)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Return the input with one value where the mask is True.
+
+    The gradient of the input is g where the mask is False, else 0; that of a tensor `value` is the
+    sum of g where it is True.
+
+    Parameters
+    ----------
+    input : tensor
+    mask : bool tensor
+        Broadcasts with the input.
+    value : number or 0-d tensor
+
+    Raises
+    ------
+    RuntimeError
+        If the mask is not bool, the shapes do not broadcast, or `value` has dims or does not fit
+        the dtype.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, -2.0])
+    >>> x.masked_fill(x < 0, 0)
+    tensor([1., 0.])
+    """
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_C_NAMES[mask.dtype.name]}"
+        )
+    broadcast_shapes([mask._array.shape, input._array.shape])
+    result: Tensor
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s)."
+            )
+        if value.dtype.is_complex and not input.dtype.is_complex:
+            raise _overflow(input._array.dtype)
+        result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
+    else:
+        result = _MASKED_FILL.apply(
+            input,
+            mask=frozen(mask._array, input),
+            value=scalar_array(value, input._array.dtype),
+        )
+    return result

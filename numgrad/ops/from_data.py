@@ -1,0 +1,314 @@
+"""Tensors from data: Python numbers, nested sequences, NumPy arrays and other tensors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
+from numgrad.ops.functions import public
+from numgrad.ops.nested import build_array, check_array, is_sequence
+from numgrad.ops.options import (
+    Array,
+    check_device,
+    finish,
+    is_integer,
+    read_dtype,
+    read_shape,
+    require_grad,
+    type_name,
+)
+
+__all__ = ["as_tensor", "asarray", "from_numpy", "legacy_tensor", "new_tensor", "tensor"]
+
+_COPY_ADVICE = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+
+
+def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
+    """Return a copy of an array in another dtype, converted as PyTorch does."""
+    if array.dtype.kind == "c" and dtype.category in (dtypes.INTEGER, dtypes.FLOATING):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4
+        )
+        array = array.real
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype.numpy, order="K", copy=True)
+
+
+def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
+    """Return data of any kind as a new array."""
+    if isinstance(data, Tensor):
+        data = data._array
+    if isinstance(data, np.ndarray):
+        array = check_array(data)
+        if dtype is None or dtype.numpy == array.dtype:
+            return array.copy(order="K")
+        return cast_array(array, dtype)
+    return build_array(data, dtype)
+
+
+def _make(function: str, array: Array, requires_grad: Any) -> Tensor:
+    if requires_grad is None:
+        raise TypeError(f"{function}(): argument 'requires_grad' must be bool, not NoneType")
+    return finish(function, array, requires_grad=requires_grad)
+
+
+@public(method=False)
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a new leaf tensor with a copy of `data`.
+
+    Parameters
+    ----------
+    data : number, nested sequence, NumPy array or tensor
+        Sequences may hold numbers, arrays and one-element tensors side by side.
+    dtype : dtype, optional
+        Otherwise that of the data: Python floats become the default floating point dtype, ints
+        int64, bools bool, complex numbers the default complex dtype; what has a dtype keeps it,
+        and a mixture is promoted.
+    device : {None, "cpu"}
+        There is no other.
+    requires_grad : bool
+        Whether gradients are to be accumulated for it.
+    pin_memory : bool
+        Without effect.
+
+    Raises
+    ------
+    ValueError
+        For ragged sequences.
+    TypeError
+        For strings and other data that is no number.
+    RuntimeError
+        If a number is too large for the dtype, or an integer or bool tensor shall require grad.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([[1.0, 2.0], [3.0, 4.0]])
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    wanted = None if dtype is None else read_dtype("tensor", dtype, dtypes.float32)
+    check_device("tensor", device)
+    if isinstance(data, Tensor):
+        warnings.warn(_COPY_ADVICE.format("torch.tensor"), UserWarning, stacklevel=2)
+    return _make("tensor", _copy_of(data, wanted), requires_grad)
+
+
+@public(function=False)
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a new leaf tensor with a copy of `data`, in the dtype of this one unless told.
+
+    >>> import numgrad as ng
+    >>> ng.ones(1, dtype=ng.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    wanted = read_dtype("new_tensor", dtype, self.dtype)
+    check_device("new_tensor", device)
+    if isinstance(data, Tensor):
+        warnings.warn(_COPY_ADVICE.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+    return _make("new_tensor", _copy_of(data, wanted), requires_grad)
+
+
+@public(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return `data` as a tensor, sharing memory with an array or a tensor where possible.
+
+    A tensor of the dtype wanted is returned as it is, with its history.
+
+    Parameters
+    ----------
+    data : number, nested sequence, NumPy array or tensor
+    dtype : dtype, optional
+        A copy is made if the data has another one.
+    device : {None, "cpu"}
+        There is no other.
+
+    >>> import numpy as np
+    >>> import numgrad as ng
+    >>> array = np.zeros(2)
+    >>> shared = ng.as_tensor(array)
+    >>> array[0] = 5
+    >>> shared
+    tensor([5., 0.], dtype=torch.float64)
+    """
+    wanted = None if dtype is None else read_dtype("as_tensor", dtype, dtypes.float32)
+    check_device("as_tensor", device)
+    if isinstance(data, Tensor):
+        if wanted is None or wanted is data.dtype:
+            return data
+        return _recorded_cast(data, wanted)
+    if isinstance(data, np.ndarray):
+        array = check_array(data)
+        if wanted is None or wanted.numpy == array.dtype:
+            return wrap(array)
+        return wrap(cast_array(array, wanted))
+    return wrap(build_array(data, wanted))
+
+
+def _recorded_cast(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    if tensor._edge is NO_EDGE and tensor._base is None:
+        return wrap(cast_array(tensor._array, dtype))
+    converted: Tensor = tensor.to(dtype)
+    return converted
+
+
+@public(method=False)
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
+    """Return `obj` as a tensor, sharing its memory unless told to copy.
+
+    Parameters
+    ----------
+    obj : number, nested sequence, NumPy array or tensor
+    dtype : dtype, optional
+        A copy is made if `obj` has another one.
+    device : {None, "cpu"}
+        There is no other.
+    copy : bool, optional
+        Copy always, or never (which raises where that is impossible).
+    requires_grad : bool, optional
+        Whether the result requires grad; as `obj` does unless given.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and the memory can't be shared.
+
+    >>> import numgrad as ng
+    >>> ng.asarray([1, 2], dtype=ng.float64)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    wanted = None if dtype is None else read_dtype("asarray", dtype, dtypes.float32)
+    check_device("asarray", device)
+    result: Tensor
+    if isinstance(obj, (Tensor, np.ndarray)):
+        source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
+        same = wanted is None or wanted is source.dtype
+        if copy is False and not same:
+            raise ValueError(
+                f"can't alias tensor with dtype '{source.dtype.scalar_name}' into dtype "
+                f"'{wanted.scalar_name if wanted else ''}'."
+            )
+        if not same and wanted is not None:
+            result = _recorded_cast(source, wanted)
+        elif copy:
+            result = source.clone() if isinstance(obj, Tensor) else wrap(source._array.copy("K"))
+        else:
+            result = source
+        if requires_grad is False and result.requires_grad:
+            result = wrap(result._array)
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        result = wrap(build_array(obj, wanted))
+    if requires_grad and not result.requires_grad:
+        require_grad(result)
+    return result
+
+
+@public(method=False)
+def from_numpy(array: Array) -> Tensor:
+    """Return a tensor that shares the memory of a NumPy array.
+
+    Unlike PyTorch's, it takes arrays with negative strides.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Of one of the dtypes that tensors have.
+
+    Raises
+    ------
+    TypeError
+        If it is no array, or its dtype is one that tensors don't have.
+    ValueError
+        If its elements are in the other byte order.
+
+    >>> import numpy as np
+    >>> import numgrad as ng
+    >>> ng.from_numpy(np.array([1, 2, 3])[::-1])
+    tensor([3, 2, 1])
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type_name(array)})")
+    check_array(array)
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return wrap(array)
+
+
+def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tensor:
+    """Return what ``Tensor(...)`` makes, in the default dtype.
+
+    Lengths (``Tensor(2, 3)``) give a tensor of that shape, filled with zeros; a sequence or an
+    array gives a copy of it; a tensor gives another one over the same memory.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if device is not None and str(getattr(device, "type", device)) != "cpu":
+        check_device("new", str(getattr(device, "type", device)))
+    unknown = [name for name in keywords if name not in ("size", "data")]
+    if unknown or len(keywords) + bool(arguments) > 1:
+        names = ", ".join(f"{name}={type_name(value)}" for name, value in keywords.items())
+        given = ", ".join(filter(None, [*map(type_name, arguments), names]))
+        raise TypeError(
+            f"new() received an invalid combination of arguments - got ({given}); it takes "
+            "lengths, one sequence of data, or one tensor"
+        )
+    dtype = dtypes.default_dtype()
+    if "size" in keywords:
+        return wrap(np.zeros(read_shape("new", (), keywords["size"]), dtype.numpy))
+    if "data" in keywords:
+        arguments = (keywords["data"],)
+    if not arguments:
+        return wrap(np.zeros(0, dtype.numpy))
+    first = arguments[0]
+    if is_integer(first) and not isinstance(first, Tensor):
+        return wrap(np.zeros(read_shape("new", arguments), dtype.numpy))
+    if len(arguments) > 1:
+        given = ", ".join(map(type_name, arguments))
+        raise TypeError(
+            f"new() received an invalid combination of arguments - got ({given}); it takes "
+            "lengths, one sequence of data, or one tensor"
+        )
+    if isinstance(first, Tensor):
+        return wrap(first._array)
+    if isinstance(first, Size):
+        return wrap(np.zeros(first, dtype.numpy))
+    if isinstance(first, np.ndarray):
+        return wrap(_copy_of(first, dtype))
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type_name(first)}'")
+    if not is_sequence(first):
+        raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
+    return wrap(build_array(first, dtype))

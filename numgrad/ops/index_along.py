@@ -1,0 +1,340 @@
+"""Whole positions of a dim, given by an index of one dim: index_select, index_add and relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.core import Tensor, wrap
+from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.ops.arguments import accept_axis, wrap_dim
+from numgrad.ops.arithmetic import mul
+from numgrad.ops.filling import scalar_array
+from numgrad.ops.functions import public
+from numgrad.ops.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.primitive import Primitive
+from numgrad.ops.shape import reshape
+
+__all__ = ["index_add", "index_copy", "index_fill", "index_select"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
+    return (*(None,) * dim, positions)
+
+
+_INDEX_SELECT = Primitive(
+    "index_select",
+    "IndexSelectBackward0",
+    lambda array, dim, index: take_indexed(
+        with_dims(array), _dim_indices(dim, index)
+    ).reshape((*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()),
+    ["input"],
+    [
+        lambda g, input_shape, dim, index: _INDEX_ADD_TO.apply(
+            wrap(np.zeros(input_shape, g._array.dtype)), g, dim=dim, index=index
+        )
+    ],
+    linear=True,
+    samples=[
+        lambda make: (index_select, [make(2, 3)], {"dim": 1, "index": positions_of(2, 0, 2)}),
+        lambda make: (index_select, [make()], {"dim": 0, "index": wrap(np.array(0))}),
+        lambda make: (index_select, [make(2)], {"dim": 0, "index": positions_of()}),
+    ],
+)
+_INDEX_ADD_TO = Primitive(
+    "index_add",
+    "IndexAddBackward0",
+    lambda array, source, dim, index: add_indexed(
+        with_dims(array), _dim_indices(dim, index), with_dims(source)
+    ).reshape(array.shape),
+    ["input", "source"],
+    [
+        lambda g: g,
+        lambda g, source_shape, dim, index: reshape(
+            _INDEX_SELECT.apply(g, dim=dim, index=index), source_shape
+        ),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, s: index_add(x, 0, positions_of(1, 1), s, alpha=2.0),
+            [make(2, 3), make(2, 3)],
+            {},
+        ),
+        lambda make: (
+            lambda x, s: index_add(x, 0, wrap(np.array(0)), s), [make(), make()], {}
+        ),
+    ],
+)
+_INDEX_COPY = Primitive(
+    "index_copy",
+    "IndexCopyBackward0",
+    lambda array, source, dim, index: put_indexed(
+        with_dims(array), _dim_indices(dim, index), with_dims(source)
+    ).reshape(array.shape),
+    ["input", "source"],
+    [
+        lambda g, dim, index: _INDEX_FILL.apply(
+            g, wrap(np.zeros((), g._array.dtype)), dim=dim, index=index
+        ),
+        lambda g, source_shape, dim, index: reshape(
+            _INDEX_SELECT.apply(g, dim=dim, index=index), source_shape
+        ),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, s: index_copy(x, 1, positions_of(2, 0), s), [make(2, 3), make(2, 2)], {}
+        ),
+        lambda make: (lambda x, s: index_copy(x, 0, positions_of(), s), [make(2), make(0)], {}),
+    ],
+)
+_INDEX_FILL = Primitive(
+    "index_fill_tensor",
+    "IndexFillBackward1",
+    lambda array, value, dim, index: put_indexed(
+        with_dims(array), _dim_indices(dim, index), value
+    ).reshape(array.shape),
+    ["input", "value"],
+    [
+        lambda g, dim, index: _INDEX_FILL.apply(
+            g, wrap(np.zeros((), g._array.dtype)), dim=dim, index=index
+        ),
+        # Positions named twice were filled once.
+        lambda g, dim, index: _INDEX_SELECT.apply(g, dim=dim, index=np.unique(index)),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, v: index_fill(x, 1, positions_of(2, 2), v), [make(2, 3), make()], {}
+        ),
+        lambda make: (lambda x, v: index_fill(x, 0, positions_of(), v), [make(2), make()], {}),
+    ],
+)
+_INDEX_FILL_NUMBER = Primitive(
+    "index_fill_number",
+    "IndexFillBackward0",
+    lambda array, dim, index, value: put_indexed(
+        with_dims(array), _dim_indices(dim, index), value
+    ).reshape(array.shape),
+    ["input"],
+    [
+        lambda g, dim, index: _INDEX_FILL.apply(
+            g, wrap(np.zeros((), g._array.dtype)), dim=dim, index=index
+        )
+    ],
+    samples=[
+        lambda make: (
+            index_fill, [make(2, 3)], {"dim": 1, "index": positions_of(2), "value": 2.0}
+        ),
+        lambda make: (index_fill, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
+    ],
+)
+
+
+def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
+    """Return a dim and the positions of an index of one dim, in memory of their own."""
+    return wrap_dim(dim, input._array.ndim), index._array.astype(np.int64).reshape(-1)
+
+
+@public()
+@accept_axis
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return the given positions of a dim, in that order.
+
+    The gradient is g, added up at the positions.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        One dim; positions count from the front only.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim or position, or the index has more dims.
+    RuntimeError
+        If the index is not int64 or int32.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 2.0, 3.0]).index_select(0, ng.tensor([2, 0]))
+    tensor([3., 1.])
+    """
+    if index._array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    at, positions = _read_vector(input, dim, index)
+    if positions.size and (positions.min() < 0 or positions.max() >= length_of(input, at)):
+        raise IndexError("index out of range in self")
+    if not input._array.ndim and positions.size != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)"
+        )
+    result: Tensor = _INDEX_SELECT.apply(input, dim=at, index=positions)
+    return result
+
+
+def _check_source(
+    input: Tensor, dim: int, positions: Array, source: Tensor, function: str, error: type[Exception]
+) -> None:
+    """Raise unless a source has a part for every position, of the shape that fits there."""
+    length = length_of(source, dim)
+    if positions.size != length:
+        behind = f": ({length}), for dim: {dim}" if error is RuntimeError else f" ({length})"
+        raise error(
+            f"{function}(): Number of indices ({positions.size}) should be equal to "
+            f"source.size(dim){behind}"
+        )
+    shape, given = list(input._array.shape), list(source._array.shape)
+    if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
+        if function == "index_add_":
+            raise RuntimeError(
+                "source tensor shape must match self tensor shape, excluding the specified "
+                f"dimension. Got self.shape = {shape} source.shape = {given}"
+            )
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {shape[:dim] + shape[dim + 1 :]} at dimension {dim} and source slice "
+            f"shape: {given[:dim] + given[dim + 1 :]} at dimension {dim}."
+        )
+
+
+@public(inplace=True)
+@accept_axis
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
+) -> Tensor:
+    """Return a copy of the input with parts of `source`, times `alpha`, added at positions of a dim.
+
+    The gradient of the input is g, that of `source` is g at the positions, times `alpha`.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        One dim, a position for each position of `source` in `dim`.
+    source : tensor
+        Of the input's shape but for `dim`, and of its dtype.
+    alpha : number
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or the index has more dims.
+    RuntimeError
+        If there is no such position, or `source` does not fit.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_add(0, ng.tensor([2, 2]), ng.tensor([1.0, 2.0]))
+    tensor([0., 0., 3.])
+    """
+    if index._array.ndim > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
+            f"with type: {index.dtype.scalar_name} and size: {list(index.shape)}"
+        )
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({input.dtype.scalar_name}) and source "
+            f"({source.dtype.scalar_name}) must have the same scalar type"
+        )
+    at, positions = _read_vector(input, dim, index)
+    _check_source(input, at, positions, source, "index_add_", RuntimeError)
+    check_bounds(positions, length_of(input, at), at)
+    scaled = source if alpha == 1 else mul(source, alpha)
+    result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions)
+    return result
+
+
+@public(inplace=True)
+@accept_axis
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Return a copy of the input with parts of `source` put at positions of a dim.
+
+    The gradient of the input is g with zeros at the positions, that of `source` is g there.
+
+    Parameters
+    ----------
+    input, dim, index, source
+        As of `index_add`.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim or position.
+    RuntimeError
+        If `source` does not fit.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_copy(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
+    at, positions = _read_vector(input, dim, index)
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
+        )
+    _check_source(input, at, positions, source, "index_copy_", IndexError)
+    size = length_of(input, at)
+    outside = positions[(positions < 0) | (positions >= size)]
+    if outside.size:
+        raise IndexError(
+            f"index_copy_(): index {outside[0]} is out of bounds for dimension {at} with size {size}"
+        )
+    result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions)
+    return result
+
+
+@public(inplace=True)
+@accept_axis
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Return a copy of the input with one value at positions of a dim.
+
+    The gradient of the input is g with zeros at the positions; that of a tensor `value` is the sum
+    of g there.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        Negative positions count from the end.
+    value : number or 0-d tensor
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim or position.
+    RuntimeError
+        If `value` has dims or does not fit the dtype.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_fill(0, ng.tensor([2, 0]), 1)
+    tensor([1., 0., 1.])
+    """
+    at, positions = _read_vector(input, dim, index)
+    size = length_of(input, at)
+    if positions.size and (positions.min() < -size or positions.max() >= size):
+        outside = positions[(positions < -size) | (positions >= size)][0]
+        raise IndexError(f"index {outside} is out of bounds for dimension {at} with size {size}")
+    positions = np.where(positions < 0, positions + size, positions)
+    result: Tensor
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s)."
+            )
+        result = _INDEX_FILL.apply(input, value, dim=at, index=positions)
+    else:
+        number = scalar_array(value, input._array.dtype)
+        result = _INDEX_FILL_NUMBER.apply(input, dim=at, index=positions, value=number)
+    return result

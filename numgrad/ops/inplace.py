@@ -1,0 +1,224 @@
+"""In-place operations: any function of the catalogue, with its result written into its input.
+
+The function runs out of place on a stand-in for the tensor; then its result is copied into the
+tensor's memory and the history is rewritten: the tensor's own, or, if the tensor is a view, that
+of the base it is a view of (`CopySlices`), from which all views take theirs again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.inplace import check_inplace, move_retained
+from numgrad.graph.modes import modes
+from numgrad.graph.node import Node, next_sequence
+from numgrad.ops.filling import copy
+from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
+
+# Functions that can compute straight into the tensor's memory when nothing is recorded.
+_WRITES_OUT: set[Callable[..., Any]] = set()
+
+__all__ = ["CopySlices", "inplace", "inplace_method", "write_in_place"]
+
+
+class CopySlices(Node):
+    """The history of a base after a write to a view of it.
+
+    Outside the view the gradient goes on to the base as it was; inside it goes through the
+    operation that wrote there.
+    """
+
+    __slots__ = ("function", "geometry")
+
+    function: Node
+    geometry: Geometry
+
+    def __init__(self, base_edge: Edge, function: Node, geometry: Geometry) -> None:
+        super().__init__((base_edge, *function.edges[1:]))
+        self.function = function
+        self.geometry = geometry
+
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+        """Split the gradient, on tensors that record nothing."""
+        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        return [
+            None if result is None else (result._array, False)
+            for result in self.run_tensors(tensors)
+        ]
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Split the gradient: the view's part through the operation, the rest to the base."""
+        gradient = gradients[0]
+        if gradient is None:
+            return [None] * len(self.edges)
+        inside = strided(gradient, self.geometry)
+        results = list(self.function.run_tensors([inside]))
+        through = results[0]
+        if through is None:
+            through = wrap(np.zeros(inside._array.shape, inside._array.dtype))
+        return [strided_scatter(gradient, through, self.geometry), *results[1:]]
+
+    def release(self) -> None:
+        """Free what the operation saved."""
+        self.function.release()
+
+
+def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """Return the in-place method of a function, such as ``add_`` of ``add``."""
+
+    if "out" in inspect.signature(function).parameters:
+        _WRITES_OUT.add(function)
+
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        return inplace(function, self, *arguments, **keywords)
+
+    method.__name__ = method.__qualname__ = name
+    method.__module__ = "numgrad"
+    method.__doc__ = (
+        f"In-place version of `{name[:-1]}`: the result is written into this tensor.\n\n"
+        "Raises RuntimeError for a leaf that requires grad (or a view of one) while grad mode is "
+        "on, and if the result does not fit this tensor's shape and dtype."
+    )
+    return method
+
+
+def inplace(function: Callable[..., Any], tensor: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+    """Run a function whose first argument is `tensor`, and put its result in the tensor's place.
+
+    Returns
+    -------
+    Tensor
+        `tensor` itself.
+    """
+    check_inplace(tensor)
+    if function in _WRITES_OUT and not (modes.grad and _any_requires_grad(tensor, arguments, keywords)):
+        function(tensor, *arguments, out=tensor, **keywords)
+        return tensor
+    stand_in = wrap(tensor._array)
+    if modes.grad:
+        stand_in._edge = gradient_edge(tensor)
+    start = next_sequence()
+    result = function(
+        stand_in,
+        *[stand_in if argument is tensor else argument for argument in arguments],
+        **{k: stand_in if value is tensor else value for k, value in keywords.items()},
+    )
+    _check_fits(tensor, result)
+    edge = result._edge
+    if edge is NO_EDGE or edge is None:
+        _store(tensor, result._array)
+        if tensor._base is None and modes.grad:
+            tensor._edge = NO_EDGE
+        return tensor
+    created = _nodes_since(edge[0], start)
+    _snapshot(created, stand_in)
+    before = gradient_edge(tensor)
+    _store(tensor, result._array)
+    for node in created:  # what was saved of the result is saved of the tensor from now on
+        _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
+    if result._array.dtype != tensor._array.dtype:
+        raise RuntimeError("a result that requires grad must have the dtype of the tensor")
+    _rewrite_history(tensor, before, edge, len(created) == 1)
+    return tensor
+
+
+def _any_requires_grad(
+    tensor: Tensor, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> bool:
+    """Whether the operation would be recorded."""
+    return any(
+        isinstance(value, Tensor) and value.requires_grad
+        for value in (tensor, *arguments, *keywords.values())
+    )
+
+
+def write_in_place(tensor: Tensor, array: Any) -> Tensor:
+    """Overwrite a tensor with values that depend on nothing, such as random numbers."""
+    return inplace(copy, tensor, wrap(np.asarray(array)))
+
+
+def _check_fits(tensor: Tensor, result: Tensor) -> None:
+    """Raise unless the result has the tensor's shape and a dtype that casts to the tensor's."""
+    if not dtypes.can_cast(result.dtype, tensor.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{tensor.dtype.scalar_name}"
+        )
+    if result._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}"
+        )
+
+
+def _store(tensor: Tensor, array: Any) -> None:
+    tensor._array[...] = array
+    tensor._counter[0] += 1
+
+
+def _nodes_since(node: Node | None, start: int) -> list[Node]:
+    """Return the nodes reachable from `node` that were made after `start`."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        candidate = stack.pop()
+        if candidate is None or candidate in found or candidate.sequence <= start:
+            continue
+        if not candidate.edges:  # an AccumulateGrad, which has the highest numbers
+            continue
+        found.append(candidate)
+        stack.extend(child for child, _ in candidate.edges)
+    return found
+
+
+def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
+    """Copy what nodes saved of the stand-in, whose memory is about to be overwritten."""
+    copies: dict[int, Any] = {}
+    for node in nodes:
+        if not node.saved:
+            continue
+        entries = list(node.saved)
+        for position, entry in enumerate(entries):
+            if type(entry) is tuple and entry[1] is stand_in._counter:
+                array = copies.setdefault(id(entry[0]), np.array(entry[0]))
+                entries[position] = (array, [0], 0)
+        node.saved = tuple(entries)
+
+
+def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
+    """Put `replacement` where a node saved the tensor with that version counter."""
+    if node.saved and any(type(entry) is tuple and entry[1] is counter for entry in node.saved):
+        node.saved = tuple(
+            replacement if type(entry) is tuple and entry[1] is counter else entry
+            for entry in node.saved
+        )
+
+
+def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
+    """Make `edge` the history of the tensor, or of its base where it is a view."""
+    base = tensor._base
+    if base is None:
+        move_retained(tensor, tensor._edge, edge)
+        tensor._edge = edge
+        return
+    function, output_nr = edge
+    if function is None:
+        raise RuntimeError("a write that is not recorded has no history")
+    if not (direct and function.edges[0] is before and function.num_outputs == 1):
+        # The view's part came from several nodes: it is as if their result had been copied in.
+        source = wrap(tensor._array)
+        source._edge = (function, output_nr)
+        target = wrap(tensor._array)
+        target._edge = before
+        copied = copy(target, source)._edge[0]
+        function = copied
+    node = CopySlices(gradient_edge(base), function, geometry_of(tensor, base))
+    move_retained(base, base._edge, (node, 0))
+    base._edge = (node, 0)

@@ -1,0 +1,224 @@
+"""From numbers and nested sequences to arrays: shape, dtype and elements, as PyTorch reads them."""
+
+from __future__ import annotations
+
+import array as packed
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.core import Tensor
+from numgrad.ops.conversion import to_complex, to_float, to_index
+from numgrad.ops.options import Array, checked_number, type_name
+
+__all__ = ["build_array", "check_array", "is_sequence"]
+
+_MAX_DIMENSIONS = 64  # of a NumPy array
+
+
+def check_array(array: Array) -> Array:
+    """Return `array`, or raise unless a tensor can hold its elements.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that tensors don't have.
+    ValueError
+        For elements in the other byte order.
+    """
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+    try:
+        dtypes.of_numpy(array.dtype)
+    except TypeError:
+        supported = "float64, float32, complex64, complex128, int64, int32, int16, int8, uint64, "
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only "
+            f"supported types are: {supported}uint32, uint16, uint8, and bool."
+        ) from None
+    return array
+
+
+def _infer(data: Any) -> dtypes.dtype:
+    """Return the dtype of data: the promotion of the dtypes of all elements."""
+    if isinstance(data, np.generic) and not isinstance(data, (str, bytes)):
+        return dtypes.of_numpy(check_array(np.asarray(data)).dtype)
+    if isinstance(data, (bool, int, float, complex)):
+        return dtypes.scalar_dtype(data)
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, np.ndarray):
+        return dtypes.of_numpy(check_array(data).dtype)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not is_sequence(data):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    found: dtypes.dtype | None = None
+    for element in data:
+        dtype = _infer(element)
+        found = dtype if found is None else dtypes.promote_types(found, dtype)
+    return dtypes.default_dtype() if found is None else found
+
+
+def is_sequence(data: Any) -> bool:
+    """Whether PyTorch looks into `data`: not into tensors, sets and dictionaries."""
+    if isinstance(data, (Tensor, dict)):
+        return False
+    if isinstance(data, np.generic):
+        return isinstance(data, (str, bytes))
+    return hasattr(type(data), "__getitem__") and hasattr(type(data), "__len__")
+
+
+def _measure(data: Any) -> tuple[int, ...]:
+    """Return the shape that the first elements of nested sequences have."""
+    shape: list[int] = []
+    while is_sequence(data):
+        shape.append(len(data))
+        if len(shape) > _MAX_DIMENSIONS:  # or a string, whose first element is a string again
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        if not shape[-1]:
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Return the elements of nested sequences in order, or raise if they are ragged."""
+    level = [data]
+    for dimension, length in enumerate(shape):
+        below: list[Any] = []
+        for sequence in level:
+            if not (is_sequence(sequence) or isinstance(sequence, Tensor)):
+                raise TypeError("not a sequence")
+            elements = _elements(sequence)
+            if len(elements) != length:
+                raise ValueError(
+                    f"expected sequence of length {length} at dim {dimension} (got {len(elements)})"
+                )
+            below.extend(elements)
+        level = below
+    return level
+
+
+def _elements(sequence: Any) -> Any:
+    """Return the parts of a sequence; those of a tensor or array are arrays and NumPy scalars."""
+    if isinstance(sequence, Tensor):
+        if not sequence._array.ndim:
+            raise TypeError("not a sequence")
+        return list(sequence._array)
+    return sequence
+
+
+def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
+    """Return elements as an array of one dimension."""
+    if set(map(type, elements)) <= _PLAIN[dtype.category]:
+        if dtype.category >= dtypes.FLOATING:
+            with np.errstate(over="ignore"):
+                return np.array(elements, np.complex128 if dtype.is_complex else float).astype(
+                    dtype.numpy
+                )
+        if dtype.category == dtypes.BOOL:
+            return np.array([bool(element) for element in elements], bool)
+    if dtype.category == dtypes.INTEGER:
+        return _store_integers(elements, dtype)
+    if dtype.category == dtypes.BOOL:
+        return np.array([_truth(element) for element in elements], bool)
+    numbers: Array
+    if dtype.is_complex:
+        numbers = np.array([_complex(element) for element in elements], np.complex128)
+    else:
+        floats = [to_float(e) if isinstance(e, Tensor) else e for e in elements]
+        numbers = np.frombuffer(packed.array("d", floats))  # it raises where PyTorch does
+    with np.errstate(over="ignore"):
+        return numbers.astype(dtype.numpy)
+
+
+# The Python types that each category of dtypes takes without a question.
+_PLAIN: tuple[frozenset[type], ...] = (
+    frozenset({bool, int, float, complex}),
+    frozenset(),
+    frozenset({bool, int, float}),
+    frozenset({bool, int, float, complex}),
+)
+
+
+def _store_integers(elements: list[Any], dtype: dtypes.dtype) -> Array:
+    if set(map(type, elements)) <= {int, bool} and dtype is not dtypes.uint64:
+        try:
+            numbers = np.frombuffer(packed.array("q", elements), np.int64)
+        except OverflowError:
+            raise ValueError("Overflow when unpacking long long") from None
+        limits = np.iinfo(dtype.numpy)
+        low = limits.min if dtype.is_signed else -int(limits.max)
+        if dtype is dtypes.int64 or (numbers.min() >= low and numbers.max() <= limits.max):
+            return numbers.astype(dtype.numpy)
+    numbers = np.empty(len(elements), dtype.numpy)
+    for position, element in enumerate(elements):
+        numbers[position] = _integer(element, dtype)
+    return numbers
+
+
+def _integer(element: Any, dtype: dtypes.dtype) -> Any:
+    if isinstance(element, Tensor):
+        element = to_index(element)
+    elif isinstance(element, np.ndarray):
+        element = element.item() if element.size == 1 else element
+    if not isinstance(element, (float, np.floating)):
+        element = _index(element)
+        if dtype is dtypes.uint64:
+            if element < 0:
+                raise OverflowError("can't convert negative int to unsigned")
+            if element >= 2**64:
+                raise OverflowError("int too big to convert")
+        elif not -(2**63) <= element < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+    else:
+        element = float(element)
+    return checked_number(element, dtype, dtype.name)
+
+
+def _index(element: Any) -> int:
+    """Return an element as an int, or raise Python's words for what has no ``__index__``."""
+    if isinstance(element, (bool, np.bool_)) or not hasattr(type(element), "__index__"):
+        if isinstance(element, (bool, np.bool_)):
+            return int(element)
+        raise TypeError(f"'{type(element).__name__}' object cannot be interpreted as an integer")
+    return int(element.__index__())
+
+
+def _truth(element: Any) -> bool:
+    if isinstance(element, Tensor):
+        return bool(element._array.any())
+    if is_sequence(element) and not isinstance(element, np.ndarray):
+        raise TypeError(f"'{type_name(element)}' object cannot be interpreted as an integer")
+    return bool(element)
+
+
+def _complex(element: Any) -> complex:
+    if isinstance(element, Tensor):
+        return to_complex(element)
+    if isinstance(element, (int, float, complex, np.number, np.bool_)):
+        return complex(element)
+    return complex(packed.array("d", [element])[0])
+
+
+def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
+    """Return numbers or nested sequences as a new array."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+    shape = _measure(data)
+    chosen = dtype
+    if chosen is None:
+        chosen = _infer(data)
+    if 0 in shape:
+        return np.empty(shape, chosen.numpy)
+    # A sequence of arrays (not of lists) is stacked instead of being taken apart.
+    if isinstance(data, (list, tuple)) and all(
+        isinstance(part, np.ndarray) and part.shape == shape[1:] for part in data
+    ):
+        return np.stack([part.astype(chosen.numpy) for part in data])
+    return _store(_flatten(data, shape), chosen).reshape(shape)

@@ -1,0 +1,327 @@
+"""Primitives: an operation declared once, beside the rule of its derivative.
+
+A `Primitive` is an operation on arrays that the graph records as one node. From its declaration
+follow the node class with PyTorch's name, what has to be saved (read off the parameters of the
+rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and benchmarks come.
+
+A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
+it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);
+the names of inputs; the names of static parameters; and ``<input>_shape``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
+from numgrad.graph.modes import modes
+from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+
+__all__ = [
+    "CATALOGUE",
+    "Primitive",
+    "PrimitiveNode",
+    "Rule",
+    "make_node_class",
+    "require_tensor",
+    "restore_tensor",
+    "save_tensor",
+]
+
+Rule = Callable[..., Any]
+
+# Every primitive there is, by name. Tests, docs and benchmarks are made from it.
+CATALOGUE: dict[str, Any] = {}
+
+
+def save_tensor(tensor: Tensor) -> SavedArray:
+    """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
+    counter = tensor._counter
+    return (tensor._array, counter, counter[0])
+
+
+def restore_tensor(saved: SavedArray, edge: tuple[Node | None, int]) -> Tensor:
+    """Return the tensor that was saved, hanging in the graph where it hung then."""
+    array = unpack_array(saved, edge)
+    node = edge[0]
+    variable = getattr(node, "variable", None)
+    if variable is not None and variable._array is array:
+        return variable  # type: ignore[no-any-return]
+    tensor = wrap(array)
+    tensor._counter = saved[1]
+    tensor._edge = NO_EDGE if node is None else edge
+    return tensor
+
+
+def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
+    """Return `value` if it is a tensor, else raise PyTorch's TypeError."""
+    if isinstance(value, Tensor):
+        return value
+    raise TypeError(
+        f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
+        f"{type(value).__name__}"
+    )
+
+
+class PrimitiveNode(Node):
+    """The node of a primitive: runs the rules of those inputs that need a gradient."""
+
+    __slots__ = ("needs", "output_metas", "parameters", "shapes")
+
+    primitive: ClassVar[Primitive]
+    needs: int  # bit i is set if input i needs a gradient
+    parameters: dict[str, Any]
+    shapes: tuple[Any, ...]  # (shape, dtype) of each input
+    output_metas: tuple[Any, ...]  # (shape, dtype) of each output
+
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+        """Run the rules on tensors that record nothing, and say which results are new memory."""
+        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        results: list[tuple[Any, bool] | None] = []
+        arguments = set(map(id, tensors))
+        for result in self.run_tensors(tensors):
+            if result is None:
+                results.append(None)
+            else:
+                fresh = result._base is None and id(result) not in arguments
+                arguments.add(id(result))
+                results.append((result._array, fresh))
+        return results
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rules."""
+        primitive = self.primitive
+        count = len(self.edges)
+        if all(gradient is None for gradient in gradients):
+            return [None] * count
+        environment = self._environment(gradients)
+        results: list[Tensor | None] = [None] * count
+        for position, rule in enumerate(primitive.rules_for(count)):
+            if not (self.needs >> position) & 1:
+                continue
+            if rule is None:
+                continue
+            environment["position"] = position
+            result = rule.function(*[environment[name] for name in rule.parameters])
+            if result is not None:
+                shape, dtype = self.shapes[position]
+                if result._array.shape != shape:
+                    result = primitive.sum_to_size(result, shape)
+                if result._array.dtype != dtype:
+                    result = primitive.cast(result, dtype)
+                results[position] = result
+        return results
+
+    def _environment(self, gradients: Sequence[Tensor | None]) -> dict[str, Any]:
+        """Return the values of everything a rule can name."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        primitive = self.primitive
+        environment: dict[str, Any] = dict(self.parameters)
+        for position, (name, (shape, _)) in enumerate(
+            zip(primitive.input_names(len(self.edges)), self.shapes, strict=True)
+        ):
+            environment[f"{name}_shape"] = shape
+        environment["shapes"] = [shape for shape, _ in self.shapes]
+        inputs: list[Any] = [None] * len(self.edges)
+        names = primitive.input_names(len(self.edges))
+        for (kind, position), saved in zip(
+            primitive.saved_for(self.needs, len(self.edges)), self.saved, strict=True
+        ):
+            if kind == "input":
+                value = restore_tensor(saved, self.edges[position])
+                inputs[position] = value
+                environment[names[position]] = value
+            else:
+                value = restore_tensor(saved, (self, position) if self._differentiable(position) else NO_EDGE)
+                environment[primitive.outputs[position]] = value
+        environment["inputs"] = inputs
+        if self.num_outputs == 1:
+            environment["g"] = gradients[0]
+        else:
+            environment["g"] = list(gradients)
+            environment["g0"] = gradients[0]
+            environment["output_metas"] = self.output_metas
+        return environment
+
+    def _differentiable(self, position: int) -> bool:
+        return bool(self.output_metas[position][1].kind in "fc")
+
+
+def make_node_class(name: str, base: type[Node], **attributes: Any) -> type[Node]:
+    """Return a node class of PyTorch's name for an operation."""
+    return type(name, (base,), {"__slots__": (), "__module__": "numgrad", **attributes})
+
+
+class _CompiledRule:
+    """A rule and the names of its parameters."""
+
+    __slots__ = ("function", "parameters")
+
+    def __init__(self, function: Rule) -> None:
+        self.function = function
+        self.parameters = tuple(inspect.signature(function).parameters)
+
+
+class Primitive:
+    """An operation on arrays and the rules of its derivative.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the catalogue.
+    node : str
+        PyTorch's name of the node.
+    forward : callable
+        ``forward(*arrays, **parameters)`` returns an array, or a tuple of arrays.
+    inputs : sequence of str
+        The names of the tensor inputs. A single name with a star (``"*tensors"``) takes any number.
+    vjp : dict or sequence of rules
+        For each input its rule, or None where no gradient flows. With any number of inputs, one
+        rule for all, which may name ``position``, ``inputs`` and ``shapes``.
+    outputs : sequence of str
+        The names of the outputs.
+    view : bool
+        Whether the output shares the memory of the first input.
+    linear : bool
+        Whether the operation is linear in its inputs together, so that it is its own tangent map.
+    samples : sequence of callables
+        Calls that the tests check the derivatives of: ``sample(make)`` returns a function, its
+        tensors, and its keyword arguments; ``make(*shape, low=-3, high=3, distinct=False)`` gives
+        a float64 tensor that requires grad.
+    """
+
+    # Set once by the modules that define these two operations.
+    sum_to_size: ClassVar[Callable[[Tensor, Any], Tensor]]
+    cast: ClassVar[Callable[[Tensor, Any], Tensor]]
+
+    def __init__(
+        self,
+        name: str,
+        node: str,
+        forward: Callable[..., Any],
+        inputs: Sequence[str],
+        vjp: Sequence[Rule | None],
+        *,
+        outputs: Sequence[str] = ("y",),
+        view: bool = False,
+        linear: bool = False,
+        multiple_views: bool = False,
+        variable_outputs: bool = False,
+        samples: Sequence[Callable[..., Any]] = (),
+    ) -> None:
+        self.name = name
+        self.samples = tuple(samples)
+        self.forward = forward
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.view = view
+        self.linear = linear
+        self.multiple_views = multiple_views
+        self.variadic = self.inputs[0].startswith("*")
+        self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
+        self._plans: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
+        self.node_class: Any = make_node_class(
+            node, PrimitiveNode, primitive=self, num_outputs=len(self.outputs)
+        )
+        self._node_name = node
+        self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
+        self.variable_outputs = variable_outputs
+        if name in CATALOGUE:
+            raise ValueError(f"the catalogue has a primitive called {name} already")
+        CATALOGUE[name] = self
+
+    def rules_for(self, count: int) -> Sequence[_CompiledRule | None]:
+        """Return the rule of each of `count` inputs."""
+        return self.rules * count if self.variadic else self.rules
+
+    def input_names(self, count: int) -> Sequence[str]:
+        """Return the name of each of `count` inputs."""
+        if self.variadic:
+            return [f"{self.inputs[0][1:]}{position}" for position in range(count)]
+        return self.inputs
+
+    def saved_for(self, needs: int, count: int) -> tuple[tuple[str, int], ...]:
+        """Return what the rules of the needed inputs name: ("input", i) and ("output", i)."""
+        plan = self._plans.get((needs, count))
+        if plan is None:
+            names: set[str] = set()
+            for position, rule in enumerate(self.rules_for(count)):
+                if (needs >> position) & 1 and rule is not None:
+                    names.update(rule.parameters)
+            keep_all = "inputs" in names
+            input_names = self.input_names(count)
+            plan = tuple(
+                ("input", position)
+                for position in range(count)
+                if keep_all or input_names[position] in names
+            ) + tuple(
+                ("output", position)
+                for position, output in enumerate(self.outputs)
+                if output in names
+            )
+            self._plans[(needs, count)] = plan
+        return plan
+
+    def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
+        """Run the operation on tensors and record a node if one is needed."""
+        for tensor in inputs:
+            if tensor._base is not None:
+                refresh_view(tensor)
+        result = self.forward(*[tensor._array for tensor in inputs], **parameters)
+        single = not isinstance(result, (tuple, list))
+        arrays = (result,) if single else tuple(result)
+        outputs: list[Tensor]
+        if self.view:
+            outputs = [view_of(inputs[0], array) for array in arrays]
+            if self.multiple_views:
+                for output in outputs:
+                    output._view_origin = output._view_origin or "multiple"
+        else:
+            outputs = [wrap(array) for array in arrays]
+        if modes.grad:
+            self._record(inputs, outputs, parameters)
+        return outputs[0] if single else tuple(outputs)
+
+    def _record(
+        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], parameters: dict[str, Any]
+    ) -> None:
+        """Attach a node to the outputs if an input requires grad and a gradient could flow."""
+        needs = 0
+        for position, tensor in enumerate(inputs):
+            if tensor._edge is not NO_EDGE:
+                needs |= 1 << position
+        if not needs:
+            return
+        differentiable = [output for output in outputs if output._array.dtype.kind in "fc"]
+        if not differentiable:
+            return
+        cls = self.node_class
+        if self.variable_outputs:
+            cls = self._node_classes.get(len(outputs))
+            if cls is None:
+                cls = self._node_classes[len(outputs)] = make_node_class(
+                    self._node_name, PrimitiveNode, primitive=self, num_outputs=len(outputs)
+                )
+        node = cls.__new__(cls)
+        node.edges = tuple([gradient_edge(tensor) for tensor in inputs])
+        node.sequence = next_sequence()
+        node._metadata = node._tensor_hooks = node._retained = None
+        node.needs = needs
+        node.parameters = parameters
+        node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
+        node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
+        node.saved = tuple(
+            [
+                save_tensor(inputs[position] if kind == "input" else outputs[position])
+                for kind, position in self.saved_for(needs, len(inputs))
+            ]
+        )
+        for position, output in enumerate(outputs):
+            if output._array.dtype.kind in "fc":
+                output._edge = (node, position)

@@ -1,0 +1,281 @@
+"""Order along a dim: sort, argsort, msort, topk, kthvalue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.core import Tensor
+from numgrad.ops.arguments import accept_axis, wrap_dim
+from numgrad.ops.functions import public
+from numgrad.ops.gathering import spread_along
+from numgrad.ops.primitive import Primitive
+from numgrad.ops.return_types import return_type
+from numgrad.ops.shape import unsqueeze
+
+__all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
+
+Array = np.ndarray[Any, Any]
+
+_sort_type = return_type("sort", "values", "indices")
+_topk_type = return_type("topk", "values", "indices")
+_kthvalue_type = return_type("kthvalue", "values", "indices")
+
+
+def _order(array: Array, dim: int, descending: bool) -> Array:
+    """Return the positions in order; equal elements keep theirs, and nan counts as the greatest."""
+    if not array.ndim:
+        return np.zeros((), np.int64)
+    if not descending:
+        return array.argsort(dim, kind="stable")
+    # Sorted from the back to the front, so that equal elements are still in their order.
+    backwards = np.flip(np.flip(array, dim).argsort(dim, kind="stable"), dim)
+    return array.shape[dim] - 1 - backwards
+
+
+def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
+    if not array.ndim:
+        return array.copy(), order
+    return np.take_along_axis(array, order, dim), np.ascontiguousarray(order)
+
+
+def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    return _at(array, _order(array, dim, descending), dim)
+
+
+def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
+    order = _order(array, dim, largest)
+    if array.ndim:
+        order = order[(*(slice(None),) * dim, slice(k))]
+    return _at(array, order, dim)
+
+
+def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Array]:
+    order = _order(array, dim, False)
+    if not array.ndim:
+        return _at(array, order, dim)
+    values, indices = _at(array, order[(*(slice(None),) * dim, slice(k - 1, k))], dim)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+def _rule(g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int) -> Any:
+    return None if g0 is None else spread_along(g0, indices._array, input_shape, dim)
+
+
+def _kth_rule(
+    g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int, keepdim: bool
+) -> Any:
+    if g0 is None:
+        return None
+    places = indices._array
+    if input_shape and not keepdim:
+        g0, places = unsqueeze(g0, dim), np.expand_dims(places, dim)
+    return spread_along(g0, places, input_shape, dim)
+
+
+def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule) -> Primitive:
+    return Primitive(
+        name, node, forward, ["input"], [rule], outputs=("values", "indices"), samples=samples
+    )
+
+
+_SORT, _SORT_STABLE = (
+    _declare(
+        name,
+        node,
+        _sort,
+        [
+            lambda make, stable=stable: (
+                _values(sort), [make(2, 3, distinct=True)], {"dim": 0, "stable": stable}
+            ),
+            lambda make, stable=stable: (
+                _values(sort), [make(3, distinct=True)], {"descending": True, "stable": stable}
+            ),
+            lambda make, stable=stable: (_values(sort), [make()], {"stable": stable}),
+            lambda make, stable=stable: (_values(sort), [make(0)], {"stable": stable}),
+        ],
+    )
+    for name, node, stable in (
+        ("sort", "SortBackward0", None),
+        ("sort_stable", "SortBackward1", True),
+    )
+)
+_TOPK = _declare(
+    "topk",
+    "TopkBackward0",
+    _topk,
+    [
+        lambda make: (_values(topk), [make(2, 4, distinct=True)], {"k": 2}),
+        lambda make: (
+            _values(topk), [make(3, 2, distinct=True)], {"k": 1, "dim": 0, "largest": False}
+        ),
+        lambda make: (_values(topk), [make()], {"k": 1}),
+    ],
+)
+_KTHVALUE = _declare(
+    "kthvalue",
+    "KthvalueBackward0",
+    _kthvalue,
+    [
+        lambda make: (_values(kthvalue), [make(2, 4, distinct=True)], {"k": 3}),
+        lambda make: (
+            _values(kthvalue), [make(2, 3, distinct=True)], {"k": 1, "dim": 0, "keepdim": True}
+        ),
+        lambda make: (_values(kthvalue), [make()], {"k": 1}),
+    ],
+    _kth_rule,
+)
+
+
+def _values(function: Any) -> Any:
+    """Return a function that gives only the values; the positions have no derivative."""
+
+    def values(input: Tensor, **keywords: Any) -> Tensor:
+        result: Tensor = function(input, **keywords).values
+        return result
+
+    return values
+
+
+def _check_real(input: Tensor, function: str) -> None:
+    """Raise if the elements have no order."""
+    if input._array.dtype.kind == "c":
+        raise RuntimeError(f"{function}(): input tensor must be of non-complex type")
+
+
+@public()
+@accept_axis
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
+) -> Any:
+    """Return the elements in order along a dim, and the positions they came from.
+
+    nan counts as the greatest. Equal elements keep their order. The gradient is g, put back to
+    where the elements came from.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    descending : bool
+        The greatest first.
+    stable : bool, optional
+        Changes nothing: the order of equal elements is kept anyway.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.sort(ng.tensor([3.0, 1.0, 2.0])).values
+    tensor([1., 2., 3.])
+    """
+    _check_real(input, "sort")
+    at = wrap_dim(dim, input._array.ndim)
+    primitive = _SORT if stable is None else _SORT_STABLE
+    return _sort_type(*primitive.apply(input, dim=at, descending=bool(descending)))
+
+
+@public()
+@accept_axis
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
+) -> Tensor:
+    """Return the positions that put the elements in order along a dim; see `sort`.
+
+    No gradient flows.
+
+    >>> import numgrad as ng
+    >>> ng.argsort(ng.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
+    result: Tensor = sort(input.detach(), dim, descending, stable).indices
+    return result
+
+
+@public()
+def msort(input: Tensor) -> Tensor:
+    """Return the elements in ascending order along the first dim; see `sort`.
+
+    >>> import numgrad as ng
+    >>> ng.msort(ng.tensor([3.0, 1.0, 2.0]))
+    tensor([1., 2., 3.])
+    """
+    result: Tensor = sort(input, 0).values
+    return result
+
+
+@public()
+@accept_axis
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Any:
+    """Return the k greatest (or smallest) elements along a dim, and where they came from.
+
+    nan counts as the greatest. The gradient is g, put back to where the elements came from.
+
+    Parameters
+    ----------
+    input : tensor
+    k : int
+    dim : int
+    largest : bool
+        The greatest; otherwise the smallest.
+    sorted : bool
+        Changes nothing: they always are.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If there are fewer than k, or the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.topk(ng.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor([3., 2.])
+    """
+    _check_real(input, "topk")
+    shape = input._array.shape
+    at = wrap_dim(dim, len(shape))
+    if not 0 <= k <= (shape[at] if shape else 1):
+        raise RuntimeError("selected index k out of range")
+    return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=bool(largest)))
+
+
+@public()
+@accept_axis
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """Return the k-th smallest element along a dim, and where it came from; k counts from 1.
+
+    nan counts as the greatest. The gradient is g, put back to where the element came from.
+
+    Parameters
+    ----------
+    input : tensor
+    k : int
+    dim : int
+    keepdim : bool
+        Keep the dim, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If there are fewer than k, or the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.kthvalue(ng.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor(2.)
+    """
+    _check_real(input, "kthvalue")
+    shape = input._array.shape
+    at = wrap_dim(dim, len(shape))
+    if not 1 <= k <= (shape[at] if shape else 1):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(at))
+    return _kthvalue_type(*_KTHVALUE.apply(input, dim=at, k=k, keepdim=bool(keepdim)))

@@ -1,0 +1,344 @@
+"""Tensor: the methods and operators of the catalogue, bound to the graph's tensor."""
+
+from __future__ import annotations
+
+import copy as copy_module
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import numgrad.ops  # noqa: F401 - fills the registries
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
+from numgrad.graph.differentiate import backward
+from numgrad.graph.node import Node, RemovableHandle
+from numgrad.ops import conversion
+from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS
+from numgrad.ops.indexing import getitem, setitem
+from numgrad.ops.inplace import inplace_method
+from numgrad.ops.strided import geometry_of
+from numgrad.printing import tensor_format, tensor_repr
+
+__all__ = ["Size", "Tensor"]
+
+
+def _backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Compute the gradient of this tensor and add it to the ``.grad`` of the leaves.
+
+    See `numgrad.autograd.backward`; `gradient` is the cotangent, of this tensor's shape.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+    >>> x.prod().backward()
+    >>> x.grad
+    tensor([2., 1.])
+    """
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set `requires_grad` in place and return the tensor."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def _retain_grad(self: Tensor) -> None:
+    """Let a tensor that is not a leaf keep its gradient in ``.grad`` too.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor does not require grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self.is_leaf or self._retains_grad:
+        return
+    node, output_nr = gradient_edge(self)
+    if node is not None:
+        if node._retained is None:
+            node._retained = {}
+        node._retained[output_nr] = weakref.ref(self)
+    self._retains_grad = True
+
+
+def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call `hook` with the gradient whenever one is computed; what it returns replaces it.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor does not require grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = self.grad_fn
+    if node is None:
+        if self._hooks is None:
+            self._hooks = {}
+        hooks = self._hooks
+    else:
+        if node._tensor_hooks is None:
+            node._tensor_hooks = {}
+        hooks = node._tensor_hooks.setdefault(self.output_nr, {})
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def _register_post_accumulate_grad_hook(
+    self: Tensor, hook: Callable[[Tensor], None]
+) -> RemovableHandle:
+    """Call `hook` with this leaf whenever a gradient was added to its ``.grad``.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is not a leaf that requires grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    if self._post_accumulate_hooks is None:
+        self._post_accumulate_hooks = {}
+    handle = RemovableHandle(self._post_accumulate_hooks)
+    self._post_accumulate_hooks[handle.id] = hook
+    return handle
+
+
+def _detach_(self: Tensor) -> Tensor:
+    """Cut this tensor out of its graph, in place.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is a view.
+    """
+    if self._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as a solution."
+        )
+    self._edge = NO_EDGE
+    return self
+
+
+def _size(self: Tensor, dim: int | None = None) -> Any:
+    """Return the shape, or the length of one dimension."""
+    return self.shape if dim is None else self.shape[dim]
+
+
+def _stride(self: Tensor, dim: int | None = None) -> Any:
+    """Return the step of each dimension, in elements."""
+    array = self._array
+    strides = tuple(step // array.itemsize for step in array.strides)
+    return strides if dim is None else strides[dim]
+
+
+def _storage_offset(self: Tensor) -> int:
+    """Return where the first element lies in the storage, in elements."""
+    return 0 if self._base is None else geometry_of(self, self._base).inner[2]
+
+
+def _data_ptr(self: Tensor) -> int:
+    """Return the address of the first element."""
+    return int(self._array.__array_interface__["data"][0])
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """Copy a leaf with its gradient; other tensors refuse, as in PyTorch."""
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    copied = wrap(self._array.copy())
+    copied._edge = self._edge
+    if self._grad is not None:
+        copied._grad = copy_module.deepcopy(self._grad, memo)
+    memo[id(self)] = copied
+    return copied
+
+
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    if self._array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def _reverse(name: str) -> Callable[[Tensor, Any], Any]:
+    """Return the reflected form of a binary operation: ``other op self`` for a number `other`."""
+    operation = FUNCTIONS[name]
+
+    def reflected(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, (int, float, complex, np.number, np.bool_)):
+            return NotImplemented
+        return operation(_scalar_operand(other, self), self)
+
+    return reflected
+
+
+def _scalar_operand(value: Any, like: Tensor) -> Tensor:
+    """Return a number as a 0-d tensor, which promotes as the number does."""
+    return FUNCTIONS["scalar_tensor"](value, dtype=numgrad.ops.elementwise.result_dtype([value]))
+
+
+def _operator(name: str) -> Callable[[Tensor, Any], Any]:
+    """Return the operator of a binary operation; foreign operands get their turn."""
+    operation = FUNCTIONS[name]
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
+            return operation(self, other)
+        if isinstance(other, np.ndarray):
+            return operation(self, FUNCTIONS["as_tensor"](other))
+        return NotImplemented
+
+    return operator
+
+
+def _rtruediv(self: Tensor, other: Any) -> Any:
+    return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](self), other)
+
+
+def _rpow(self: Tensor, other: Any) -> Any:
+    return FUNCTIONS["pow"](other, self)
+
+
+def _rsub(self: Tensor, other: Any) -> Any:
+    return FUNCTIONS["rsub"](self, other)
+
+
+def _equal(self: Tensor, other: Any) -> Any:
+    if isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
+        return FUNCTIONS["eq"](self, other)
+    return False if other is None else NotImplemented
+
+
+def _not_equal(self: Tensor, other: Any) -> Any:
+    if isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
+        return FUNCTIONS["ne"](self, other)
+    return True if other is None else NotImplemented
+
+
+# Operators that are functions of the catalogue as they stand: the hottest calls there are.
+_DIRECT = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lt": "lt",
+    "le": "le",
+    "gt": "gt",
+    "ge": "ge",
+}
+_COMMUTATIVE = {"add": "add", "mul": "mul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+_REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv, "pow": _rpow}
+_AUGMENTED = {
+    "add": "add_",
+    "sub": "sub_",
+    "mul": "mul_",
+    "truediv": "div_",
+    "floordiv": "floor_divide_",
+    "mod": "remainder_",
+    "pow": "pow_",
+    "and": "bitwise_and_",
+    "or": "bitwise_or_",
+    "xor": "bitwise_xor_",
+}
+
+
+def _bind() -> None:
+    """Put every method and operator on `Tensor`."""
+    for name, function in METHODS.items():
+        setattr(Tensor, name, function)
+    for name, function in INPLACE.items():
+        setattr(Tensor, name, inplace_method(function, name))
+    for name, target in _DIRECT.items():
+        if target not in FUNCTIONS: continue  # TEMP
+        setattr(Tensor, f"__{name}__", FUNCTIONS[target])
+    for name, target in _COMMUTATIVE.items():
+        setattr(Tensor, f"__r{name}__", FUNCTIONS[target])
+    for name, reflected in _REFLECTED.items():
+        setattr(Tensor, f"__r{name}__", reflected)
+    for name in ("floordiv", "mod"):  # TEMP matmul
+        setattr(Tensor, f"__r{name}__", _reverse(_DIRECT[name]))
+    for name, target in _AUGMENTED.items():
+        setattr(Tensor, f"__i{name}__", getattr(Tensor, target))
+    own: dict[str, Any] = {
+        "__neg__": FUNCTIONS["neg"],
+        "__pos__": METHODS["positive"],
+        "__abs__": FUNCTIONS["abs"],
+        "__invert__": FUNCTIONS["bitwise_not"],
+        "__eq__": _equal,
+        "__ne__": _not_equal,
+        "__hash__": object.__hash__,
+        "__getitem__": getitem,
+        "__setitem__": setitem,
+        "__iter__": _iterate,
+        "__repr__": tensor_repr,
+        "__str__": tensor_repr,
+        "__format__": tensor_format,
+        "__deepcopy__": _deepcopy,
+        "__array__": conversion.to_array,
+        "__bool__": conversion.to_bool,
+        "__complex__": conversion.to_complex,
+        "__float__": conversion.to_float,
+        "__index__": conversion.to_index,
+        "__int__": conversion.to_int,
+        "__len__": conversion.length,
+        "numpy": conversion.to_numpy,
+        "item": conversion.item,
+        "tolist": conversion.tolist,
+        "backward": _backward,
+        "requires_grad_": _requires_grad_,
+        "retain_grad": _retain_grad,
+        "register_hook": _register_hook,
+        "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+        "detach_": _detach_,
+        "size": _size,
+        "stride": _stride,
+        "storage_offset": _storage_offset,
+        "data_ptr": _data_ptr,
+        "dim": lambda self: self._array.ndim,
+        "ndimension": lambda self: self._array.ndim,
+        "numel": lambda self: self._array.size,
+        "nelement": lambda self: self._array.size,
+        "element_size": lambda self: self._array.itemsize,
+        "is_floating_point": lambda self: self._array.dtype.kind == "f",
+        "is_complex": lambda self: self._array.dtype.kind == "c",
+        "is_signed": lambda self: self.dtype.is_signed,
+        "retains_grad": property(lambda self: self._retains_grad and not self.is_leaf),
+        "itemsize": property(lambda self: self._array.itemsize),
+        "nbytes": property(lambda self: self._array.nbytes),
+        "device": property(lambda self: "cpu"),
+    }
+    for name, attribute in own.items():
+        setattr(Tensor, name, attribute)
+
+
+_bind()
+Tensor.__module__ = "numgrad"

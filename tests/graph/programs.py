@@ -1,0 +1,166 @@
+"""Random programs of views and in-place operations, to be run by numgrad and by PyTorch.
+
+A program is a list of steps, each a plain tuple, so that hypothesis can shrink it. Running it keeps
+a pool of tensors; a step picks tensors by a number (modulo the pool's size) and makes a view of
+one, writes to one, or computes a new one. After every step the state of the whole pool is noted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+__all__ = ["PROGRAMS", "run_program"]
+
+Step = tuple[Any, ...]
+
+VIEWS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "select": lambda m, t, k: t[k % t.shape[0]] if t.ndim and t.shape[0] else t.view(t.shape),
+    "slice": lambda m, t, k: t[k % 2 :] if t.ndim else t.view(t.shape),
+    "step": lambda m, t, k: t[k % 2 :: 2] if t.ndim else t.unsqueeze(0),
+    "narrow": lambda m, t, k: t.narrow(-1, 0, (t.shape[-1] + 1) // 2) if t.ndim else t.unsqueeze(0),
+    "transpose": lambda m, t, k: t.transpose(0, -1) if t.ndim else t.unsqueeze(0),
+    "unsqueeze": lambda m, t, k: t.unsqueeze(k % (t.ndim + 1)),
+    "squeeze": lambda m, t, k: t.squeeze(),
+    "view": lambda m, t, k: t.view(-1) if t.is_contiguous() else t.unsqueeze(-1),
+    "diagonal": lambda m, t, k: t.diagonal() if t.ndim >= 2 else t.unsqueeze(0),
+    "expand": lambda m, t, k: t.unsqueeze(0).expand(2, *t.shape),
+    "detach": lambda m, t, k: t.detach(),
+    "unbind": lambda m, t, k: t.unbind(0)[k % t.shape[0]] if t.ndim and t.shape[0] else t.view(t.shape),
+    "split": lambda m, t, k: t.split(1)[0] if t.ndim and t.shape[0] else t.view(t.shape),
+    "permute": lambda m, t, k: t.permute(*reversed(range(t.ndim))),
+    "all": lambda m, t, k: t[...],
+}
+WRITES: dict[str, Callable[[Any, Any, Any, int], Any]] = {
+    "add": lambda m, t, u, k: t.add_(u),
+    "iadd": lambda m, t, u, k: t.__iadd__(u),
+    "sub": lambda m, t, u, k: t.sub_(u),
+    "mul": lambda m, t, u, k: t.mul_(u),
+    "div": lambda m, t, u, k: t.div_(u),
+    "copy": lambda m, t, u, k: t.copy_(u),
+    "add number": lambda m, t, u, k: t.add_(0.5 + k),
+    "mul number": lambda m, t, u, k: t.mul_(0.5 + k % 2),
+    "neg": lambda m, t, u, k: t.neg_(),
+    "tanh": lambda m, t, u, k: t.tanh_(),
+    "sin": lambda m, t, u, k: t.sin_(),
+    "exp": lambda m, t, u, k: t.tanh_().exp_(),
+    "square": lambda m, t, u, k: t.pow_(2),
+    "clamp": lambda m, t, u, k: t.clamp_(-1.0, 1.0),
+    "zero": lambda m, t, u, k: t.zero_(),
+    "fill": lambda m, t, u, k: t.fill_(0.25 + k),
+    "set all": lambda m, t, u, k: t.__setitem__(Ellipsis, u),
+    "set first": lambda m, t, u, k: t.__setitem__(0, 0.75),
+    "set first to": lambda m, t, u, k: t.__setitem__(0, u.flatten()[0]),
+    "set slice": lambda m, t, u, k: t.__setitem__(slice(k % 2, None), u.flatten()[-1]),
+    "set where": lambda m, t, u, k: t.__setitem__(t > 0.5, 0.125),
+    "set at": lambda m, t, u, k: t.__setitem__(m.tensor([0]), u.flatten()[0]),
+    "lerp": lambda m, t, u, k: t.lerp_(u, 0.25),
+    "addcmul": lambda m, t, u, k: t.addcmul_(u, u, value=0.5),
+    "masked fill": lambda m, t, u, k: t.masked_fill_(t > 0.5, 0.125),
+}
+RESULTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "times": lambda m, t, u: t * u,
+    "plus": lambda m, t, u: t + u,
+    "times two": lambda m, t, u: t * 2,
+    "sine": lambda m, t, u: t.sin(),
+    "hyperbolic": lambda m, t, u: t.tanh(),
+    "clone": lambda m, t, u: t.clone(),
+    "sum": lambda m, t, u: t.sum(),
+}
+
+_pick = st.integers(0, 11)
+_small = st.integers(0, 3)
+_steps = st.one_of(
+    st.tuples(st.just("view"), st.sampled_from(sorted(VIEWS)), _pick, _small),
+    st.tuples(st.just("view"), st.sampled_from(sorted(VIEWS)), _pick, _small),
+    st.tuples(
+        st.sampled_from(["write", "write", "write without grad"]),
+        st.sampled_from(sorted(WRITES)),
+        _pick,
+        _pick,
+        _small,
+    ),
+    st.tuples(st.just("result"), st.sampled_from(sorted(RESULTS)), _pick, _pick),
+    st.tuples(st.just("view without grad"), st.sampled_from(sorted(VIEWS)), _pick, _small),
+    st.tuples(st.just("retain"), _pick),
+)
+PROGRAMS = st.lists(_steps, min_size=1, max_size=8)
+
+
+def run_program(m: Any, program: list[Step]) -> list[Any]:
+    """Run a program with a module and return what could be seen, as plain data."""
+    w = m.tensor([[0.5, -1.25], [2.0, 0.75]], dtype=m.float64, requires_grad=True)
+    c = m.tensor([[1.5, 0.25], [-0.5, 1.0]], dtype=m.float64)
+    pool = [w * 1, c, w, w.clone()[0]]
+    seen: list[Any] = []
+    for step in program:
+        seen.append((step, _attempt(lambda step=step: _run_step(m, pool, step))))
+        seen.append([_state(tensor) for tensor in pool])
+    total = sum((tensor.sum() * (k + 1) for k, tensor in enumerate(pool)), m.zeros((), dtype=m.float64))
+    leaves = [tensor for tensor in pool if tensor.requires_grad and tensor.grad_fn is None]
+    seen.append(_attempt(lambda: total.backward(retain_graph=True)))
+    seen.append([None if leaf.grad is None else _numbers(leaf.grad) for leaf in leaves])
+    seen.append(
+        [_numbers(t.grad) if t.retains_grad and t.grad is not None else None for t in pool]
+    )
+    seen.append(_attempt(lambda: _second_order(m, total, w)))
+    return seen
+
+
+def _run_step(m: Any, pool: list[Any], step: Step) -> None:
+    kind, *rest = step
+    if kind in ("view", "view without grad"):
+        name, position, k = rest
+        with m.set_grad_enabled(kind == "view"):
+            pool.append(VIEWS[name](m, pool[position % len(pool)], k))
+    elif kind in ("write", "write without grad"):
+        name, position, other, k = rest
+        with m.set_grad_enabled(kind == "write"):
+            WRITES[name](m, pool[position % len(pool)], pool[other % len(pool)], k)
+    elif kind == "result":
+        name, position, other = rest
+        pool.append(RESULTS[name](m, pool[position % len(pool)], pool[other % len(pool)]))
+    else:
+        pool[rest[0] % len(pool)].retain_grad()
+
+
+def _second_order(m: Any, total: Any, w: Any) -> Any:
+    if not total.requires_grad:
+        return None
+    (first,) = m.autograd.grad(total, w, create_graph=True, materialize_grads=True)
+    if not first.requires_grad:
+        return None
+    (second,) = m.autograd.grad((first * first).sum(), w, materialize_grads=True)
+    return _numbers(second)
+
+
+def _attempt(action: Callable[[], Any]) -> Any:
+    """Return what an action gives, or the words of its error."""
+    try:
+        return action()
+    except (RuntimeError, IndexError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _numbers(tensor: Any) -> Any:
+    return [list(tensor.shape), [round(value, 9) for value in tensor.detach().flatten().tolist()]]
+
+
+def _state(tensor: Any) -> Any:
+    node = tensor.grad_fn
+    return {
+        "values": _numbers(tensor),
+        "node": None if node is None else node.name(),
+        "next": None if node is None else [_name(child) for child, _ in node.next_functions],
+        "requires_grad": tensor.requires_grad,
+        "is_leaf": tensor.is_leaf,
+        "version": tensor._version,
+        "view": tensor._base is not None,
+    }
+
+
+def _name(node: Any) -> str | None:
+    return None if node is None else re.sub(r"^torch::autograd::", "", node.name())

@@ -1,0 +1,652 @@
+"""The disk cache: what is right is found, and nothing else is ever loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import math
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from numgrad.kernels import cache
+from numgrad.kernels.cache import CacheWarning, cache_dir, cache_info
+from numgrad.kernels.compile import compile_source, kernel
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a process that has not used it."""
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", str(tmp_path / "cache"))
+    for name, value in {"hits": 0, "misses": 0, "warned": False, "pruned": False}.items():
+        monkeypatch.setattr(cache._Counts, name, value)
+    return tmp_path / "cache"
+
+
+def double() -> Any:
+    """Return a new kernel, always of the same function."""
+
+    def double(x):
+        return x + x
+
+    return kernel(double)
+
+
+def counts() -> tuple[int, int]:
+    return cache_info()[3:]
+
+
+def the_file(directory: Path) -> Path:
+    (file,) = directory.glob("*.kernel")
+    return file
+
+
+def run_script(script: str) -> str:
+    finished = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return finished.stdout
+
+
+def test_a_kernel_is_compiled_once_for_each_type() -> None:
+    assert double()(2.0) == 4.0
+    assert counts() == (0, 1)
+    again = double()
+    assert again(2.0) == 4.0
+    assert counts() == (1, 1)
+    assert again(2) == 4
+    assert counts() == (1, 2)
+    assert again.stats.cache_path == str(cache_dir())
+
+
+WARM = """
+import sys
+import numpy as np
+from numgrad.kernels.cache import cache_info
+from numgrad.kernels.compile import compile_source
+
+fill = compile_source("fill", '''
+def fill(x, out):
+    for i in range(x.size):
+        out[i] = x[i] + 1
+''')
+x = np.arange(4.0)
+fill(x, x)
+print(x, cache_info().hits, cache_info().misses, "numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_another_process_loads_it_and_not_the_compiler() -> None:
+    assert run_script(WARM) == "[1. 2. 3. 4.] 0 1 True\n"
+    assert run_script(WARM) == "[1. 2. 3. 4.] 1 0 False\n"
+
+
+# Each needs more of Numba's run time than arguments and loops.
+DEMANDING = {
+    "returns_an_array": ("    return np.arange(x) * 2.0", "print(kernel(3))", "[0. 2. 4.]"),
+    "allocates": ("    return np.ones(x).cumsum()[-1]", "print(kernel(5))", "5.0"),
+    "returns_a_tuple": ("    return x, 1.5, (x > 2, 'text')", "print(kernel(3))", ""),
+    "hashes": ("    return hash((x, 'text'))", "print(kernel(3) == hash((3, 'text')))", ""),
+    "calls_libm": (
+        "    return math.lgamma(x)",
+        "print(abs(kernel(3) - math.lgamma(3)) < 1e-12)",
+        "True",
+    ),
+    "uses_blas": ("    a = np.ones((x, x))\n    return (a @ a)[0, 0]", "print(kernel(3))", "3.0"),
+    "raises": (
+        "    if x > 2:\n        raise ValueError('too large', x)\n    return x",
+        "try:\n    kernel(3)\nexcept ValueError as error:\n    print(error.args)",
+        "('too large', 3)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEMANDING)
+def test_a_fresh_process_can_run_what_it_loads(name: str) -> None:
+    body, use, expected = DEMANDING[name]
+    if name == "uses_blas":
+        pytest.importorskip("scipy")
+    source = f"import math\nimport numpy as np\ndef {name}(x):\n{body}\n"
+    script = (
+        "import math\n"
+        "from numgrad.kernels.cache import cache_info\n"
+        "from numgrad.kernels.compile import compile_source\n"
+        f"kernel = compile_source({name!r}, {source!r})\n{use}\n"
+    )
+    cold = run_script(script + "print(cache_info()[3:])\n")
+    warm = run_script(script + "print(cache_info()[3:])\n")
+    assert cold.endswith("(0, 1)\n")
+    assert warm == cold.replace("(0, 1)", "(1, 0)")
+    assert expected in warm
+
+
+def test_an_unknown_symbol_makes_numba_load_everything() -> None:
+    calls = []
+    context = types.SimpleNamespace(refresh=lambda: calls.append("refresh"))
+    cache._provide(["PyErr_Clear", "NRT_MemInfo_call_dtor"], context)
+    assert calls == []
+    cache._provide(["PyErr_Clear", "no_such_symbol"], context)
+    assert calls == ["refresh"]
+
+
+# --- what must not be trusted --------------------------------------------------------------------
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut in the header": lambda content: content[:10],
+    "cut": lambda content: content[: len(content) // 2],
+    "longer": lambda content: content + b"x",
+    "another format": lambda content: b"something else" + content,
+    "a bit in the checksum": lambda content: flip(content, len(cache.MAGIC) + 3),
+    "a bit in the machine code": lambda content: flip(content, len(content) // 2),
+}
+
+
+def flip(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_compiled_and_written_again(damage: str, directory: Path) -> None:
+    double()(2.0)
+    file = the_file(directory)
+    intact = file.read_bytes()
+    file.write_bytes(DAMAGE[damage](intact))
+    with pytest.warns(CacheWarning, match="is damaged"):
+        assert double()(2.0) == 4.0
+    assert counts() == (0, 2)
+    assert double()(2.0) == 4.0
+    assert counts() == (1, 2)
+
+
+def test_another_kernels_file_is_damage(directory: Path) -> None:
+    double()(2.0)
+    file = the_file(directory)
+    content = file.read_bytes()
+    file.unlink()
+    compile_source("triple", "def triple(x):\n    return 3 * x\n")(2.0)
+    the_file(directory).write_bytes(content)
+    (directory / "saved").write_bytes(content)
+    with pytest.warns(CacheWarning, match="is damaged"):
+        assert kernel_of_triple()(2.0) == 6.0
+
+
+def kernel_of_triple() -> Any:
+    """Return a new kernel of the source above, as another process would have it."""
+    fresh = {"__name__": compile_source.__module__}
+    source = "def triple(x):\n    return 3 * x\n"
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    exec(source, fresh)
+    fresh["triple"].__qualname__ += f"_{digest}"  # type: ignore[attr-defined]
+    return kernel(fresh["triple"])  # type: ignore[arg-type]
+
+
+class Trap:
+    """Pickled: something that shows when it is loaded."""
+
+    sprung = False
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[()]]:
+        return (_spring, ())
+
+
+def _spring() -> None:
+    Trap.sprung = True
+
+
+def set_trap(directory: Path) -> Path:
+    """Put a file with a right checksum in the place of a kernel."""
+    function = double()
+    function(2.0)
+    path, key = function._cache._place(*function.overloads, function.targetctx.codegen())
+    assert path == the_file(directory)
+    payload = pickle.dumps(Trap())
+    path.write_bytes(cache.MAGIC + hashlib.sha256(key + payload).digest() + payload)
+    Trap.sprung = False
+    return path
+
+
+def test_a_file_of_ones_own_is_loaded_and_what_it_raises_is_survived(directory: Path) -> None:
+    set_trap(directory)
+    with pytest.warns(CacheWarning, match="could not be loaded"):
+        assert double()(2.0) == 4.0
+    assert Trap.sprung  # so the tests below can fail
+    assert counts() == (0, 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no owner and mode there")
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o777])
+def test_a_file_that_others_can_write_is_not_loaded(mode: int, directory: Path) -> None:
+    set_trap(directory).chmod(mode)
+    with pytest.warns(CacheWarning, match="not a file of this user's alone"):
+        assert double()(2.0) == 4.0
+    assert not Trap.sprung
+    assert stat.S_IMODE(the_file(directory).stat().st_mode) == 0o600
+    assert double()(2.0) == 4.0
+    assert counts() == (1, 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no owner and mode there")
+def test_another_users_file_is_not_loaded(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_trap(directory)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.warns(CacheWarning, match="not a file of this user's alone"):
+        assert double()(2.0) == 4.0
+    assert not Trap.sprung
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no pipes as files")
+def test_a_pipe_in_the_place_of_a_file_does_not_block(directory: Path) -> None:
+    double()(2.0)
+    file = the_file(directory)
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    with pytest.warns(CacheWarning, match="not a file of this user's alone"):
+        assert double()(2.0) == 4.0
+
+
+# --- where nothing can be kept -------------------------------------------------------------------
+
+
+def no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", str(tmp_path / "file" / "cache"))
+
+
+def no_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**arguments: object) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+
+
+def no_replacing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", refuse)
+
+
+def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.name == "nt" or os.geteuid() == 0:
+        pytest.skip("root and Windows write to read-only directories")
+    (tmp_path / "cache").mkdir(mode=0o500)
+
+
+@pytest.mark.parametrize("prevent", [no_directory, no_writing, no_replacing, read_only])
+def test_without_a_place_to_write_kernels_work_and_one_warning_says_so(
+    prevent: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prevent(tmp_path, monkeypatch)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            assert double()(2.0) == 4.0
+            assert compile_source("half", "def half(x):\n    return x / 2\n")(2.0) == 1.0
+    assert [warning.category for warning in caught] == [CacheWarning]
+    assert "NUMGRAD_CACHE_DIR" in str(caught[0].message)
+    assert cache_info().files == 0
+    assert not list(tmp_path.glob("cache/*"))  # nothing half-written either
+
+
+def test_a_read_only_cache_that_is_filled_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double()(2.0)
+    no_writing(tmp_path, monkeypatch)
+    assert double()(2.0) == 4.0
+    assert counts() == (1, 1)
+
+
+@pytest.mark.parametrize("value", ["off", "OFF"])
+def test_the_cache_can_be_turned_off(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", value)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert double()(2.0) == 4.0
+    assert cache_info() == (None, 0, 0, 0, 2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dispatchers_own_switch_works(directory: Path) -> None:
+    function = double()
+    function._cache.disable()
+    assert function(2.0) == 4.0
+    assert not directory.exists()
+
+
+# --- the directory -------------------------------------------------------------------------------
+
+
+def test_the_directory_is_private(directory: Path) -> None:
+    double()(2.0)
+    assert os.name == "nt" or stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+def test_the_default_is_the_platforms_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setattr(Path, "home", lambda: home)
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "")  # as good as unset
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert cache_dir() == home / ".cache" / "numgrad"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_dir() == tmp_path / "xdg" / "numgrad"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, its specification says
+    assert cache_dir() == home / ".cache" / "numgrad"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_dir() == home / "Library" / "Caches" / "numgrad"
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert cache_dir() == home / "AppData" / "Local" / "numgrad"
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert cache_dir() == tmp_path / "local" / "numgrad"
+
+
+def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("NUMGRAD_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache_dir() is None
+    assert double()(2.0) == 4.0
+
+
+def test_the_report_counts_what_is_there(directory: Path) -> None:
+    assert cache_info() == (directory, 0, 0, 0, 0)
+    compile_source("square", "def square(x):\n    return x * x + 0\n")(2.0)
+    (directory / "something else").write_text("not ours")
+    info = cache_info()
+    assert info.files == 1
+    assert info.bytes == sum(file.stat().st_size for file in directory.glob("square*"))
+
+
+def test_the_oldest_half_goes_when_the_cache_is_too_large(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory.mkdir()
+    for age in range(10):
+        file = directory / f"{age}.kernel"
+        file.write_bytes(b"x" * 100)
+        os.utime(file, (time.time() - 1000 * (age + 1),) * 2)
+    monkeypatch.setattr(cache, "MAX_BYTES", 900)
+    cache._prune(directory)
+    assert sorted(file.name for file in directory.iterdir()) == [f"{n}.kernel" for n in range(4)]
+
+
+def test_what_a_killed_process_left_goes_and_what_another_is_writing_stays(
+    directory: Path,
+) -> None:
+    directory.mkdir()
+    for name, age in {"old.tmp": 4000, "new.tmp": 10, "old.kernel": 4000, "other": 4000}.items():
+        (directory / name).touch()
+        os.utime(directory / name, (time.time() - age,) * 2)
+    cache._prune(directory)
+    assert {file.name for file in directory.iterdir()} == {"new.tmp", "old.kernel", "other"}
+
+
+FILL = """
+import sys, time
+from pathlib import Path
+from numgrad.kernels.cache import cache_info
+from numgrad.kernels.compile import compile_source
+
+kernels = [
+    compile_source(f"add{n}", f"def add{n}(x):\\n    return x + {n}\\n") for n in range(4)
+]
+me, others = Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]]
+me.touch()
+while not all(other.exists() for other in others):
+    time.sleep(0.001)
+assert [add(0.5) for add in kernels] == [0.5, 1.5, 2.5, 3.5]
+print(cache_info().hits, cache_info().misses)
+"""
+
+
+def test_processes_may_fill_the_cache_together(directory: Path, tmp_path: Path) -> None:
+    flags = [str(tmp_path / f"ready{n}") for n in range(3)]
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", FILL, *arguments]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+
+    together = [start(flag, *flags) for flag in flags]
+    for process in together:
+        output, errors = process.communicate(timeout=120)
+        assert (process.returncode, errors) == (0, "")
+        hits, misses = map(int, output.split())
+        assert hits + misses == 4
+    assert len(list(directory.glob("*.kernel"))) == 4
+    assert len(list(directory.iterdir())) == 8  # the sources, and nothing half-written
+    assert start(str(tmp_path / "last")).communicate(timeout=120) == ("4 0\n", "")
+
+
+# --- the key -------------------------------------------------------------------------------------
+
+CONSTANT = 2.0
+TABLE = np.arange(3)
+
+
+def lines(function: Callable[..., Any]) -> list[str]:
+    return list(cache.describe(function))
+
+
+def closure(value: Any) -> Callable[..., Any]:
+    def function(x):
+        return x, value
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, 2),
+        (1, 1.0),
+        (0.0, -0.0),
+        (1.0, np.float64(1)),
+        (True, 1),
+        ("a", b"a"),
+        ((1, 2), (1, (2,))),
+        (np.arange(3), np.arange(3) + 1),
+        (np.arange(3), np.arange(3).astype(np.int32)),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.dtype("f4"), np.dtype("f8")),
+        (math.exp, math.log),
+        (math, np),
+        (njit(lambda x: x + 1), njit(lambda x: x + 2)),
+        (njit(closure(1)), njit(closure(2))),
+        (lambda x: x + 1, lambda x: x + 2),
+    ],
+)
+def test_values_that_a_kernel_uses_are_in_its_key(one: Any, other: Any) -> None:
+    assert lines(closure(one)) != lines(closure(other))
+    assert lines(closure(one)) == lines(closure(one))
+
+
+def test_a_changed_global_is_another_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def scale(x):
+        return x * CONSTANT + TABLE[1]
+
+    assert kernel(scale)(1.0) == 3.0
+    monkeypatch.setattr(sys.modules[__name__], "CONSTANT", 5.0)
+    assert kernel(scale)(1.0) == 6.0
+    monkeypatch.setattr(sys.modules[__name__], "TABLE", np.arange(3) * 2)
+    assert kernel(scale)(1.0) == 7.0
+    assert counts() == (0, 3)
+
+
+def test_a_changed_helper_is_another_kernel() -> None:
+    def using(constant):
+        @kernel
+        def helper(x):
+            return x * constant
+
+        @kernel
+        def middle(x):
+            return helper(x)
+
+        @kernel
+        def outer(x):
+            return middle(x)
+
+        return outer
+
+    assert using(2.0)(1.0) == 2.0
+    assert using(3.0)(1.0) == 3.0
+    assert using(2.0)(1.0) == 2.0
+    assert counts() == (1, 6)  # the last is loaded whole; its helpers are not needed
+
+
+def test_kernels_that_call_themselves_or_each_other_are_described() -> None:
+    @kernel
+    def factorial(n):
+        if n <= 1:
+            return 1
+        return n * factorial(n - 1)
+
+    assert factorial(5) == 120
+    assert counts() == (0, 1)
+
+
+def test_what_cannot_be_described_is_not_cached(directory: Path) -> None:
+    class Thing:
+        pass
+
+    with pytest.raises(cache._Indescribable):
+        lines(closure(Thing()))
+
+    @kernel
+    def apply(function, x):
+        return function(x)
+
+    assert apply(double(), 2.0) == 4.0  # the type of a function as argument holds its address
+    assert not list(directory.glob("apply*"))
+
+
+def test_defaults_and_line_numbers_are_in_the_key() -> None:
+    def parse(source: str) -> Callable[..., Any]:
+        namespace: dict[str, Any] = {"__name__": "m"}
+        exec(source, namespace)
+        return namespace["f"]
+
+    described = [
+        lines(parse(source))
+        for source in (
+            "def f(x, y=1): return x",
+            "def f(x, y=2): return x",
+            "\ndef f(x, y=1): return x",
+            "def f(x, z=1): return x",
+            "def f(x, y=1): return y",
+        )
+    ]
+    assert all(described.count(one) == 1 for one in described)
+
+
+def test_a_comment_in_an_emitted_source_is_another_kernel() -> None:
+    source = "def same(x):\n    return x  # {}\n"
+    first, second = (compile_source("same", source.format(text)) for text in "ab")
+    assert lines(first.py_func) != lines(second.py_func)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package in the place of ours, whose source the key covers."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "scalar.py").write_text("one")
+    (package / "loops.py").write_text("two")
+    monkeypatch.setattr(importlib.resources, "files", lambda name: package)
+    return package
+
+
+def toolchain() -> bytes | None:
+    cache._toolchain.cache_clear()
+    try:
+        return cache._toolchain()
+    finally:
+        cache._toolchain.cache_clear()
+
+
+def test_any_change_of_the_package_is_in_the_key(package: Path) -> None:
+    seen = {toolchain()}
+    (package / "notes.txt").write_text("no source")
+    assert toolchain() in seen
+    (package / "scalar.py").write_text("One")
+    seen.add(toolchain())
+    (package / "scalar.py").rename(package / "scalars.py")
+    seen.add(toolchain())
+    (package / "more.py").touch()
+    seen.add(toolchain())
+    assert len(seen) == 4
+
+
+def test_a_package_without_source_has_no_cache(package: Path, directory: Path) -> None:
+    for file in package.iterdir():
+        file.unlink()
+    cache._toolchain.cache_clear()
+    try:
+        assert double()(2.0) == 4.0
+    finally:
+        cache._toolchain.cache_clear()
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["numba.__version__", "llvmlite.__version__", "numpy.__version__", "sys.version"],
+)
+def test_versions_are_in_the_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = toolchain()
+    monkeypatch.setattr(name, "another")
+    assert toolchain() != before
+
+
+def test_numgrads_version_is_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = toolchain()
+    monkeypatch.setattr(sys.modules["numgrad"], "__version__", "another", raising=False)
+    assert toolchain() != before
+
+
+def test_processor_and_compiler_options_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = double()._cache
+
+    def place(*processor: str) -> Any:
+        return store._place("(float64,)", types.SimpleNamespace(magic_tuple=lambda: processor))
+
+    places = [place("triple", "skylake", "+avx2"), place("triple", "skylake", "+avx512f")]
+    places.append(place("triple", "haswell", "+avx2"))
+    for option in cache.CODEGEN_OPTIONS:
+        with monkeypatch.context() as patch:
+            patch.setattr(cache.config, option, "another")
+            places.append(place("triple", "skylake", "+avx2"))
+    assert len(set(places)) == len(places)
+    assert len({path.name for path, _ in places}) == len(places)
+    assert place("triple", "skylake", "+avx2") == places[0]
