@@ -37,6 +37,7 @@ from numgrad.dtypes import (
     uint32,
     uint64,
 )
+from numgrad.device import device
 from numgrad.graph.core import Size
 from numgrad.graph.modes import (
     enable_grad,
@@ -49,6 +50,7 @@ from numgrad.graph.modes import (
 from numgrad.kernels.cache import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
+from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.tensor import Tensor

@@ -113,6 +113,8 @@ int8, int16, int32, int64 = (DTYPES[f"int{bits}"] for bits in (8, 16, 32, 64))
 float32, float64 = DTYPES["float32"], DTYPES["float64"]
 complex64, complex128 = DTYPES["complex64"], DTYPES["complex128"]
 
+# PyTorch promotes these with floating point types only.
+_BARE = {uint16, uint32, uint64}
 _REAL = {complex64: float32, complex128: float64}
 _COMPLEX = {float32: complex64, float64: complex128}
 # `array.dtype` is nearly always the interned NumPy dtype, so this lookup is one hash of a pointer.
@@ -212,17 +214,25 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
     It differs from NumPy's where an integer meets a floating point type: the floating point type
     wins whatever its size, so ``int64`` with ``float32`` gives ``float32``.
+
+    Raises
+    ------
+    RuntimeError
+        If one is uint16, uint32 or uint64 and the other neither the same nor floating point.
     """
     if type1 is type2:
         return type1
+    if (type1 in _BARE or type2 in _BARE) and FLOATING not in (type1.category, type2.category):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type1.scalar_name} and {type2.scalar_name}"
+        )
     low, high = (type1, type2) if type1.category <= type2.category else (type2, type1)
     if low.category < high.category:
         if low.category == FLOATING:  # with complex: keep the wider precision
             return high if low.itemsize * 2 <= high.itemsize else complex128
         return high
-    return of_numpy(np.promote_types(low.numpy, high.numpy)) if {
-        low, high
-    } != {int64, uint64} else float32
+    return of_numpy(np.promote_types(low.numpy, high.numpy))
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:

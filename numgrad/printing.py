@@ -358,6 +358,6 @@ def _suffixes(tensor: Printable) -> Iterator[str]:
         yield "grad_fn=<Invalid>"
         return
     if grad_fn is not None:
-        yield f"grad_fn=<{grad_fn.name()}>"
+        yield f"grad_fn=<{type(grad_fn).__name__}>"
     elif tensor.requires_grad:
         yield "requires_grad=True"

@@ -11,13 +11,17 @@ import numpy as np
 
 import numgrad.ops  # noqa: F401 - fills the registries
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.device import CPU
 from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
 from numgrad.graph.node import Node, RemovableHandle
 from numgrad.ops import conversion
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS
+from numgrad.ops.elementwise import result_dtype
+from numgrad.ops.from_data import legacy_tensor
+from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
 from numgrad.ops.indexing import getitem, setitem
 from numgrad.ops.inplace import inplace_method
+from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.strided import geometry_of
 from numgrad.printing import tensor_format, tensor_repr
 
@@ -45,8 +49,22 @@ def _backward(
 
 
 def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set `requires_grad` in place and return the tensor."""
-    self.requires_grad = requires_grad
+    """Set `requires_grad` in place and return the tensor.
+
+    Raises
+    ------
+    RuntimeError
+        If a tensor that was computed shall not require grad, or one of integers or bools shall.
+    """
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
+    if requires_grad and self._array.dtype.kind not in "fc":
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if self.grad_fn is None or not requires_grad:
+        self.requires_grad = requires_grad
     return self
 
 
@@ -85,6 +103,9 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
         if self._hooks is None:
             self._hooks = {}
         hooks = self._hooks
+        accumulator = None if self._accumulator is None else self._accumulator()
+        if accumulator is not None:
+            accumulator._tensor_hooks = {0: hooks}
     else:
         if node._tensor_hooks is None:
             node._tensor_hooks = {}
@@ -167,7 +188,8 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
+        known: Tensor = memo[id(self)]
+        return known
     copied = wrap(self._array.copy())
     copied._edge = self._edge
     if self._grad is not None:
@@ -182,71 +204,70 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
     return iter(self.unbind(0))
 
 
-def _reverse(name: str) -> Callable[[Tensor, Any], Any]:
-    """Return the reflected form of a binary operation: ``other op self`` for a number `other`."""
-    operation = FUNCTIONS[name]
-
-    def reflected(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, (int, float, complex, np.number, np.bool_)):
-            return NotImplemented
-        return operation(_scalar_operand(other, self), self)
-
-    return reflected
-
-
-def _scalar_operand(value: Any, like: Tensor) -> Tensor:
-    """Return a number as a 0-d tensor, which promotes as the number does."""
-    return FUNCTIONS["scalar_tensor"](value, dtype=numgrad.ops.elementwise.result_dtype([value]))
-
-
 def _operator(name: str) -> Callable[[Tensor, Any], Any]:
-    """Return the operator of a binary operation; foreign operands get their turn."""
-    operation = FUNCTIONS[name]
+    """Return the operator of a function; foreign operands get their turn."""
+    function = FUNCTIONS[name]
 
     def operator(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
-            return operation(self, other)
+        if isinstance(other, OPERANDS):
+            return function(self, other)
         if isinstance(other, np.ndarray):
-            return operation(self, FUNCTIONS["as_tensor"](other))
+            return function(self, FUNCTIONS["as_tensor"](other))
         return NotImplemented
 
     return operator
 
 
+def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+    """Return the reflected operator of a function: ``other op self`` for a number `other`."""
+    function = FUNCTIONS[name]
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, OPERANDS):
+            return NotImplemented
+        if not isinstance(other, Tensor):  # a 0-d tensor promotes as the number does
+            other = FUNCTIONS["scalar_tensor"](other, dtype=result_dtype([other]))
+        return function(other, self)
+
+    return operator
+
+
 def _rtruediv(self: Tensor, other: Any) -> Any:
+    if not isinstance(other, OPERANDS):
+        return NotImplemented
     return FUNCTIONS["mul"](FUNCTIONS["reciprocal"](self), other)
 
 
 def _rpow(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["pow"](other, self)
+    return FUNCTIONS["pow"](other, self) if isinstance(other, OPERANDS) else NotImplemented
 
 
 def _rsub(self: Tensor, other: Any) -> Any:
-    return FUNCTIONS["rsub"](self, other)
+    return FUNCTIONS["rsub"](self, other) if isinstance(other, OPERANDS) else NotImplemented
 
 
-def _equal(self: Tensor, other: Any) -> Any:
-    if isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
-        return FUNCTIONS["eq"](self, other)
-    return False if other is None else NotImplemented
+def _matmul(self: Tensor, other: Any) -> Any:
+    if isinstance(other, np.ndarray):
+        other = FUNCTIONS["as_tensor"](other)
+    return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-def _not_equal(self: Tensor, other: Any) -> Any:
-    if isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
-        return FUNCTIONS["ne"](self, other)
-    return True if other is None else NotImplemented
+def _contains(self: Tensor, element: Any) -> bool:
+    """Return whether any element equals a number or tensor."""
+    if not isinstance(element, OPERANDS):
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    return bool(FUNCTIONS["eq"](self, element).any())
 
 
-# Operators that are functions of the catalogue as they stand: the hottest calls there are.
-_DIRECT = {
-    "add": "add",
+# The operator of each function, and what the in-place operator calls.
+_OPERATORS = {
     "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
     "floordiv": "floor_divide",
     "mod": "remainder",
     "pow": "pow",
-    "matmul": "matmul",
     "and": "bitwise_and",
     "or": "bitwise_or",
     "xor": "bitwise_xor",
@@ -255,20 +276,28 @@ _DIRECT = {
     "gt": "gt",
     "ge": "ge",
 }
-_COMMUTATIVE = {"add": "add", "mul": "mul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+# The hottest calls there are go to a primitive directly.
+_HOT = {"add": "add", "mul": "mul", "truediv": "true_divide"}
 _REFLECTED: dict[str, Any] = {"sub": _rsub, "truediv": _rtruediv, "pow": _rpow}
-_AUGMENTED = {
-    "add": "add_",
-    "sub": "sub_",
-    "mul": "mul_",
-    "truediv": "div_",
-    "floordiv": "floor_divide_",
-    "mod": "remainder_",
-    "pow": "pow_",
-    "and": "bitwise_and_",
-    "or": "bitwise_or_",
-    "xor": "bitwise_xor_",
-}
+_AUGMENTED = {**_OPERATORS, "add": "add", "mul": "mul", "truediv": "div"}
+
+
+def _bind_operators() -> None:
+    for name, target in _OPERATORS.items():
+        setattr(Tensor, f"__{name}__", _operator(target))
+    for name, target in _HOT.items():
+        setattr(Tensor, f"__{name}__", make_operator(CATALOGUE[target]))
+    for name in ("add", "mul"):
+        setattr(Tensor, f"__r{name}__", make_operator(CATALOGUE[name], reflected=True))
+    for name in ("and", "or", "xor"):
+        setattr(Tensor, f"__r{name}__", _operator(_OPERATORS[name]))
+    for name in ("floordiv", "mod"):
+        setattr(Tensor, f"__r{name}__", _reflected(_OPERATORS[name]))
+    for name, reflected in _REFLECTED.items():
+        setattr(Tensor, f"__r{name}__", reflected)
+    for name, target in _AUGMENTED.items():
+        if f"{target}_" in INPLACE:
+            setattr(Tensor, f"__i{name}__", getattr(Tensor, f"{target}_"))
 
 
 def _bind() -> None:
@@ -277,24 +306,16 @@ def _bind() -> None:
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
         setattr(Tensor, name, inplace_method(function, name))
-    for name, target in _DIRECT.items():
-        if target not in FUNCTIONS: continue  # TEMP
-        setattr(Tensor, f"__{name}__", FUNCTIONS[target])
-    for name, target in _COMMUTATIVE.items():
-        setattr(Tensor, f"__r{name}__", FUNCTIONS[target])
-    for name, reflected in _REFLECTED.items():
-        setattr(Tensor, f"__r{name}__", reflected)
-    for name in ("floordiv", "mod"):  # TEMP matmul
-        setattr(Tensor, f"__r{name}__", _reverse(_DIRECT[name]))
-    for name, target in _AUGMENTED.items():
-        setattr(Tensor, f"__i{name}__", getattr(Tensor, target))
+    _bind_operators()
     own: dict[str, Any] = {
         "__neg__": FUNCTIONS["neg"],
         "__pos__": METHODS["positive"],
         "__abs__": FUNCTIONS["abs"],
         "__invert__": FUNCTIONS["bitwise_not"],
-        "__eq__": _equal,
-        "__ne__": _not_equal,
+        "__contains__": _contains,
+        "__matmul__": _matmul,
+        "__eq__": _operator("eq"),
+        "__ne__": _operator("ne"),
         "__hash__": object.__hash__,
         "__getitem__": getitem,
         "__setitem__": setitem,
@@ -334,11 +355,17 @@ def _bind() -> None:
         "retains_grad": property(lambda self: self._retains_grad and not self.is_leaf),
         "itemsize": property(lambda self: self._array.itemsize),
         "nbytes": property(lambda self: self._array.nbytes),
-        "device": property(lambda self: "cpu"),
+        "device": property(lambda self: CPU),
     }
     for name, attribute in own.items():
         setattr(Tensor, name, attribute)
 
 
+def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
+    """Make a tensor as PyTorch's legacy constructor does: of a shape, or of data."""
+    return legacy_tensor(*arguments, **keywords)
+
+
 _bind()
+Tensor.__new__ = _construct  # type: ignore[method-assign,assignment]
 Tensor.__module__ = "numgrad"

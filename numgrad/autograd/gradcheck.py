@@ -28,6 +28,7 @@ from numgrad.autograd.gradcheck_jacobians import (
     gradients,
     make_case,
     numerical_jacobians,
+    pull_back,
     random_gradient,
     tangents,
 )
@@ -38,7 +39,6 @@ from numgrad.autograd.gradcheck_properties import (
     check_zero_in_zero_out,
 )
 from numgrad.graph.core import Tensor
-from numgrad.graph.differentiate import grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -287,12 +287,11 @@ def gradgradcheck(
             primal.requires_grad_() if required else primal
             for primal, required in zip(primals, requiring, strict=True)
         ]
-        found = grad(
+        found = pull_back(
             differentiable(func(*restored[:count])),
             list(itertools.compress(restored[:count], requiring)),
             restored[count:],
             create_graph=True,
-            allow_unused=True,
         )
         return tuple(gradient for gradient in found if gradient is not None)
 

@@ -7,7 +7,7 @@ is computed whole. In fast mode it is multiplied by one random vector on either 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ __all__ = [
     "gradients",
     "make_case",
     "numerical_jacobians",
+    "pull_back",
     "push_forward",
     "random_gradient",
     "tangents",
@@ -254,6 +255,16 @@ def backward_jacobians(case: Case, i: int, part: str) -> list[Array]:
     return first
 
 
+def pull_back(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    cotangents: Tensor | Sequence[Tensor],
+    **options: bool,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients that reach `inputs`, None where there is none; see `autograd.grad`."""
+    return grad(outputs, inputs, cotangents, allow_unused=True, **options)
+
+
 def gradients(case: Case, i: int, part: str) -> list[Array]:
     """Return, for each input, its gradients as columns, one for each cotangent of output `i`.
 
@@ -271,7 +282,7 @@ def gradients(case: Case, i: int, part: str) -> list[Array]:
             cotangent.reshape(-1)[column] = unit
         else:
             cotangent[...] = unit * case.v[i].reshape(like.shape)
-        found = grad(output, inputs, from_numpy(cotangent), retain_graph=True, allow_unused=True)
+        found = pull_back(output, inputs, from_numpy(cotangent), retain_graph=True)
         for x, gradient, jacobian in zip(inputs, found, jacobians, strict=True):
             if gradient is None:
                 continue

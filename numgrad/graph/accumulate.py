@@ -10,10 +10,15 @@ import numpy as np
 
 from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
 from numgrad.graph.node import Node, next_sequence
-from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+from numgrad.kernels.accumulate import add_into, private_copy
+from numgrad.kernels.strides import layout_of, may_overlap
 
-__all__ = ["AccumulateGrad", "gradient_edge"]
+__all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "gradient_edge", "run_hooks"]
 
+OVERLAPS_ITSELF = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
 # Leaves come before anything else that is ready, as in PyTorch.
 _FIRST = 2**62
 
@@ -30,30 +35,24 @@ class AccumulateGrad(Node):
         self.edges = ()
         self.saved = ()
         self.sequence = _FIRST + next_sequence()
-        self._metadata = self._tensor_hooks = self._retained = None
-
-    def name(self) -> str:
-        """Return PyTorch's name, which tells its namespace as well."""
-        return "torch::autograd::AccumulateGrad"
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self):#x}>"
+        self._metadata = self._retained = None
+        hooks = variable._hooks
+        self._tensor_hooks = None if hooks is None else {0: hooks}
 
     def accumulate_array(self, gradient: np.ndarray[Any, Any], owned: bool) -> None:
         """Add a gradient that carries no graph; keep the array itself if it is ours to keep."""
         leaf = self.variable
-        if leaf._hooks:
-            gradient, owned = _run_leaf_hooks(leaf, wrap(gradient))._array, False
         current = leaf._grad
         if current is None:
             if not (owned and gradient.flags.c_contiguous):
                 gradient = private_copy(gradient)
             leaf._grad = wrap(gradient)
-        elif current._edge is not None and current._edge[0] is None:
-            add_into(current._array, gradient)
+        else:  # even if it is part of a graph, as in PyTorch; then its version tells
+            array = current._array
+            if not array.flags.c_contiguous and may_overlap(layout_of(array)):
+                raise RuntimeError(OVERLAPS_ITSELF)
+            add_into(array, gradient)
             current._counter[0] += 1
-        else:  # the .grad there is part of a graph: leave its values alone
-            leaf._grad = wrap(add_arrays(current._array, gradient))
         if leaf._post_accumulate_hooks:
             for hook in list(leaf._post_accumulate_hooks.values()):
                 hook(leaf)
@@ -61,18 +60,16 @@ class AccumulateGrad(Node):
     def accumulate_tensor(self, gradient: Tensor) -> None:
         """Add a gradient that may carry a graph of its own."""
         leaf = self.variable
-        if leaf._hooks:
-            gradient = _run_leaf_hooks(leaf, gradient)
         current = leaf._grad
         if current is None:
-            leaf._grad = gradient.clone()
+            leaf._grad = wrap(np.empty_like(leaf._array)).copy_(gradient)
         else:
             leaf._grad = current + gradient
         if leaf._post_accumulate_hooks:
             for hook in list(leaf._post_accumulate_hooks.values()):
                 hook(leaf)
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
         """Add the gradient; there is nothing below a leaf to hand one to."""
         if gradients[0] is not None:
             self.accumulate_array(gradients[0], owned=False)
@@ -107,10 +104,6 @@ def run_hooks(hooks: dict[int, Any], gradient: Tensor) -> Tensor:
             )
         gradient = result
     return gradient
-
-
-def _run_leaf_hooks(leaf: Tensor, gradient: Tensor) -> Tensor:
-    return run_hooks(leaf._hooks or {}, gradient)
 
 
 def gradient_edge(tensor: Tensor) -> Edge:

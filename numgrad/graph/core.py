@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from numgrad.graph.node import Node
 
 __all__ = [
+    "NOWHERE",
     "NO_EDGE",
     "Edge",
     "Size",
     "Tensor",
+    "forbidden_view",
+    "move_retained",
     "refresh_view",
     "set_view_history",
     "view_of",
@@ -33,6 +36,9 @@ __all__ = [
 Edge = tuple["Node | None", int]
 # The edge of a tensor that does not require grad; what `next_functions` shows for it.
 NO_EDGE: Edge = (None, 0)
+# The edge of a view made while nothing was recorded, of a base that requires grad: the view does
+# too, but no gradient flows from it. Told from NO_EDGE by identity, so it is made at run time.
+NOWHERE: Edge = tuple([None, 0])  # type: ignore[assignment]  # noqa: C409
 
 _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
@@ -80,9 +86,9 @@ class Tensor:
     # What most tensors share stands on the class, so that making a tensor sets two attributes.
     #
     # _edge says how the tensor hangs in the graph: NO_EDGE, it does not require grad; None, it is
-    # a leaf that does; (node, output_nr), it was computed by that node.
+    # a leaf that does; (node, output_nr), it was computed by that node; NOWHERE, see above.
     _array: np.ndarray[Any, Any]
-    _counter: list[int]  # [version]; one list for a storage, shared by all of its views
+    _counter: list[Any]  # [version]; one list for a storage, shared by all of its views
     _edge: Edge | None = NO_EDGE
     _grad: Tensor | None = None
     _base: Tensor | None = None  # for a view: the tensor that owns the storage
@@ -98,6 +104,21 @@ class Tensor:
     if TYPE_CHECKING:  # the methods bound in numgrad.tensor
 
         def __getattr__(self, name: str) -> Any: ...
+        def __bool__(self) -> bool: ...
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __neg__(self) -> Tensor: ...
+        def _binary(self, other: Any) -> Tensor: ...
+
+        __hash__ = object.__hash__
+        __abs__ = __pos__ = __invert__ = __neg__
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _binary
+        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -117,24 +138,29 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to this tensor; settable on leaves."""
-        if self._base is not None:
-            refresh_view(self)
-        return self._edge is not NO_EDGE
+        edge, base = self._edge, self._base
+        if base is not None and (edge is NO_EDGE or edge is NOWHERE):
+            return base.requires_grad
+        return edge is not NO_EDGE
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if self._base is not None:
-            refresh_view(self)
-        if self._edge is not None and self._edge is not NO_EDGE:
-            if value:
-                return
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if self.grad_fn is not None:
+            advice = (
+                ""
+                if value
+                else " If you want to use a computed variable in a subgraph that doesn't require "
+                "differentiation use var_no_grad = var.detach()."
+            )
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
+                f"you can only change requires_grad flags of leaf variables.{advice}"
             )
         if value and self._array.dtype.kind not in "fc":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
         self._edge = None if value else NO_EDGE
 
     @property
@@ -146,7 +172,7 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor, or None for a leaf."""
         if self._base is not None:
-            refresh_view(self)
+            refresh_view(self, reading=True)
         edge = self._edge
         return None if edge is None else edge[0]
 
@@ -175,7 +201,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        return self._counter[0]
+        version: int = self._counter[0]
+        return version
 
     @property
     def data(self) -> Tensor:
@@ -186,6 +213,11 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self.requires_grad and value._array.dtype.kind not in "fc":
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
         self._array = value._array
 
 
@@ -200,9 +232,12 @@ def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not tensor.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{_type_name(grad)}' to a tensor with "
-            f"dtype '{_type_name(tensor)}'. The gradient must match the tensor's dtype (set "
-            "'.grad_dtype' to allow a different dtype)."
+            f"attempting to assign a gradient with dtype '{_C_NAMES[grad.dtype.name]}' to a tensor "
+            f"with grad_dtype '{tensor.dtype.scalar_name}'. The gradient must match the tensor's "
+            "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match."
         )
     if grad.shape != tensor.shape:
         raise RuntimeError(
@@ -212,10 +247,22 @@ def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
         )
 
 
-def _type_name(tensor: Tensor) -> str:
-    return f"{tensor.dtype.scalar_name.lower()}"
-
-
+# What C++ calls the element types, as PyTorch's message about an assigned gradient does.
+_C_NAMES = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 _new = object.__new__
 
 
@@ -232,11 +279,14 @@ def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     view = _new(Tensor)
     view._array = array
     view._counter = counter = tensor._counter
-    view._base = tensor if tensor._base is None else tensor._base
+    view._base = base = tensor if tensor._base is None else tensor._base
     view._view_version = counter[0]
-    view._view_origin = tensor._view_origin
+    if tensor._view_origin:
+        view._view_origin = tensor._view_origin
     if not modes.grad:
         view._view_origin = "inference" if modes.inference else "no_grad"
+        if base._edge is not NO_EDGE:
+            view._edge = NOWHERE
     return view
 
 
@@ -252,14 +302,96 @@ def set_view_history(function: Callable[[Tensor, Tensor], Edge]) -> None:
     _view_history = function
 
 
-def refresh_view(view: Tensor) -> None:
-    """Give a view the history of its base as it stands after the last write to the storage."""
-    version = view._counter[0]
-    if version == view._view_version:
-        return
+def refresh_view(view: Tensor, reading: bool = False) -> None:
+    """Give a view the history of its base as it stands after the last write to the storage.
+
+    Parameters
+    ----------
+    view : Tensor
+        A tensor that has a base.
+    reading : bool
+        Whether the history itself is asked for: then it is made even where nothing is recorded.
+
+    Raises
+    ------
+    RuntimeError
+        In PyTorch's words, if the view is of those that have no history to give: made while grad
+        mode was off, or one of several that one operation returned.
+    """
     base = view._base
-    if base is not None and base._edge is not NO_EDGE and _view_history is not None:
-        # A view made while grad mode was off stays a constant of a leaf base.
-        if view._edge is not NO_EDGE or base._edge is not None:
-            view._edge = _view_history(view, base)
+    if base is None:
+        return
+    edge = view._edge
+    if edge is NO_EDGE or edge is NOWHERE:
+        if base._edge is NO_EDGE:
+            view._edge = NO_EDGE
+            return
+        view._edge = NOWHERE
+    elif base._edge is NO_EDGE and edge is None:
+        return
+    version = view._counter[0]
+    if version == view._view_version or not (modes.grad or reading):
+        return
+    if view._view_origin:
+        raise RuntimeError(forbidden_view(view, "its base or another view of its base has been"))
+    if _view_history is not None:
+        view._edge = _view_history(view, base)
+        move_retained(view, edge, view._edge)
     view._view_version = version
+
+
+def move_retained(tensor: Tensor, old: Edge | None, new: Edge) -> None:
+    """Let a tensor that retains its gradient retain that of its new node, not of its old one."""
+    if not tensor._retains_grad:
+        return
+    if old is not None and old[0] is not None and old[0]._retained:
+        old[0]._retained.pop(old[1], None)
+    node, output_nr = new
+    if node is not None:
+        if node._retained is None:
+            node._retained = {}
+        node._retained[output_nr] = weakref.ref(tensor)
+
+
+_MULTIPLE_VIEWS = (
+    " This view is the output of a function that returns multiple views. Such functions do not "
+    "allow the output views to be modified inplace. You should replace the inplace operation by an "
+    "out-of-place one."
+)
+
+
+def forbidden_view(view: Tensor, modified: str) -> str:
+    """Return PyTorch's words for a view that may not be written to, or whose base was.
+
+    Parameters
+    ----------
+    modified : str
+        The subject of the sentence: "is being", or what else "has been" modified in place.
+    """
+    origin = view._view_origin
+    node, output_nr = view._edge or NO_EDGE
+    if origin == "multiple" and node is not None:
+        return (
+            f"Output {output_nr} of {node.operation_name()} is a view and {modified} modified "
+            f"inplace.{_MULTIPLE_VIEWS}"
+        )
+    if node is not None:
+        start = (
+            f"Output {output_nr} of {node.operation_name()} is a view of a view which was created in"
+        )
+    else:
+        start = "A view was created in"
+    if origin == "inference":
+        start += f" inference mode and {modified} modified inplace in normal mode."
+        block = "inference_mode"
+    else:
+        start += f" no_grad mode and {modified} modified inplace with grad mode enabled."
+        block = "no_grad"
+    if origin == "multiple":
+        return start + _MULTIPLE_VIEWS
+    return (
+        f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        "clarify your code by moving both the view and the inplace either both inside the "
+        f"{block} block (if you don't want the inplace to be tracked) or both outside (if you want "
+        "the inplace to be tracked)."
+    )

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.engine import run
-from numgrad.kernels.accumulate import add_arrays, private_copy
 
 __all__ = ["backward", "grad"]
 
@@ -58,7 +57,11 @@ def backward(
     tensor([2., 4.])
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
@@ -70,16 +73,16 @@ def backward(
         inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots = _roots(outputs, _cotangents(outputs, grad_tensors))
+    roots = _roots(outputs, grad_tensors)
     keep_graph = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         run(roots, keep_graph=keep_graph, create_graph=create_graph)
         return
+    for tensor in inputs:
+        if not tensor.is_leaf or not tensor.requires_grad:
+            tensor.retain_grad()  # where the engine leaves the gradient of a non-leaf
     edges = [_input_edge(tensor) for tensor in inputs]
-    results = run(roots, keep_graph=keep_graph, create_graph=create_graph, inputs=edges)
-    for tensor, edge, result in zip(inputs, edges, results, strict=True):
-        if result is not None and not isinstance(edge[0], AccumulateGrad):
-            _accumulate_non_leaf(tensor, result, create_graph)
+    run(roots, keep_graph=keep_graph, create_graph=create_graph, inputs=edges)
 
 
 def grad(
@@ -154,7 +157,7 @@ def grad(
         results = _batched(sources, grad_outputs, edges, keep_graph, create_graph)
     else:
         results = run(
-            _roots(sources, _cotangents(sources, grad_outputs)),
+            _roots(sources, grad_outputs),
             keep_graph=keep_graph,
             create_graph=create_graph,
             inputs=edges,
@@ -192,7 +195,7 @@ def _batched(
     columns: list[list[Tensor | None]] = [[] for _ in edges]
     for entry in range(length):
         last = entry == length - 1
-        roots = _roots(outputs, _cotangents(outputs, [batch[entry] for batch in batches]))
+        roots = _roots(outputs, [batch[entry] for batch in batches])
         results = run(
             roots,
             keep_graph=keep_graph or not last,
@@ -223,29 +226,13 @@ def _as_tuple(tensors: Any) -> tuple[Any, ...]:
 def _input_edge(tensor: Any) -> Edge:
     """Return where the gradient of an input arrives, or raise if it takes none."""
     if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"expected a Tensor as an input to differentiate, but got {type(tensor).__name__}"
+        raise RuntimeError(
+            f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
         )
     edge = gradient_edge(tensor)
     if edge is NO_EDGE:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge
-
-
-def _cotangents(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[Tensor]:
-    """Return the checked cotangent of each output."""
-    if grad_tensors is None or isinstance(grad_tensors, Tensor):
-        given = [grad_tensors] * len(outputs) if grad_tensors is None else [grad_tensors]
-    else:
-        given = list(grad_tensors)
-    if len(given) != len(outputs):
-        raise RuntimeError(
-            f"got {len(outputs)} tensors and {len(given)} gradients"
-        )
-    return [
-        _cotangent(position, output, gradient)
-        for position, (output, gradient) in enumerate(zip(outputs, given, strict=True))
-    ]
 
 
 def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
@@ -282,31 +269,35 @@ def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
     return gradient
 
 
-def _roots(
-    outputs: tuple[Tensor, ...], cotangents: list[Tensor]
-) -> list[tuple[Edge, Tensor]]:
-    """Return where the engine starts."""
-    roots = []
-    for position, (output, cotangent) in enumerate(zip(outputs, cotangents, strict=True)):
-        edge = gradient_edge(output)
+def _roots(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
+    """Return where the engine starts, each edge with its checked cotangent."""
+    if grad_tensors is None:
+        given: Sequence[Any] = (None,) * len(outputs)
+    elif isinstance(grad_tensors, Tensor):
+        given = (grad_tensors,)
+    else:
+        given = tuple(grad_tensors)
+    cotangents = []
+    # What is no gradient at all is found before how many there are, as in PyTorch.
+    for position, (output, gradient) in enumerate(zip(outputs, given)):  # noqa: B905 - see below
+        array = output._array
+        if not (
+            type(gradient) is Tensor
+            and gradient._array.shape == array.shape
+            and gradient._array.dtype is array.dtype
+        ):
+            gradient = _cotangent(position, output, gradient)
+        cotangents.append(gradient)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    edges = [gradient_edge(output) for output in outputs]
+    for position, edge in enumerate(edges):
         if edge is NO_EDGE:
             _raise_no_grad(position)
-        roots.append((edge, cotangent))
-    return roots
+    return list(zip(edges, cotangents, strict=True))
 
 
 def _raise_no_grad(position: int) -> None:
     raise RuntimeError(
         f"element {position} of tensors does not require grad and does not have a grad_fn"
     )
-
-
-def _accumulate_non_leaf(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
-    """Add to the ``.grad`` of a tensor that is not a leaf but was asked for."""
-    present = tensor._grad
-    if create_graph:
-        tensor._grad = gradient if present is None else present + gradient
-    elif present is None:
-        tensor._grad = wrap(private_copy(gradient._array))
-    else:
-        tensor._grad = wrap(add_arrays(present._array, gradient._array))

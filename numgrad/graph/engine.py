@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad, run_hooks
@@ -54,7 +54,7 @@ def run(
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    waiting = _count_dependencies(roots)
+    tasks = _count_dependencies(roots)
     results: list[Tensor | None] = []
     captures: dict[Node, list[tuple[int, int]]] = {}
     needed: set[Node] | None = None
@@ -63,98 +63,110 @@ def run(
         for position, (node, output_nr) in enumerate(inputs):
             if node is not None:
                 captures.setdefault(node, []).append((output_nr, position))
-        needed = _nodes_towards(captures, roots, waiting)
+        needed = _nodes_towards(captures, roots, tasks)
         if accumulate:  # leaves among the inputs are run; the others' gradients are captured
             needed.update(node for node in captures if isinstance(node, AccumulateGrad))
 
-    # node -> [gradient, may we write to it, ...] with two entries for each of the node's outputs
-    buffers: dict[Node, list[Any]] = {}
-    ready: list[tuple[int, Node]] = []
     for (node, output_nr), gradient in roots:
-        if node is None:
-            continue
-        if create_graph:
-            _add_tensor(buffers, node, output_nr, gradient)
-        else:
-            _add_array(buffers, node, output_nr, gradient._array, False)
-    for node in buffers:
-        if not waiting[node]:
-            heappush(ready, (-node.sequence, node))
+        if node is not None:
+            if create_graph:
+                _add_tensor(tasks[node], output_nr, gradient)
+            else:
+                _add_array(tasks[node], output_nr, gradient._array, False)
+    ready = [(-node.sequence, node, task) for node, task in tasks.items() if not task[0]]
+    heapify(ready)
 
     previous_mode = modes.grad
     modes.grad = create_graph
     try:
         while ready:
-            _, node = heappop(ready)
-            buffer = buffers.pop(node, None) or [None, False] * node.num_outputs
+            _, node, task = heappop(ready)
             if node._tensor_hooks or node._retained:
-                _run_tensor_hooks(node, buffer, create_graph)
+                _run_tensor_hooks(node, task, create_graph)
             if captures and node in captures:
-                _capture(captures[node], buffer, results, create_graph)
+                _capture(captures[node], task, results, create_graph)
             if needed is not None and node not in needed:
                 continue
             if type(node) is AccumulateGrad:
-                if buffer[0] is not None:
+                if task[1] is not None:
                     if create_graph:
-                        node.accumulate_tensor(buffer[0])
+                        node.accumulate_tensor(task[1])
                     else:
-                        node.accumulate_array(buffer[0], buffer[1])
+                        node.accumulate_array(task[1], task[2])
                 continue
-            gradients = buffer[::2]
             outputs: Sequence[Any] = (
-                node.run_tensors(gradients) if create_graph else node.run_arrays(gradients)
+                node.run_tensors(task[1::2]) if create_graph else node.run_arrays(task[1::2])
             )
+            was_owned = task[2]
+            task[1:] = ()  # nobody needs the gradients any more
             if not keep_graph:
                 node.release()
             for (target, output_nr), output in zip(node.edges, outputs):  # noqa: B905 - hot
                 if target is None:
                     continue
-                left = waiting[target] - 1
-                waiting[target] = left
+                task = tasks[target]
+                task[0] = waiting = task[0] - 1
                 if output is not None:
                     if create_graph:
-                        _add_tensor(buffers, target, output_nr, output)
-                    elif target in buffers or target.num_outputs > 1:
-                        _add_array(buffers, target, output_nr, output[0], output[1])
-                    elif not left and not captures and type(target) is AccumulateGrad:
-                        target.accumulate_array(output[0], output[1])  # it would be next anyway
-                        continue
+                        _add_tensor(task, output_nr, output)
                     else:
-                        buffers[target] = [output[0], output[1]]
-                if not left:
-                    heappush(ready, (-target.sequence, target))
+                        array, owned = output
+                        if owned is None:
+                            owned = was_owned
+                        if task[2 * output_nr + 1] is not None:
+                            _add_array(task, output_nr, array, owned)
+                        elif (
+                            waiting
+                            or captures
+                            or type(target) is not AccumulateGrad
+                            or target._tensor_hooks
+                        ):
+                            task[2 * output_nr + 1] = array
+                            task[2 * output_nr + 2] = owned
+                        else:  # a leaf that would be next anyway
+                            target.accumulate_array(array, owned)
+                            continue
+                if not waiting:
+                    heappush(ready, (-target.sequence, target, task))
     finally:
         modes.grad = previous_mode
     return results
 
 
-def _count_dependencies(roots: Sequence[tuple[Edge, Tensor]]) -> dict[Node, int]:
-    """Return, for every node within reach, how many edges lead to it."""
-    waiting: dict[Node, int] = {}
+def _count_dependencies(roots: Sequence[tuple[Edge, Tensor]]) -> dict[Node, list[Any]]:
+    """Return a task for every node within reach.
+
+    A task is a list: how many edges lead to the node, from which no gradient came yet; then, for
+    each of the node's outputs, its gradient so far and whether we may write to that.
+    """
+    tasks: dict[Node, list[Any]] = {}
     stack: list[Node] = []
     for (node, _), _ in roots:
-        if node is not None and node not in waiting:
-            waiting[node] = 0
+        if node is not None and node not in tasks:
+            tasks[node] = [0] + [None, False] * node.num_outputs
             stack.append(node)
     while stack:
         for child, _ in stack.pop().edges:
             if child is None:
                 continue
-            if child in waiting:
-                waiting[child] += 1
+            if child in tasks:
+                tasks[child][0] += 1
             else:
-                waiting[child] = 1
-                stack.append(child)
-    return waiting
+                tasks[child] = [1, None, False]
+                if child.num_outputs > 1:
+                    tasks[child] += [None, False] * (child.num_outputs - 1)
+                if child.edges:
+                    stack.append(child)
+    return tasks
 
 
 def _nodes_towards(
     captures: dict[Node, list[tuple[int, int]]],
     roots: Sequence[tuple[Edge, Tensor]],
-    waiting: dict[Node, int],
+    tasks: dict[Node, list[Any]],
 ) -> set[Node]:
     """Return the nodes that must run so that gradients arrive at `captures`."""
-    remaining = dict(waiting)
+    remaining = {node: task[0] for node, task in tasks.items()}
     order = list(dict.fromkeys(n for (n, _), _ in roots if n is not None and not remaining[n]))
     for node in order:  # grows while we walk it: a topological order, consumers first
         for child, _ in node.edges:
@@ -171,68 +183,60 @@ def _nodes_towards(
 
 def _capture(
     wanted: list[tuple[int, int]],
-    buffer: list[Any],
+    task: list[Any],
     results: list[Tensor | None],
     create_graph: bool,
 ) -> None:
     """Keep the gradients of outputs that the caller asked for; from now on they are the caller's."""
     for output_nr, position in wanted:
-        gradient = buffer[2 * output_nr]
+        gradient = task[2 * output_nr + 1]
         if gradient is not None:
-            results[position] = gradient if create_graph else wrap(gradient)
-            buffer[2 * output_nr + 1] = False
+            if create_graph:
+                results[position] = gradient
+            else:
+                owned = task[2 * output_nr + 2]
+                results[position] = wrap(gradient if owned else private_copy(gradient))
+                task[2 * output_nr + 2] = False
 
 
-def _add_array(
-    buffers: dict[Node, list[Any]], node: Node, output_nr: int, gradient: Any, owned: bool
-) -> None:
+def _add_array(task: list[Any], output_nr: int, gradient: Any, owned: bool) -> None:
     """Add a gradient to what arrived for an output, in place only where the memory is ours."""
-    buffer = buffers.get(node)
-    if buffer is None:
-        buffers[node] = buffer = [None, False] * node.num_outputs
-    at = 2 * output_nr
-    present = buffer[at]
+    at = 2 * output_nr + 1
+    present = task[at]
     if present is None:
-        buffer[at] = gradient
-        buffer[at + 1] = owned
-    elif buffer[at + 1]:
+        task[at], task[at + 1] = gradient, owned
+    elif task[at + 1]:
         add_into(present, gradient)
     elif owned:
         add_into(gradient, present)
-        buffer[at] = gradient
-        buffer[at + 1] = True
+        task[at], task[at + 1] = gradient, True
     else:
-        buffer[at] = add_arrays(present, gradient)
-        buffer[at + 1] = True
+        task[at], task[at + 1] = add_arrays(present, gradient), True
 
 
-def _add_tensor(
-    buffers: dict[Node, list[Any]], node: Node, output_nr: int, gradient: Tensor
-) -> None:
+def _add_tensor(task: list[Any], output_nr: int, gradient: Tensor) -> None:
     """Add a gradient to what arrived for an output, recording the addition."""
-    buffer = buffers.get(node)
-    if buffer is None:
-        buffers[node] = buffer = [None, False] * node.num_outputs
-    present = buffer[2 * output_nr]
-    buffer[2 * output_nr] = gradient if present is None else present + gradient
+    at = 2 * output_nr + 1
+    present = task[at]
+    task[at] = gradient if present is None else present + gradient
 
 
-def _run_tensor_hooks(node: Node, buffer: list[Any], create_graph: bool) -> None:
+def _run_tensor_hooks(node: Node, task: list[Any], create_graph: bool) -> None:
     """Run the hooks of the node's outputs, then store the gradients that were retained."""
     for output_nr, hooks in (node._tensor_hooks or {}).items():
-        gradient = buffer[2 * output_nr]
+        gradient = task[2 * output_nr + 1]
         if gradient is None or not hooks:
             continue
         result = run_hooks(hooks, gradient if create_graph else wrap(gradient))
-        buffer[2 * output_nr] = result if create_graph else result._array
-        buffer[2 * output_nr + 1] = False
+        task[2 * output_nr + 1] = result if create_graph else result._array
+        task[2 * output_nr + 2] = False
     retained: dict[int, weakref.ref[Tensor]] = node._retained or {}
     for output_nr, reference in retained.items():
-        gradient, tensor = buffer[2 * output_nr], reference()
+        gradient, tensor = task[2 * output_nr + 1], reference()
         if gradient is None or tensor is None:
             continue
         if create_graph:
-            tensor._grad = gradient if tensor._grad is None else tensor._grad + gradient
+            tensor._grad = gradient.clone() if tensor._grad is None else tensor._grad + gradient
         elif tensor._grad is None:
             tensor._grad = wrap(private_copy(gradient))
         else:

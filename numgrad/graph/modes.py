@@ -25,11 +25,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class _Modes(threading.local):
     """The modes of one thread; the class attributes are what a new thread starts with."""
 
-    grad = True
+    grad = True  # whether operations record
     inference = False
+    claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
 
 
 modes = _Modes()
+
+
+def _set_grad(value: bool) -> None:
+    """Record from now on, or not; inference mode only pretends."""
+    if modes.inference:
+        modes.claimed = value
+    else:
+        modes.grad = value
 
 
 def is_grad_enabled() -> bool:
@@ -40,7 +49,7 @@ def is_grad_enabled() -> bool:
     ...     ng.is_grad_enabled()
     False
     """
-    return modes.grad
+    return modes.grad or (modes.inference and modes.claimed)
 
 
 def is_inference_mode_enabled() -> bool:
@@ -83,8 +92,7 @@ def _decorate(make_mode: Callable[[], _Mode], function: Function) -> Function:
 
         @functools.wraps(function)
         async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with make_mode():
-                return await function(*args, **kwargs)
+            return await _Drive(make_mode, function(*args, **kwargs))
 
     else:
 
@@ -97,10 +105,10 @@ def _decorate(make_mode: Callable[[], _Mode], function: Function) -> Function:
 
 
 def _drive_generator(make_mode: Callable[[], _Mode], generator: Any) -> Any:
-    """Resume `generator` inside the mode, and be outside it whenever the caller runs."""
+    """Resume a generator or coroutine inside the mode; be outside whenever the caller runs."""
     try:
         with make_mode():
-            value = next(generator)
+            value = generator.send(None)
         while True:
             try:
                 sent = yield value
@@ -116,6 +124,20 @@ def _drive_generator(make_mode: Callable[[], _Mode], generator: Any) -> Any:
                     value = generator.send(sent)
     except StopIteration as stop:
         return stop.value
+
+
+class _Drive:
+    """What a decorated coroutine awaits: it resumes the coroutine inside the mode.
+
+    While the coroutine waits, others run on the same thread, and they are outside of the mode.
+    """
+
+    def __init__(self, make_mode: Callable[[], _Mode], coroutine: Any) -> None:
+        self._make_mode = make_mode
+        self._coroutine = coroutine
+
+    def __await__(self) -> Any:
+        return _drive_generator(self._make_mode, self._coroutine)
 
 
 class no_grad(_Mode):  # noqa: N801 - PyTorch's name
@@ -142,11 +164,11 @@ class no_grad(_Mode):  # noqa: N801 - PyTorch's name
         self._previous = True
 
     def __enter__(self) -> None:
-        self._previous = modes.grad
-        modes.grad = self._value
+        self._previous = is_grad_enabled()
+        _set_grad(self._value)
 
     def __exit__(self, *exception: object) -> None:
-        modes.grad = self._previous
+        _set_grad(self._previous)
 
 
 class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
@@ -178,23 +200,28 @@ class set_grad_enabled(_Mode):  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode = bool(mode)
-        self._previous = modes.grad
-        modes.grad = self.mode
+        if not isinstance(mode, bool):
+            raise TypeError(
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
+        self.mode = mode
+        self._previous = is_grad_enabled()
+        _set_grad(mode)
 
     def clone(self) -> set_grad_enabled:
         """Return the same setting, to be entered for one call of a decorated function."""
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: Function) -> Function:
-        modes.grad = self._previous  # a decorator sets nothing until the function is called
+        _set_grad(self._previous)  # a decorator sets nothing until the function is called
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        modes.grad = self.mode
+        _set_grad(self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        modes.grad = self._previous
+        _set_grad(self._previous)
 
 
 class inference_mode(_Mode):  # noqa: N801 - PyTorch's name
@@ -218,7 +245,7 @@ class inference_mode(_Mode):  # noqa: N801 - PyTorch's name
 
     def __init__(self, mode: Any = True) -> None:
         self.mode = mode
-        self._previous = (True, False)
+        self._previous = (True, False, False)
 
     def clone(self) -> inference_mode:
         """Return the same setting, to be entered for one call of a decorated function."""
@@ -226,8 +253,8 @@ class inference_mode(_Mode):  # noqa: N801 - PyTorch's name
         return made
 
     def __enter__(self) -> None:
-        self._previous = (modes.grad, modes.inference)
-        modes.grad, modes.inference = not self.mode, self.mode
+        self._previous = (modes.grad, modes.inference, modes.claimed)
+        modes.grad, modes.inference, modes.claimed = not self.mode, self.mode, False
 
     def __exit__(self, *exception: object) -> None:
-        modes.grad, modes.inference = self._previous
+        modes.grad, modes.inference, modes.claimed = self._previous

@@ -19,7 +19,9 @@ __all__ = ["FREED", "Node", "RemovableHandle", "SavedArray", "next_sequence", "u
 next_sequence = itertools.count().__next__
 
 # What a node saved of a tensor: the array, its version counter, and the version when it was saved.
-SavedArray = tuple["np.ndarray[Any, Any]", list[int], int]
+SavedArray = tuple["np.ndarray[Any, Any]", list[Any], int]
+# Those of PyTorch's nodes that no formula generates tell their namespace in their names.
+_NAMESPACED = {"AccumulateGrad", "CopyBackwards", "CopySlices"}
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -46,6 +48,7 @@ class Node:
     __slots__ = ("__weakref__", "_metadata", "_retained", "_tensor_hooks", "edges", "saved", "sequence")
 
     num_outputs: ClassVar[int] = 1
+    gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
     _metadata: dict[str, Any] | None
     _tensor_hooks: dict[int, dict[int, Callable[[Any], Any]]] | None
     _retained: dict[int, Any] | None
@@ -73,13 +76,20 @@ class Node:
 
     def name(self) -> str:
         """Return the node's name, PyTorch's name for the same operation."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in _NAMESPACED else name
+
+    def operation_name(self) -> str:
+        """Return the name as PyTorch's messages tell it, such as ``Mul`` of ``MulBackward0``."""
+        return re.sub(r"Backward\d*$", "", self.name())
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
         """Return the gradient of each input as an array, with whether the caller may write to it.
+
+        None in that place says: if it may write to the gradient it gave.
 
         Parameters
         ----------
@@ -98,28 +108,40 @@ class Node:
             self.saved = None
 
 
-def unpack_array(saved: SavedArray, edge: Edge) -> np.ndarray[Any, Any]:
+def unpack_array(
+    saved: SavedArray, edge: Edge, owner: Node | None = None
+) -> np.ndarray[Any, Any]:
     """Return a saved array, or raise if it was written to since.
 
-    `edge` is where the saved tensor hung in the graph, for the error's words.
+    `edge` is where the saved tensor hung in the graph, for the error's words, and `owner` the node
+    that saved it.
     """
     array, counter, version = saved
     if counter[0] != version:
-        raise RuntimeError(modified_message(array, counter[0], version, edge))
+        raise RuntimeError(modified_message(saved, edge, owner))
     return array
 
 
-def modified_message(array: Any, version: int, expected: int, edge: Edge) -> str:
-    """Return PyTorch's words for a saved tensor that an in-place operation changed."""
+def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
+    """Return PyTorch's words for a saved tensor that an in-place operation changed.
+
+    They tell which operation the tensor is an output of by now: a node's own output is still its
+    own, a view hangs on its base anew, and another tensor on the last operation that wrote to it,
+    whose name in-place operations leave beside the version.
+    """
+    array, counter, version = saved
     node, output_nr = edge
-    origin = ""
-    if node is not None and node.edges:
-        operation = re.sub(r"Backward\d*$", "", node.name())
-        origin = f", which is output {output_nr} of {operation},"
+    name = "" if node is None or not node.edges else node.operation_name()
+    if node is None or node is not owner:
+        if node is not None and node.gives_views:
+            name, output_nr = "AsStrided", 0
+        elif len(counter) > 1:
+            name, output_nr = counter[1], 0
+    origin = f", which is output {output_nr} of {name}," if name else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{tensor_type_name(array.dtype)} {list(array.shape)}]{origin} is at version "
-        f"{version}; expected version {expected} instead. Hint: enable anomaly detection to find "
+        f"{counter[0]}; expected version {version} instead. Hint: enable anomaly detection to find "
         "the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )

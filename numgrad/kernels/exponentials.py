@@ -29,16 +29,18 @@ _BITS = {types.float32: types.int32, types.float64: types.int64}
 _FLOATS = {bits: number for number, bits in _BITS.items()}
 
 
-@intrinsic
-def to_bits(typing_context, number):  # type: ignore[no-untyped-def]
+def _to_bits(typing_context: Any, number: Any) -> Any:
     """Return the bits of a floating point number as an integer."""
     return _reinterpret(number, _BITS[number])
 
 
-@intrinsic
-def from_bits(typing_context, bits):  # type: ignore[no-untyped-def]
+def _from_bits(typing_context: Any, bits: Any) -> Any:
     """Return the floating point number that has the bits of an integer."""
     return _reinterpret(bits, _FLOATS[bits])
+
+
+to_bits: Any = intrinsic(_to_bits)
+from_bits: Any = intrinsic(_from_bits)
 
 
 def _reinterpret(source: Any, target: Any) -> Any:

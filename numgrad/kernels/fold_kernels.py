@@ -1,15 +1,16 @@
 """The compiled folds: which scalar operation each reduction repeats, and over what.
 
-Every kernel has one signature, ``(a, out, n, inner, part_rows, first, last, centre, identity)``,
-and is one line; `fold_loops` has the loop. ``bool`` arrays come here as ``uint8``.
+`fold_loops` has the loop. ``bool`` arrays come here as ``uint8``.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_loops import fold_items, inline
+from numgrad.kernels import scalar
+from numgrad.kernels.fold_loops import inline, make_fold
 from numgrad.kernels.folds import Fold
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "PROD_INTEGERS",
     "SUM",
     "SUM_ABS",
+    "SUM_EXP",
     "SUM_INTEGERS",
     "SUM_POWERS",
+    "SUM_SQUARED_DISTANCES",
     "SUM_SQUARED_MODULI",
     "SUM_SQUARES",
     "add",
@@ -78,6 +81,16 @@ def power_of_magnitude(x, p):  # type: ignore[no-untyped-def]
 
 
 @inline
+def squared_distance(x, centre):  # type: ignore[no-untyped-def]
+    return (x - centre) * (x - centre)
+
+
+@inline
+def shifted_exp(x, centre):  # type: ignore[no-untyped-def]
+    return scalar.exp(x - centre)
+
+
+@inline
 def add(x, y):  # type: ignore[no-untyped-def]
     """Return the sum."""
     return x + y
@@ -111,95 +124,25 @@ def least(x, y):  # type: ignore[no-untyped-def]
     return x if (x <= y) | (x != x) else y
 
 
-# fmt: off
-@kernel
-def _sum(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, itself, add)
+def _fold(name: str, transform: Any, combine: Any, merge: Fold | None = None) -> Fold:
+    return Fold(make_fold(name, transform, combine), merge)
 
 
-@kernel
-def _sum_integers(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, as_int64, add)
-
-
-@kernel
-def _prod(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, itself, multiply)
-
-
-@kernel
-def _prod_integers(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, as_int64, multiply)
-
-
-@kernel
-def _max(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, itself, greatest)
-
-
-@kernel
-def _min(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, itself, least)
-
-
-@kernel
-def _all(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, is_nonzero, both)
-
-
-@kernel
-def _any(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, is_nonzero, either)
-
-
-@kernel
-def _count(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, one_if_nonzero, add)
-
-
-@kernel
-def _sum_abs(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, magnitude, add)
-
-
-@kernel
-def _max_abs(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, magnitude, greatest)
-
-
-@kernel
-def _min_abs(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, magnitude, least)
-
-
-@kernel
-def _sum_squares(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, squared, add)
-
-
-@kernel
-def _sum_squared_moduli(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, squared_modulus, add)
-
-
-@kernel
-def _sum_powers(a, out, n, inner, part_rows, first, last, centre, identity):  # type: ignore[no-untyped-def]
-    fold_items(a, out, n, inner, part_rows, first, last, centre, identity, power_of_magnitude, add)
-# fmt: on
-
-
-SUM = Fold(_sum)
-SUM_INTEGERS = Fold(_sum_integers)
-PROD = Fold(_prod)
-PROD_INTEGERS = Fold(_prod_integers)
-MAX = Fold(_max)
-MIN = Fold(_min)
-ALL = Fold(_all)
-ANY = Fold(_any)
-COUNT = Fold(_count, _sum_integers)
-SUM_ABS = Fold(_sum_abs, _sum)
-SUM_SQUARES = Fold(_sum_squares, _sum)
-SUM_SQUARED_MODULI = Fold(_sum_squared_moduli, _sum)
-SUM_POWERS = Fold(_sum_powers, _sum)
-MAX_ABS = Fold(_max_abs, _max)
-MIN_ABS = Fold(_min_abs, _min)
+SUM = _fold("sum", itself, add)
+SUM_INTEGERS = _fold("sum_integers", as_int64, add)
+PROD = _fold("prod", itself, multiply)
+PROD_INTEGERS = _fold("prod_integers", as_int64, multiply)
+MAX = _fold("max", itself, greatest)
+MIN = _fold("min", itself, least)
+ALL = _fold("all", is_nonzero, both)
+ANY = _fold("any", is_nonzero, either)
+# The last argument reduces what the parts give, which is not transformed again.
+COUNT = _fold("count", one_if_nonzero, add, SUM_INTEGERS)
+SUM_ABS = _fold("sum_abs", magnitude, add, SUM)
+SUM_SQUARES = _fold("sum_squares", squared, add, SUM)
+SUM_SQUARED_MODULI = _fold("sum_squared_moduli", squared_modulus, add, SUM)
+SUM_POWERS = _fold("sum_powers", power_of_magnitude, add, SUM)
+MAX_ABS = _fold("max_abs", magnitude, greatest, MAX)
+MIN_ABS = _fold("min_abs", magnitude, least, MIN)
+SUM_SQUARED_DISTANCES = _fold("sum_squared_distances", squared_distance, add, SUM)
+SUM_EXP = _fold("sum_exp", shifted_exp, add, SUM)

@@ -19,196 +19,32 @@ in any order.
 
 Inner loops index flat arrays with unsigned numbers. For signed ones Numba asks at every element
 whether it counts from the end, and then LLVM does not vectorise; for slices it counts references.
+And a fold is one long function, because its compile time counts: LLVM optimises a function again in
+each of its callers, and the same code in six functions took three times as long to compile.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.extending import register_jitable
 
-__all__ = [
-    "PART",
-    "ROWS",
-    "TILE",
-    "accumulate",
-    "fold_items",
-    "inline",
-    "locate",
-    "make_scratch",
-    "width_of",
-]
+from numgrad.kernels.compile import kernel
+
+__all__ = ["LANES", "PART", "ROWS", "SHORT", "TILE", "inline", "locate", "make_fold"]
 
 LANES = 1024  # the least width of a row, where there are elements enough: memory likes long runs
-SHORT = 128  # elements below which a row of numbers is not read as several
-LAST = 64  # lanes that are left when halving them further no longer fills a register
-LEAF = 32  # rows that are combined before the tree begins
 TILE = 2 * LANES  # columns handled at once: more than any width made of fewer columns than LANES
+LEAF = 32  # rows that are combined before the tree begins
+SHORT = 128  # elements below which a block is not read as rows
+LAST = 64  # lanes that are left when halving them further no longer fills a register
 PART = 65536  # elements that make a part, at least
 ROWS = 256  # and rows, at least
 
-# What is marked so is compiled into the kernels that call it, never on its own. It may be handed
-# on as an argument: a dispatcher may too, but that puts its address into the machine code, which
-# then cannot be cached.
+# Marks scalar functions to be built into loops. (A dispatcher would put its address into the
+# machine code where it is handed on as an argument, and such code can't be cached.)
 inline = register_jitable(nogil=True, error_model="numpy", boundscheck=False)
-
-
-@inline
-def combine_rows(a, start, rows, stride, scratch, lanes, centre, width, transform, combine):  # type: ignore[no-untyped-def]
-    """Combine up to `LEAF` rows of `a` into `width` elements of `scratch` from `lanes` on."""
-    w, t, c = np.uintp(width), np.uintp(lanes), np.uintp(centre)
-    i = 0
-    while i + 4 <= rows:
-        p = start + i * stride
-        p0, p1 = np.uintp(p), np.uintp(p + stride)
-        p2, p3 = np.uintp(p + 2 * stride), np.uintp(p + 3 * stride)
-        for j in range(w):
-            x = scratch[c + j]
-            pair0 = combine(transform(a[p0 + j], x), transform(a[p1 + j], x))
-            pair1 = combine(transform(a[p2 + j], x), transform(a[p3 + j], x))
-            scratch[t + j] = combine(scratch[t + j], combine(pair0, pair1))
-        i += 4
-    while i < rows:
-        merge_row(a, start + i * stride, scratch, lanes, centre, width, transform, combine)
-        i += 1
-
-
-@inline
-def merge_row(a, start, scratch, lanes, centre, width, transform, combine):  # type: ignore[no-untyped-def]
-    """Combine one row of `a` into `scratch`."""
-    p, t, c = np.uintp(start), np.uintp(lanes), np.uintp(centre)
-    for j in range(np.uintp(width)):
-        scratch[t + j] = combine(scratch[t + j], transform(a[p + j], scratch[c + j]))
-
-
-@inline
-def merge_lanes(scratch, lanes, other, width, combine):  # type: ignore[no-untyped-def]
-    """Combine `width` elements of `scratch` from `other` on into those from `lanes` on."""
-    t, p = np.uintp(lanes), np.uintp(other)
-    for j in range(np.uintp(width)):
-        scratch[t + j] = combine(scratch[t + j], scratch[p + j])
-
-
-@inline
-def fold_lanes(scratch, n, identity, combine):  # type: ignore[no-untyped-def]
-    """Reduce the first `n` elements of `scratch` to a number, eight at a time."""
-    total = identity
-    i = 0
-    if n >= 8:
-        r0, r1, r2, r3 = scratch[0], scratch[1], scratch[2], scratch[3]
-        r4, r5, r6, r7 = scratch[4], scratch[5], scratch[6], scratch[7]
-        i = 8
-        while i + 8 <= n:
-            p = np.uintp(i)
-            r0 = combine(r0, scratch[p])
-            r1 = combine(r1, scratch[p + np.uintp(1)])
-            r2 = combine(r2, scratch[p + np.uintp(2)])
-            r3 = combine(r3, scratch[p + np.uintp(3)])
-            r4 = combine(r4, scratch[p + np.uintp(4)])
-            r5 = combine(r5, scratch[p + np.uintp(5)])
-            r6 = combine(r6, scratch[p + np.uintp(6)])
-            r7 = combine(r7, scratch[p + np.uintp(7)])
-            i += 8
-        half0 = combine(combine(r0, r1), combine(r2, r3))
-        half1 = combine(combine(r4, r5), combine(r6, r7))
-        total = combine(total, combine(half0, half1))
-    while i < n:
-        total = combine(total, scratch[np.uintp(i)])
-        i += 1
-    return total
-
-
-@inline
-def fill(array, start, width, value):  # type: ignore[no-untyped-def]
-    p = np.uintp(start)
-    for j in range(np.uintp(width)):
-        array[p + j] = value
-
-
-@inline
-def accumulate(a, start, n, stride, columns, width, scratch, identity, transform, combine):  # type: ignore[no-untyped-def]
-    """Reduce a block; the result is in the first `columns` elements of `scratch`.
-
-    Parameters
-    ----------
-    a : flat array
-    start : int
-        Where the block begins in `a`.
-    n, stride : int
-        Rows of the block, and from one to the next.
-    columns : int
-        Elements that remain.
-    width : int
-        `columns` times a power of two; more than `columns` only where ``stride == columns``.
-    scratch : flat array
-        Of `make_scratch`, of the dtype to accumulate in. Its last `TILE` elements are the second
-        argument of `transform`, for each lane.
-    identity : scalar of that dtype
-    transform, combine : compiled functions of two scalars
-    """
-    centre = scratch.size - TILE
-    if stride == columns and columns < 16 and n * columns < SHORT:
-        if columns == 1:
-            x = scratch[centre]
-            for i in range(np.uintp(n)):
-                scratch[i] = transform(a[np.uintp(start) + i], x)
-            width = n
-        else:
-            for j in range(columns):
-                total = identity
-                for i in range(n):
-                    element = a[np.uintp(start + i * columns + j)]
-                    total = combine(total, transform(element, scratch[centre + j]))
-                scratch[j] = total
-            return
-    else:
-        copies = width // columns
-        rows = n // copies
-        step = width if copies > 1 else stride
-        lanes = 0
-        leaf = 0
-        while leaf == 0 or leaf * LEAF < rows:
-            fill(scratch, lanes, width, identity)
-            first = start + leaf * LEAF * step
-            now = min(LEAF, rows - leaf * LEAF)
-            combine_rows(a, first, now, step, scratch, lanes, centre, width, transform, combine)
-            leaf += 1
-            full = leaf
-            while full % 2 == 0:
-                merge_lanes(scratch, lanes - TILE, lanes, width, combine)
-                lanes -= TILE
-                full //= 2
-            lanes += TILE
-        while lanes > TILE:
-            merge_lanes(scratch, lanes - 2 * TILE, lanes - TILE, width, combine)
-            lanes -= TILE
-        done = rows * copies
-        tail = (n - done) * columns
-        merge_row(a, start + done * stride, scratch, 0, centre, tail, transform, combine)
-        while width > max(columns, LAST if columns == 1 else 1):
-            width //= 2
-            merge_lanes(scratch, 0, width, width, combine)
-    if columns == 1:
-        scratch[0] = fold_lanes(scratch, width, identity, combine)
-
-
-@inline
-def width_of(n, inner):  # type: ignore[no-untyped-def]
-    """Return the width of the rows as which a block of ``n * inner`` elements is read."""
-    width = inner
-    while width < LANES and 8 * width <= n * inner:
-        width *= 2
-    return width
-
-
-@inline
-def make_scratch(n, like):  # type: ignore[no-untyped-def]
-    """Return room for `accumulate` in the dtype of `like`: rows for the tree, and one more."""
-    levels = 3
-    leaves = n // LEAF
-    while leaves > 0:
-        levels += 1
-        leaves //= 2
-    return np.empty(levels * TILE, like.dtype)
 
 
 @inline
@@ -229,19 +65,168 @@ def locate(item, n, inner, part_rows):  # type: ignore[no-untyped-def]
     return start, rows, columns, block * inner + tile * TILE
 
 
-@inline
-def fold_items(a, out, n, inner, part_rows, first, last, centre, identity, transform, combine):  # type: ignore[no-untyped-def]
-    """Reduce the items from `first` to `last`; what every fold's kernel does.
+def make_fold(name: str, transform: Any, combine: Any) -> Any:
+    """Return the kernel that combines transformed elements.
 
-    `a` holds ``(outer, n, inner)`` elements and `out` ``(outer, parts, inner)``. `centre` is the
-    second argument of `transform`.
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    transform : function marked `inline`
+        ``transform(x, centre)`` gives what is combined.
+    combine : function marked `inline`
+        An associative and commutative operation on two such values.
+
+    Returns
+    -------
+    kernel
+        ``kernel(a, out, centres, n, inner, part_rows, first, last, identity)`` reduces the items
+        from `first` to `last` (see `locate`) of flat ``(outer, n, inner)`` elements `a` to flat
+        ``(outer, parts, inner)`` elements `out`, in the dtype of `out`. `centres` has that dtype
+        too and holds the second argument of `transform`: one number, or one for each of `out`.
+
+    Examples
+    --------
+    >>> @inline
+    ... def multiples(x, factor):
+    ...     return factor * x
+    >>> @inline
+    ... def add(x, y):
+    ...     return x + y
+    >>> fold = make_fold("sum_of_multiples", multiples, add)
+    >>> out = np.empty(2)
+    >>> fold(np.arange(6.0), out, np.array([10.0]), 3, 1, PART, 0, 2, 0.0)
+    >>> out
+    array([ 30., 120.])
     """
-    start_value = out.dtype.type(identity)
-    scratch = make_scratch(min(n, part_rows), out)
-    fill(scratch, scratch.size - TILE, TILE, out.dtype.type(centre))
-    for item in range(first, last):
-        start, rows, columns, target = locate(item, n, inner, part_rows)
-        width = width_of(rows, inner) if inner <= TILE else columns
-        accumulate(a, start, rows, inner, columns, width, scratch, start_value, transform, combine)
-        for j in range(np.uintp(columns)):
-            out[np.uintp(target) + j] = scratch[j]
+
+    def fold(a, out, centres, n, inner, part_rows, first, last, identity):  # type: ignore[no-untyped-def]
+        nothing = out.dtype.type(identity)
+        narrow = inner < 16 and n * inner < SHORT
+        room = SHORT
+        if not narrow:
+            # For the levels of the tree, each of TILE lanes, and for the centre of each lane.
+            room = 3 * TILE
+            leaves = min(n, part_rows) // LEAF
+            while leaves > 0:
+                room += TILE
+                leaves //= 2
+        scratch = np.empty(room, out.dtype)
+        centre = np.uintp(max(0, room - TILE))
+        if not narrow:
+            for j in range(np.uintp(TILE)):
+                scratch[centre + j] = centres[0]
+
+        for item in range(first, last):
+            start, rows, columns, target = locate(item, n, inner, part_rows)
+            at = np.uintp(target)
+            if narrow:
+                live = rows
+                for j in range(inner):
+                    x = centres[target + j] if centres.size > 1 else centres[0]
+                    if inner == 1:
+                        for i in range(np.uintp(rows)):
+                            scratch[i] = transform(a[np.uintp(start) + i], x)
+                        continue
+                    total = nothing
+                    for i in range(rows):
+                        total = combine(total, transform(a[np.uintp(start + i * inner + j)], x))
+                    out[at + np.uintp(j)] = total
+                if inner > 1:
+                    continue
+            else:
+                live = columns
+                if inner <= TILE:
+                    while live < LANES and 8 * live <= rows * inner:
+                        live *= 2
+                width = np.uintp(live)
+                if centres.size > 1:
+                    for j in range(np.uintp(columns)):
+                        scratch[centre + j] = centres[at + j]
+                    for j in range(columns, live):
+                        scratch[centre + np.uintp(j)] = scratch[centre + np.uintp(j - columns)]
+
+                # 1. Leaves, 2. combined as soon as two of a kind are there, and at the end.
+                copies = live // columns
+                long_rows = rows // copies
+                step = live if copies > 1 else inner
+                level, leaf, full = 0, 0, 1
+                while leaf == 0 or leaf * LEAF < long_rows:
+                    lanes = np.uintp(level)
+                    for j in range(width):
+                        scratch[lanes + j] = nothing
+                    i = leaf * LEAF
+                    stop = min(i + LEAF, long_rows)
+                    while i + 4 <= stop:
+                        p = start + i * step
+                        p0, p1 = np.uintp(p), np.uintp(p + step)
+                        p2, p3 = np.uintp(p + 2 * step), np.uintp(p + 3 * step)
+                        for j in range(width):
+                            x = scratch[centre + j]
+                            pair0 = combine(transform(a[p0 + j], x), transform(a[p1 + j], x))
+                            pair1 = combine(transform(a[p2 + j], x), transform(a[p3 + j], x))
+                            scratch[lanes + j] = combine(scratch[lanes + j], combine(pair0, pair1))
+                        i += 4
+                    while i < stop:
+                        p0 = np.uintp(start + i * step)
+                        for j in range(width):
+                            value = transform(a[p0 + j], scratch[centre + j])
+                            scratch[lanes + j] = combine(scratch[lanes + j], value)
+                        i += 1
+                    leaf += 1
+                    full = leaf
+                    is_last = leaf * LEAF >= long_rows
+                    while level > 0 and (full % 2 == 0 or is_last):
+                        lanes, other = np.uintp(level - TILE), np.uintp(level)
+                        for j in range(width):
+                            scratch[lanes + j] = combine(scratch[lanes + j], scratch[other + j])
+                        level -= TILE
+                        full //= 2
+                    level += TILE
+
+                # 3. The rest, and the lanes.
+                done = long_rows * copies
+                p0 = np.uintp(start + done * inner)
+                for j in range(np.uintp((rows - done) * columns)):
+                    value = transform(a[p0 + j], scratch[centre + j])
+                    scratch[j] = combine(scratch[j], value)
+                least = LAST if columns == 1 else columns
+                while live > least:
+                    live //= 2
+                    other = np.uintp(live)
+                    for j in range(other):
+                        scratch[j] = combine(scratch[j], scratch[other + j])
+            if columns > 1:
+                for j in range(np.uintp(columns)):
+                    out[at + j] = scratch[j]
+                continue
+
+            # One number remains to be made of few, eight at a time.
+            total = nothing
+            i = 0
+            if live >= 8:
+                r0, r1, r2, r3 = scratch[0], scratch[1], scratch[2], scratch[3]
+                r4, r5, r6, r7 = scratch[4], scratch[5], scratch[6], scratch[7]
+                i = 8
+                while i + 8 <= live:
+                    p = np.uintp(i)
+                    r0 = combine(r0, scratch[p])
+                    r1 = combine(r1, scratch[p + np.uintp(1)])
+                    r2 = combine(r2, scratch[p + np.uintp(2)])
+                    r3 = combine(r3, scratch[p + np.uintp(3)])
+                    r4 = combine(r4, scratch[p + np.uintp(4)])
+                    r5 = combine(r5, scratch[p + np.uintp(5)])
+                    r6 = combine(r6, scratch[p + np.uintp(6)])
+                    r7 = combine(r7, scratch[p + np.uintp(7)])
+                    i += 8
+                half0 = combine(combine(r0, r1), combine(r2, r3))
+                half1 = combine(combine(r4, r5), combine(r6, r7))
+                total = combine(total, combine(half0, half1))
+            while i < live:
+                total = combine(total, scratch[np.uintp(i)])
+                i += 1
+            out[at] = total
+
+    fold.__name__ = name
+    fold.__qualname__ = f"make_fold.{name}"  # equal names would have to mean equal code
+    return kernel(fold)

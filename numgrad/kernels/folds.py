@@ -13,14 +13,29 @@ from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["GRAIN", "Fold", "part_rows_of", "share"]
+__all__ = ["GRAIN", "Fold", "part_rows_of", "parts_of", "share", "zero"]
 
 GRAIN = 1 << 18  # elements below which a second thread costs more than it saves
+
+_ZEROS: dict[np.dtype[Any], Array] = {}
+
+
+def zero(dtype: np.dtype[Any]) -> Array:
+    """Return an array of one zero, for folds whose transformation needs no number."""
+    try:
+        return _ZEROS[dtype]
+    except KeyError:
+        return _ZEROS.setdefault(dtype, np.zeros(1, dtype))
 
 
 def part_rows_of(inner: int) -> int:
     """Return how many rows of `inner` elements make a part."""
     return max(ROWS, PART // max(inner, 1))
+
+
+def parts_of(n: int, part_rows: int) -> int:
+    """Return into how many parts n rows are split: one at least."""
+    return max(1, -(-n // part_rows))
 
 
 def share(task: Callable[[int, int], None], outer: int, parts: int, n: int, inner: int) -> None:
@@ -39,16 +54,16 @@ class Fold:
     Parameters
     ----------
     kernel : compiled function
-        ``kernel(a, out, n, inner, part_rows, first, last, centre, identity)``; calls `fold_items`.
-    merge : compiled function
-        The same, to reduce the results of the parts: `kernel` without the transformation.
+        What `make_fold` returned.
+    merge : Fold, optional
+        Reduces what `kernel` made of the parts; itself if there is no transformation.
     """
 
     __slots__ = ("kernel", "merge")
 
-    def __init__(self, kernel: Any, merge: Any = None) -> None:
+    def __init__(self, kernel: Any, merge: Fold | None = None) -> None:
         self.kernel = kernel
-        self.merge = kernel if merge is None else merge
+        self.merge = self if merge is None else merge
 
     def __call__(
         self,
@@ -57,9 +72,11 @@ class Fold:
         keepdim: bool,
         dtype: np.dtype[Any],
         identity: complex,
-        centre: float = 0.0,
+        centres: Array | None = None,
     ) -> Array:
         """Reduce `array` over `dims` to an array of `dtype`."""
+        if centres is None:
+            centres = zero(dtype)
         size = array.size
         if size <= PART and array.flags.c_contiguous:
             # The common small cases, without what only large ones need.
@@ -67,7 +84,7 @@ class Fold:
             if len(dims) == len(shape):
                 out = np.empty(1, dtype)
                 flat = array if len(shape) == 1 else array.reshape(-1)
-                self.kernel(flat, out, size, 1, PART, 0, 1, centre, identity)
+                self.kernel(flat, out, centres, size, 1, PART, 0, 1, identity)
                 return out.reshape((1,) * len(dims) if keepdim else ())
             if len(dims) == 1 and size:
                 dim = dims[0]
@@ -75,24 +92,26 @@ class Fold:
                 left = size // n
                 out = np.empty(left, dtype)
                 items = left // inner * -(-inner // TILE)
-                self.kernel(array.reshape(-1), out, n, inner, PART, 0, items, centre, identity)
+                self.kernel(array.reshape(-1), out, centres, n, inner, PART, 0, items, identity)
                 middle = (1,) if keepdim else ()
                 return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
-        layout = arrange(array, dims)
-        flat, outer, n, inner, rest, _ = layout
-        out = self.flat(flat, outer, n, inner, dtype, identity, centre)
-        groups = list(rest)
+        arranged = arrange(array, dims)
+        out = self.reduce(
+            arranged.flat, arranged.outer, arranged.n, arranged.inner, dtype, identity, centres
+        )
+        inner = arranged.inner
+        groups = list(arranged.rest)
         while groups:
             # What is left is (groups..., inner): the last group that is to go is the next n.
-            size, is_reduced = groups.pop()
+            n, is_reduced = groups.pop()
             if is_reduced:
                 outer = prod([size for size, _ in groups])
-                out = Fold(self.merge).flat(out, outer, size, inner, dtype, identity, 0.0)
+                out = self.merge.reduce(out, outer, n, inner, dtype, identity, zero(dtype))
             else:
-                inner *= size
-        return restore(out, layout, array.shape, dims, keepdim)
+                inner *= n
+        return restore(out, arranged, array.shape, dims, keepdim)
 
-    def flat(
+    def reduce(
         self,
         flat: Array,
         outer: int,
@@ -100,17 +119,17 @@ class Fold:
         inner: int,
         dtype: np.dtype[Any],
         identity: complex,
-        centre: float,
+        centres: Array,
     ) -> Array:
         """Reduce the middle axis of flat ``(outer, n, inner)`` elements."""
         part_rows = part_rows_of(inner)
-        parts = max(1, -(-n // part_rows))
+        parts = parts_of(n, part_rows)
         out = empty((outer * parts * inner,), dtype)
 
         def task(first: int, last: int) -> None:
-            self.kernel(flat, out, n, inner, part_rows, first, last, centre, identity)
+            self.kernel(flat, out, centres, n, inner, part_rows, first, last, identity)
 
         share(task, outer, parts, n, inner)
         if parts == 1:
             return out
-        return Fold(self.merge).flat(out, outer, parts, inner, dtype, identity, 0.0)
+        return self.merge.reduce(out, outer, parts, inner, dtype, identity, zero(dtype))

@@ -33,7 +33,9 @@ def take_indexed(array: Array, indices: Indices) -> Array:
            [5, 3]])
     """
     result: Array = array[_key(indices)]
-    return result if result.flags.c_contiguous else private_copy(result)
+    if result.size and result.flags.c_contiguous:
+        return result
+    return private_copy(result)
 
 
 def indexed_shape(shape: tuple[int, ...], indices: Indices) -> tuple[int, ...]:
@@ -80,7 +82,7 @@ def add_indexed(array: Array, indices: Indices, values: Array) -> Array:
     lengths = [array.shape[dim] for dim in dims]
     places = np.zeros(common, np.int64)
     for length, dim in zip(lengths, dims, strict=True):
-        places = places * length + indices[dim]  # type: ignore[operator]
+        places = places * length + indices[dim]
     rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
     count = int(np.prod(lengths, dtype=np.int64))
     width = int(np.prod([array.shape[dim] for dim in rest], dtype=np.int64))

@@ -8,52 +8,32 @@ by that of Chan, Golub and LeVeque, exponentials by moving them to a common maxi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_kernels import add, greatest, itself
-from numgrad.kernels.fold_loops import TILE, accumulate, inline, locate, make_scratch, width_of
-from numgrad.kernels.folds import share
+from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
+from numgrad.kernels.fold_loops import PART, TILE, locate
+from numgrad.kernels.folds import parts_of, share, zero
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
-from numgrad.kernels.reductions import amax, as_real, sum
+from numgrad.kernels.reductions import amax, as_complex, as_real, sum
 
 __all__ = ["logsumexp", "std", "var", "var_mean"]
 
-PART = 65536  # elements that make a part
-ROWS = 64  # and rows, at least: with `TILE` columns, what a core's own cache holds
-
-
-@inline
-def squared_distance(x, centre):  # type: ignore[no-untyped-def]
-    return (x - centre) * (x - centre)
-
-
-@inline
-def shifted_exp(x, centre):  # type: ignore[no-untyped-def]
-    return scalar.exp(x - centre)
+ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
 
 @kernel
-def _var_parts(a, means, squares, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-    """Store the mean, and the sum of squared distances from it, of every part."""
-    scratch = make_scratch(min(n, part_rows), means)
-    centre = scratch.size - TILE
-    zero = means.dtype.type(0)
+def _divide(sums, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
+    """Divide what `locate` says is an item's result by the number of its rows."""
     for item in range(first, last):
-        start, rows, columns, target = locate(item, n, inner, part_rows)
-        width = width_of(rows, inner) if inner <= TILE else columns
-        count = means.dtype.type(rows)
-        accumulate(a, start, rows, inner, columns, width, scratch, zero, itself, add)
-        for j in range(columns):
-            means[target + j] = scratch[centre + j] = scratch[j] / count
-        for j in range(columns, width):
-            scratch[centre + j] = scratch[centre + j - columns]
-        accumulate(a, start, rows, inner, columns, width, scratch, zero, squared_distance, add)
-        for j in range(columns):
-            squares[target + j] = scratch[j]
+        _, rows, columns, target = locate(item, n, inner, part_rows)
+        count = sums.dtype.type(rows)
+        for j in range(target, target + columns):
+            sums[j] /= count
 
 
 @kernel
@@ -61,58 +41,53 @@ def _join_variances(means, squares, n, inner, part_rows):  # type: ignore[no-unt
     """Join the parts of each ``(parts, inner)`` block into its first row."""
     parts = (n + part_rows - 1) // part_rows
     for block in range(0, means.size, parts * inner):
-        mean, square = means[block : block + inner], squares[block : block + inner]
         for part in range(1, parts):
             before = part * part_rows
             now = min(n, before + part_rows)
             share_of_part = means.dtype.type((now - before) / now)
             weight = means.dtype.type(before) * share_of_part
-            p = block + part * inner
-            for j in range(inner):
-                distance = means[p + j] - mean[j]
-                mean[j] += distance * share_of_part
-                square[j] += squares[p + j] + distance * distance * weight
+            for j in range(block, block + inner):
+                p = j + part * inner
+                distance = means[p] - means[j]
+                means[j] += distance * share_of_part
+                squares[j] += squares[p] + distance * distance * weight
 
 
 @kernel
-def _logsumexp_parts(a, greatest_of, sums, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-    """Store the greatest element of every part, and the sum of exponentials relative to it."""
-    scratch = make_scratch(min(n, part_rows), sums)
-    centre = scratch.size - TILE
-    zero = sums.dtype.type(0)
-    lowest = sums.dtype.type(-np.inf)
+def _finite(tops, centres, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
+    """Store what to subtract in the exponents: the greatest element, or 0 if it is infinite."""
     for item in range(first, last):
-        start, rows, columns, target = locate(item, n, inner, part_rows)
-        width = width_of(rows, inner) if inner <= TILE else columns
-        accumulate(a, start, rows, inner, columns, width, scratch, lowest, itself, greatest)
-        for j in range(columns):
-            top = scratch[j]
-            greatest_of[target + j] = top
-            scratch[centre + j] = zero if abs(top) == np.inf else top
-        for j in range(columns, width):
-            scratch[centre + j] = scratch[centre + j - columns]
-        accumulate(a, start, rows, inner, columns, width, scratch, zero, shifted_exp, add)
-        for j in range(columns):
-            sums[target + j] = scratch[j]
+        _, _, columns, target = locate(item, n, inner, part_rows)
+        for j in range(target, target + columns):
+            centres[j] = tops[j] if abs(tops[j]) != np.inf else tops.dtype.type(0)
 
 
 @kernel
-def _join_exponentials(greatest_of, sums, out, parts, inner):  # type: ignore[no-untyped-def]
+def _join_exponentials(tops, centres, sums, out, parts, inner):  # type: ignore[no-untyped-def]
     """Add the parts of each ``(parts, inner)`` block relative to their maximum; store the log."""
     zero = sums.dtype.type(0)
     for i in range(out.size):
         p = (i // inner) * parts * inner + i % inner
-        top = greatest_of[p]
-        for part in range(1, parts):
-            top = greatest(top, greatest_of[p + part * inner])
+        top = tops[p]
+        for q in range(p + inner, p + parts * inner, inner):
+            top = greatest(top, tops[q])
         centre = zero if abs(top) == np.inf else top
         total = zero
-        for part in range(parts):
-            q = p + part * inner
+        for q in range(p, p + parts * inner, inner):
             if sums[q] != zero:  # else 0 times an overflowing factor would be nan
-                own = zero if abs(greatest_of[q]) == np.inf else greatest_of[q]
-                total += sums[q] * scalar.exp(own - centre)
+                total += sums[q] * scalar.exp(centres[q] - centre)
         out[i] = scalar.log(total) + centre
+
+
+def _in_groups(run: Callable[[int, int], None], rows: int, inner: int) -> Callable[..., None]:
+    """Have `run` called with a few items at a time, whose elements stay in the cache meanwhile."""
+    group = max(1, PART // max(1, rows * min(inner, TILE)))
+
+    def task(first: int, last: int) -> None:
+        for begin in range(first, last, group):
+            run(begin, min(begin + group, last))
+
+    return task
 
 
 def var_mean(
@@ -130,19 +105,22 @@ def var_mean(
     """
     if array.dtype.kind == "c":
         variance, mean = var_mean(as_real(array), dims, keepdim, correction)
-        complex_mean = mean.view(array.dtype)[..., 0]
-        return sum(variance, (variance.ndim - 1,)), complex_mean
-    layout = arrange(array, dims, adjacent=True)
-    flat, outer, n, inner, _, _ = layout
+        return sum(variance, (variance.ndim - 1,)), as_complex(mean)
+    arranged = arrange(array, dims, adjacent=True)
+    flat, outer, n, inner, _, _ = arranged
     part_rows = max(ROWS, PART // max(inner, 1))
-    parts = max(1, -(-n // part_rows))
+    parts = parts_of(n, part_rows)
     means = empty((outer * parts * inner,), array.dtype)
     squares = empty((outer * parts * inner,), array.dtype)
+    no_centre = zero(array.dtype)
 
-    def task(first: int, last: int) -> None:
-        _var_parts(flat, means, squares, n, inner, part_rows, first, last)
+    def run(first: int, last: int) -> None:
+        SUM.kernel(flat, means, no_centre, n, inner, part_rows, first, last, 0.0)
+        _divide(means, n, inner, part_rows, first, last)
+        distances = SUM_SQUARED_DISTANCES.kernel
+        distances(flat, squares, means, n, inner, part_rows, first, last, 0.0)
 
-    share(task, outer, parts, n, inner)
+    share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
@@ -150,10 +128,8 @@ def var_mean(
     degrees = squares.dtype.type(max(0.0, n - correction))
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = squares / degrees
-    shape = array.shape
-    return restore(squares, layout, shape, dims, keepdim), restore(
-        means, layout, shape, dims, keepdim
-    )
+    variance = restore(squares, arranged, array.shape, dims, keepdim)
+    return variance, restore(means, arranged, array.shape, dims, keepdim)
 
 
 def var(array: Array, dims: tuple[int, ...], keepdim: bool = False, correction: float = 1) -> Array:
@@ -191,20 +167,22 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     """
     if array.dtype.kind == "c":
         return _complex_logsumexp(array, dims, keepdim)
-    layout = arrange(array, dims, adjacent=True)
-    flat, outer, n, inner, _, _ = layout
+    arranged = arrange(array, dims, adjacent=True)
+    flat, outer, n, inner, _, _ = arranged
     part_rows = max(ROWS, PART // max(inner, 1))
-    parts = max(1, -(-n // part_rows))
-    greatest_of = empty((outer * parts * inner,), array.dtype)
-    sums = empty((outer * parts * inner,), array.dtype)
+    parts = parts_of(n, part_rows)
+    tops, centres, sums = [empty((outer * parts * inner,), array.dtype) for _ in range(3)]
+    no_centre = zero(array.dtype)
 
-    def task(first: int, last: int) -> None:
-        _logsumexp_parts(flat, greatest_of, sums, n, inner, part_rows, first, last)
+    def run(first: int, last: int) -> None:
+        MAX.kernel(flat, tops, no_centre, n, inner, part_rows, first, last, -math.inf)
+        _finite(tops, centres, n, inner, part_rows, first, last)
+        SUM_EXP.kernel(flat, sums, centres, n, inner, part_rows, first, last, 0.0)
 
-    share(task, outer, parts, n, inner)
+    share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
     out = empty((outer * inner,), array.dtype)
-    _join_exponentials(greatest_of, sums, out, parts, inner)
-    return restore(out, layout, array.shape, dims, keepdim)
+    _join_exponentials(tops, centres, sums, out, parts, inner)
+    return restore(out, arranged, array.shape, dims, keepdim)
 
 
 def _complex_logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool) -> Array:

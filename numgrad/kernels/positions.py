@@ -15,7 +15,7 @@ from numgrad.kernels.fold_loops import TILE, inline, locate
 from numgrad.kernels.folds import part_rows_of, share
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
-from numgrad.kernels.reductions import as_bytes, require_ordered
+from numgrad.kernels.reductions import as_bytes
 
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index"]
 
@@ -152,7 +152,7 @@ def max_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array
 
     Raises
     ------
-    NotImplementedError
+    RuntimeError
         If the elements are complex.
 
     Examples
@@ -160,7 +160,7 @@ def max_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array
     >>> max_with_index(np.array([[1, 3, 3], [5, 4, 0]]), 1)
     (array([3, 5]), array([1, 0]))
     """
-    require_ordered("max_cpu", array)
+    _require_real("max", array)
     return _find(_MAX, array, (dim,) if array.ndim else (), keepdim)
 
 
@@ -172,7 +172,7 @@ def min_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array
     >>> min_with_index(np.array([2.0, np.nan, 1.0]), 0)
     (array(nan), array(1))
     """
-    require_ordered("min_cpu", array)
+    _require_real("min", array)
     return _find(_MIN, array, (dim,) if array.ndim else (), keepdim)
 
 
@@ -208,7 +208,12 @@ def argmin(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Array:
     return _find(_MIN, array, dims, keepdim)[1]
 
 
+def _require_real(name: str, array: Array) -> None:
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+
+
 def _require_numbers(name: str, array: Array) -> None:
-    kind = {"b": "bool", "c": "complex"}.get(array.dtype.kind)
-    if kind is not None:
-        raise RuntimeError(f"{name}(): does not support {kind} input")
+    _require_real(name, array)
+    if array.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")

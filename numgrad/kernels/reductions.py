@@ -298,6 +298,6 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
         return folds.MAX_ABS(array, dims, keepdim, dtype, -math.inf)
     if p == -math.inf:
         return folds.MIN_ABS(array, dims, keepdim, dtype, math.inf)
-    total = folds.SUM_POWERS(array, dims, keepdim, dtype, 0.0, p)
+    total = folds.SUM_POWERS(array, dims, keepdim, dtype, 0.0, np.full(1, p, dtype))
     with np.errstate(all="ignore"):
         return np.power(total, 1.0 / p, out=total)

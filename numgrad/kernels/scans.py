@@ -170,6 +170,8 @@ def cumsum(array: Array, dim: int, *, reverse: bool = False) -> Array:
     >>> cumsum(np.array([1.0, 2.0, 4.0]), 0, reverse=True)
     array([7., 6., 4.])
     """
+    if array.ndim == 0:
+        return cumsum(array.reshape(1), 0).reshape(())
     if array.dtype.kind == "c":
         return as_complex(_scan(_cumsum, as_real(array), dim, REAL[array.dtype], reverse))
     dtype = array.dtype if array.dtype.kind == "f" else INT64

@@ -57,7 +57,7 @@ def add_at(target: Array, places: Array, source: Array) -> None:
 
 
 def move_strided(array: Array, source: Layout, target: Layout, shared: Layout | None) -> Array:
-    """Return what lies in the layout `target` when `array` is added into zeros in the layout `source`.
+    """Return what lies at `target` when `array` is added into zeros at `source`.
 
     Parameters
     ----------

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.core import Tensor
+from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import conj
-from numgrad.ops.domains import NONZERO, REAL, number
-from numgrad.ops.elementwise import elementwise, unary
+from numgrad.ops.declare import elementwise, unary
+from numgrad.ops.domains import NONZERO, REAL, UNIT, number
 from numgrad.ops.exponential import exp, log1p
-from numgrad.ops.functions import public, publish
-from numgrad.ops.selection import where
+from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.selection import minimum, where
 
 __all__ = ["erf", "relu", "sigmoid", "softplus"]
 
@@ -23,6 +24,7 @@ sigmoid = publish(
         REAL,
         formula=lambda input: 1 / (1 + exp(-input)),
         doc="Return 1/(1 + e**-x).\n\nDerivative: y (1 - y).",
+        example="ng.sigmoid(ng.tensor([0.0, 2.0]))\ntensor([0.5000, 0.8808])",
     )
 )
 relu = publish(
@@ -33,7 +35,12 @@ relu = publish(
         formula=lambda input: where(input < 0, 0, input),
         kind="same",
         accepts="fiu",
+        refuses={
+            "b": RuntimeError("Boolean inputs not supported for relu"),
+            "c": NotImplementedError("clamp is not supported for complex types"),
+        },
         doc="Return x where it is positive, else 0.\n\nDerivative: 1 for positive x, else 0.",
+        example="ng.relu(ng.tensor([-1.0, 2.0]))\ntensor([0., 2.])",
     )
 )
 erf = publish(
@@ -42,7 +49,9 @@ erf = publish(
         lambda g, input: TWO_OVER_SQRT_PI * exp(-(input * input)) * g,
         REAL,
         accepts="f",
+        kernel_name="erf_vml_cpu",
         doc="Return the error function.\n\nDerivative: 2/sqrt(pi) e**(-x**2).",
+        example="ng.erf(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.8427])",
     )
 )
 erfc = publish(
@@ -51,15 +60,30 @@ erfc = publish(
         lambda g, input: -TWO_OVER_SQRT_PI * exp(-(input * input)) * g,
         REAL,
         accepts="f",
+        kernel_name="erfc_vml_cpu",
         doc="Return 1 - erf(x), exact for large x.\n\nDerivative: -2/sqrt(pi) e**(-x**2).",
+        example="ng.erfc(ng.tensor([0.0, 1.0]))\ntensor([1.0000, 0.1573])",
     )
 )
+erfinv = publish(
+    unary(
+        "erfinv",
+        lambda g, y: (1 / TWO_OVER_SQRT_PI) * exp(y * y) * g,
+        UNIT,
+        accepts="f",
+        kernel_name="erfinv_vml_cpu",
+        doc="Return the number whose error function is x, nan outside [-1, 1].\n\n"
+        "Derivative: sqrt(pi)/2 e**(y**2).",
+        example="ng.erfinv(ng.tensor([0.0, 0.5]))\ntensor([0.0000, 0.4769])",
+    )
+)
+
 _SOFTPLUS = elementwise(
     "softplus",
     ("input", "beta", "threshold"),
     (
         lambda g, input, beta, threshold: where(
-            input * beta > threshold, g, g * (1 - 1 / (1 + exp(input * beta)))
+            input * beta > threshold, g, g * sigmoid(input * beta)
         ),
         None,
         None,
@@ -76,13 +100,43 @@ _SOFTPLUS = elementwise(
 
 
 @public(method=False)
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Any:
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """Return ``ln(1 + exp(beta * input)) / beta``, and `input` where ``beta * input > threshold``.
 
-    Derivative: sigmoid(beta x), 1 above the threshold.
+    Derivative: sigmoid(beta x), 1 above the threshold. PyTorch has it in ``nn.functional``.
 
     >>> import numgrad as ng
     >>> ng.softplus(ng.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
-    return _SOFTPLUS(input, beta, threshold)
+    _SOFTPLUS.check_dtype(input.dtype)
+    result: Tensor = _SOFTPLUS(input, beta, threshold)
+    return result
+
+
+_LOGSIGMOID = unary(
+    "logsigmoid",
+    lambda g, input: g * sigmoid(-input),
+    REAL,
+    formula=lambda input: minimum(input, 0.0) - log1p(exp(-Symbol.apply("abs", input))),
+    kind="same",
+    accepts="f",
+    node="LogSigmoidBackward0",
+    kernel_name="log_sigmoid_cpu",
+    doc="Return ln(sigmoid(x)).",
+)
+_logsigmoid = make_function(_LOGSIGMOID)
+
+
+@public(method=False)
+def logsigmoid(input: Tensor) -> Tensor:
+    """Return ``ln(1 / (1 + exp(-input)))``, without overflow or loss of digits on the way.
+
+    Derivative: sigmoid(-x). PyTorch has it in ``nn.functional``.
+
+    >>> import numgrad as ng
+    >>> ng.logsigmoid(ng.tensor([0.0, -100.0]))
+    tensor([  -0.6931, -100.0000])
+    """
+    result: Tensor = _logsigmoid(input)
+    return result

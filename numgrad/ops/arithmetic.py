@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import _C_NAMES, Tensor
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import absolute, conj, zero_of
+from numgrad.ops.declare import NotDifferentiable, binary, elementwise, number_for, unary
 from numgrad.ops.domains import NONZERO, REAL, interval, number
-from numgrad.ops.elementwise import binary, elementwise, result_dtype, unary
+from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.functions import make_function, public, publish
 from numgrad.ops.selection import where
 
@@ -73,6 +74,20 @@ _RMINUS_TENSOR = binary(
     function_name="rsub",
     doc="Return other - input.",
 )
+_RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
+    elementwise(
+        "rsub_scaled" if by_number else "rsub_tensor_scaled",
+        ("input", "other", "alpha"),
+        (lambda g, alpha: -g * conj(alpha), None if by_number else lambda g: g, None),
+        (REAL, number(2.5) if by_number else REAL, number(1.5)),
+        formula=lambda input, other, alpha: other - alpha * input,
+        node="RsubBackward1" if by_number else "RsubBackward0",
+        numbers=("other", "alpha") if by_number else ("alpha",),
+        function_name="rsub",
+        doc="Return other - alpha * input.",
+    )
+    for by_number in (True, False)
+)
 _plus, _minus = make_function(_PLUS), make_function(_MINUS)
 
 
@@ -81,8 +96,14 @@ def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
     common = result_dtype([input, other])
     if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if dtypes.scalar_dtype(alpha).category > max(common.category, dtypes.INTEGER):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    if isinstance(alpha, float) and common.category < dtypes.FLOATING:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
 
 
 @public(inplace=True)
@@ -154,16 +175,18 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """Return ``other - alpha * input``, what ``other - input`` computes for a number `other`.
 
+    Derivative: -`alpha` for `input`, 1 for `other`.
+
     >>> import numgrad as ng
     >>> ng.rsub(ng.tensor([1.0, 2.0]), 10)
     tensor([9., 8.])
     """
     _check_not_bool(input, other)
-    if alpha != 1:
-        return sub(other, input, alpha=alpha) if isinstance(other, Tensor) else _RMINUS(
-            mul(input, alpha), other
-        )
-    return (_RMINUS_TENSOR if isinstance(other, Tensor) else _RMINUS)(input, other)
+    by_tensor = isinstance(other, Tensor)
+    if alpha == 1:
+        return (_RMINUS_TENSOR if by_tensor else _RMINUS)(input, other)
+    _check_alpha(input, other, alpha)
+    return (_RMINUS_TENSOR_SCALED if by_tensor else _RMINUS_SCALED)(input, other, alpha)
 
 
 mul = publish(
@@ -172,7 +195,9 @@ mul = publish(
         (lambda g, other: g * conj(other), lambda g, input: g * conj(input)),
         (REAL, REAL),
         accepts="fciub",
-        doc="Return the product of two operands.\n\nDerivative: the conjugate of the other operand.",
+        doc="Return the product of two operands.\n\n"
+        "Derivative: the other operand; its conjugate, if it is complex.",
+        example="ng.mul(ng.tensor([1.0, 2.0]), 3)\ntensor([3., 6.])",
     ),
     "multiply",
 )
@@ -199,6 +224,7 @@ _ROUNDED = {
         accepts="fiu",
         node="DivBackward2",
         function_name="div",
+        kernel_name=f"div_{mode}_cpu",
         doc=f"Return the quotient, rounded by {mode}.",
     )
     for mode in ("floor", "trunc")
@@ -245,6 +271,8 @@ def div(
 def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     """Return the quotient; the same as `div` without a rounding mode.
 
+    Derivative: 1/other for `input`, -input/other**2 for `other`.
+
     >>> import numgrad as ng
     >>> ng.true_divide(ng.tensor([1, 2]), 2)
     tensor([0.5000, 1.0000])
@@ -262,7 +290,15 @@ def _check_integer_divisor(input: Any, other: Any) -> None:
 
 @public(inplace=True)
 def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return the quotient rounded down, what ``//`` computes. It is not differentiable.
+    """Return the quotient rounded down, what ``//`` computes.
+
+    It is not differentiable: as in PyTorch, the result requires grad, and a backward pass through
+    it raises. ``div(input, other, rounding_mode="floor")`` has a derivative, 0.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer division by 0.
 
     >>> import numgrad as ng
     >>> ng.tensor([-7, 7]) // 2
@@ -272,17 +308,17 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     return _FLOOR_DIVIDE(input, other, out=out)
 
 
-_FLOOR_DIVIDE = binary(
+_FLOOR_DIVIDE = NotDifferentiable(
     "floor_divide_",
+    ("input", "other"),
     (None, None),
     (REAL, NONZERO),
     formula=lambda input, other: Symbol.apply("floor_divide", input, other),
     accepts="fiu",
-    node="NotImplemented",
     function_name="floor_divide",
+    kernel_name="div_floor_cpu",
     doc="Return the quotient rounded down.",
 )
-
 
 _REMAINDER = {
     by_number: elementwise(
@@ -394,9 +430,19 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Any:
     return _neg(input, out=out)
 
 
-@public(function=False)
+@public()
 def positive(input: Tensor) -> Tensor:
-    """Return the tensor itself, what ``+input`` gives."""
+    """Return the tensor itself, what ``+input`` gives.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is bool.
+
+    >>> import numgrad as ng
+    >>> ng.positive(ng.tensor([1.0, -2.0]))
+    tensor([ 1., -2.])
+    """
     if input._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -409,6 +455,7 @@ reciprocal = publish(
         NONZERO,
         formula=lambda input: 1 / input,
         doc="Return 1 / x.\n\nDerivative: -1 / x**2, computed as -y**2.",
+        example="ng.reciprocal(ng.tensor([1.0, 4.0]))\ntensor([1.0000, 0.2500])",
     )
 )
 
@@ -425,6 +472,7 @@ _ADDCMUL = elementwise(
     formula=lambda input, tensor1, tensor2, value: input + value * tensor1 * tensor2,
     node="AddcmulBackward0",
     numbers=("value",),
+    kernel_name="addcmul_cpu_out",
     doc="Return input + value * tensor1 * tensor2.",
 )
 _ADDCDIV = elementwise(
@@ -458,7 +506,9 @@ def addcmul(
     >>> ng.addcmul(x, x, x, value=10)
     tensor([11., 42.])
     """
-    return _ADDCMUL(input, tensor1, tensor2, value, out=out)
+    common = result_dtype([input, tensor1, tensor2])
+    _ADDCMUL.check_dtype(common)
+    return _ADDCMUL(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
 @public(inplace=True)
@@ -474,7 +524,17 @@ def addcdiv(
     >>> ng.addcdiv(x, x, x, value=10)
     tensor([11., 12.])
     """
-    return _ADDCDIV(input, tensor1, tensor2, value, out=out)
+    if result_dtype([tensor1, tensor2]).category < dtypes.FLOATING:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release "
+            "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+            "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+            "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter "
+            "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+        )
+    common = result_dtype([input, tensor1, tensor2])
+    return _ADDCDIV(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
 _LERP = {
@@ -489,7 +549,7 @@ _LERP = {
         (REAL, REAL, number(0.3) if by_number else REAL),
         # From the nearer end, so that both ends are met exactly.
         formula=lambda input, end, weight: where(
-            absolute(weight) < 0.5,
+            absolute(weight) < Symbol.apply("real", 0.5),
             input + weight * (end - input),
             end - (end - input) * (1 - weight),
         ),
@@ -497,6 +557,7 @@ _LERP = {
         node="LerpBackward0" if by_number else "LerpBackward1",
         numbers=("weight",) if by_number else (),
         function_name="lerp",
+        kernel_name=f"lerp_kernel_{'scalar' if by_number else 'tensor'}",
         doc="Return input + weight * (end - input).",
     )
     for by_number in (True, False)
@@ -509,8 +570,26 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
 
     Derivative: 1 - weight, weight, and end - input.
 
+    Raises
+    ------
+    RuntimeError
+        If the tensors differ in dtype.
+
     >>> import numgrad as ng
     >>> ng.lerp(ng.tensor([0.0, 10.0]), ng.tensor([1.0, 20.0]), 0.5)
     tensor([ 0.5000, 15.0000])
     """
-    return _LERP[not isinstance(weight, Tensor)](input, end, weight, out=out)
+    for name, operand in (("end", end), ("weight", weight)):
+        # A weight without dimensions promotes like a number; nothing else does.
+        if not isinstance(operand, Tensor) or (name == "weight" and operand._array.ndim == 0):
+            continue
+        if operand.dtype is not input.dtype:
+            raise RuntimeError(
+                f"expected dtype {_C_NAMES[input.dtype.name]} for `{name}` but got dtype "
+                f"{_C_NAMES[operand.dtype.name]}"
+            )
+    primitive = _LERP[not isinstance(weight, Tensor)]
+    primitive.check_dtype(input.dtype)
+    if not isinstance(weight, Tensor):
+        weight = number_for(weight, input.dtype)
+    return primitive(input, end, weight, out=out)

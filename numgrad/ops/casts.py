@@ -46,7 +46,7 @@ def _in_order(source: Array, copy: Array) -> Array:
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
-_TO_COPY = Primitive(
+_TO_COPY: Primitive = Primitive(
     "to_copy",
     "ToCopyBackward0",
     _convert,
@@ -72,7 +72,7 @@ def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 # Expanding it again is left to the rule of `expand` below, which stands here for that reason.
-_SUM_TO_SIZE = Primitive(
+_SUM_TO_SIZE: Primitive = Primitive(
     "sum_to_size",
     "SumBackward1",
     _sum_to,
@@ -87,7 +87,6 @@ _SUM_TO_SIZE = Primitive(
 )
 
 
-
 def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
     own, stride, _ = layout_of(array)
     leading = len(shape) - len(own)
@@ -98,7 +97,7 @@ def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
     return strided_view(array, (shape, tuple(steps), 0))
 
 
-_EXPAND = Primitive(
+_EXPAND: Primitive = Primitive(
     "expand",
     "ExpandBackward0",
     _broadcast,
@@ -154,9 +153,7 @@ def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     if shape == own:
         return input
     leading = len(own) - len(shape)
-    if leading < 0 or any(
-        a not in (1, b) for a, b in zip(shape, own[leading:], strict=True)
-    ):
+    if leading < 0 or any(a not in (1, b) for a, b in zip(shape, own[leading:], strict=True)):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}.")
     return _sum_to_size(input, shape)
 
@@ -176,7 +173,7 @@ def _copy(array: Array, contiguous: bool) -> Array:
     return _in_order(array, array.copy("K"))
 
 
-_CLONE = Primitive(
+_CLONE: Primitive = Primitive(
     "clone",
     "CloneBackward0",
     _copy,
@@ -301,11 +298,9 @@ def to(
             device = rest.pop(0)
         if rest and not isinstance(rest[0], bool):
             dtype = rest.pop(0)
-    if rest:
-        non_blocking = rest.pop(0)
-    if rest:
-        copy = rest.pop(0)
-    if rest:
+    if len(rest) > 1:  # behind non_blocking
+        copy = rest[1]
+    if len(rest) > 2:
         raise TypeError(f"to() takes at most 4 positional arguments, got {len(arguments)}")
     if device is not None:
         _check_device(device)

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.kernels.expression import Symbol, literal
+from numgrad.ops.declare import unary
 from numgrad.ops.domains import NONZERO, REAL
-from numgrad.ops.elementwise import ElementwisePrimitive, unary
 from numgrad.ops.functions import public, publish
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.selection import where
 
-__all__ = ["absolute", "conj", "imag", "real", "sgn", "zero_of"]
-
-_conj: ElementwisePrimitive = unary(
-    "conj_physical",
-    lambda g: conj(g),
-    REAL,
-    formula=lambda input: Symbol.apply("conj", input),
-    kind="same",
-    accepts="c",
-    node="ConjBackward0",
-    doc="Return the complex conjugate in new memory. The cotangent is conjugated.",
-)
+__all__ = ["absolute", "angle", "conj", "imag", "real", "sgn", "zero_of"]
 
 
-@public("conj", "conj_physical")
+def _declare_conj(name: str, node: str) -> Any:
+    return unary(
+        name,
+        lambda g: conj(g),
+        REAL,
+        formula=lambda input: Symbol.apply("conj", input),
+        kind="same",
+        accepts="c",
+        node=node,
+        function_name=name,
+        doc="Return the complex conjugate in new memory. The cotangent is conjugated.",
+    )
+
+
+_conj = _declare_conj("conj", "ConjBackward0")
+_conj_physical = _declare_conj("conj_physical", "ConjPhysicalBackward0")
+
+
+@public()
 def conj(input: Any) -> Any:
     """Return the complex conjugate; a real tensor is returned as it is.
 
     The cotangent is conjugated.
+
+    Notes
+    -----
+    PyTorch returns a view with a conjugate bit; here the conjugate is new memory.
 
     >>> import numgrad as ng
     >>> ng.conj(ng.tensor([1 + 2j]))
@@ -43,6 +56,27 @@ def conj(input: Any) -> Any:
     if isinstance(input, Tensor):
         return _conj(input) if input._array.dtype.kind == "c" else input
     return input.conjugate()
+
+
+@public(inplace=True)
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the complex conjugate in new memory; a real tensor is returned as it is.
+
+    The cotangent is conjugated.
+
+    >>> import numgrad as ng
+    >>> ng.conj_physical(ng.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    if input._array.dtype.kind != "c":
+        if out is None:
+            return input
+        if out is not input:
+            out._array[...] = input._array
+            out._counter[0] += 1
+        return out
+    result: Tensor = _conj_physical(input, out=out)
+    return result
 
 
 def zero_of(g: Any) -> Any:
@@ -135,10 +169,12 @@ sgn = publish(
         "sgn",
         _sgn_rule,
         NONZERO,
+        formula=lambda input: Symbol.apply("sgn" if input.is_complex else "sign", input),
         kind="same",
-        accepts="fciu",
+        accepts="fciub",
         doc="Return x / abs(x), 0 at 0: the sign, and for complex numbers the direction.\n\n"
         "Derivative: 0 for real x; (g - Re(conj(y) g) y) / abs(x) for complex x, 0 at 0.",
+        example="ng.sgn(ng.tensor([3 + 4j, 0j]))\ntensor([0.6000+0.8000j, 0.0000+0.0000j])",
     )
 )
 
@@ -150,6 +186,45 @@ absolute = publish(
         kind="real",
         accepts="fciu",
         doc="Return the absolute value, real for complex x.\n\nDerivative: sgn(x), 0 at 0.",
+        example="ng.abs(ng.tensor([-1.5, 2.0]))\ntensor([1.5000, 2.0000])",
     ),
     "absolute",
 )
+
+
+def _angle_rule(g: Any, input: Any) -> Any:
+    if not _is_complex(input):
+        return zero_of(g)
+    nothing = input == 0
+    size = where(nothing, 1, real(input * conj(input)))
+    return where(nothing, 0, g * 1j * input / size)
+
+
+_ANGLE = unary(
+    "angle",
+    _angle_rule,
+    NONZERO,
+    formula=lambda input: (
+        Symbol.apply("angle", input)
+        if input.is_complex
+        else where(input < 0, math.pi, where(input == input, 0, input))
+    ),
+    kind="real",
+    doc="Return the angle.",
+)
+
+
+@public()
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return the angle of a complex number, from -pi to pi; 0 or pi for a real one.
+
+    The gradient of a complex input is i g x / abs(x)**2, of a real one 0.
+
+    >>> import numgrad as ng
+    >>> ng.angle(ng.tensor([1j, -1 + 0j]))
+    tensor([1.5708, 3.1416])
+    """
+    if input._array.dtype.kind in "iub":
+        input = Primitive.cast(input, dtypes.default_dtype().numpy)
+    result: Tensor = _ANGLE(input, out=out)
+    return result

@@ -95,11 +95,11 @@ def tolist(tensor: Tensor) -> Any:
     return tensor._array.tolist()
 
 
-def _scalar(tensor: Tensor) -> Any:
+def _scalar(tensor: Tensor, warns: bool = True) -> Any:
     """Return the only element for a conversion to a Python number."""
     if tensor._array.size != 1:
         raise ValueError(_ONE_ELEMENT)
-    if _requires_grad(tensor):
+    if warns and _requires_grad(tensor):
         warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
     return tensor._array.item()
 
@@ -137,7 +137,7 @@ def to_int(tensor: Tensor) -> int:
     RuntimeError
         If it has an imaginary part.
     """
-    return int(_real(_scalar(tensor), "int64_t"))
+    return int(_real(_scalar(tensor, warns=False), "int64_t"))
 
 
 def to_complex(tensor: Tensor) -> complex:

@@ -61,7 +61,9 @@ def _filled(
     check_device(function, device)
     check_layout(function, layout)
     default = default_dtype_of(out, dtypes.default_dtype())
-    array = np.full(shape, value, read_dtype(function, dtype, default).numpy)
+    wanted = read_dtype(function, dtype, default).numpy
+    is_zero = type(value) is int and value == 0  # -0.0 is not
+    array = np.zeros(shape, wanted) if is_zero else np.full(shape, value, wanted)
     return finish(function, array, requires_grad=requires_grad, out=out, dtype=dtype)
 
 

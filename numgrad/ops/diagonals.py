@@ -77,7 +77,7 @@ _DIAGONAL, _DIAGONAL_COPY = (
         ),
     )
 )
-_DIAGONAL_BACKWARD = Primitive(
+_DIAGONAL_BACKWARD: Primitive = Primitive(
     "diagonal_backward",
     "DiagonalBackwardBackward0",
     lambda array, shape, offset, dim1, dim2: _on_diagonal(
@@ -104,7 +104,7 @@ def _embed(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     return _on_diagonal(np.zeros(shape, array.dtype), array, offset, dim1, dim2)
 
 
-_DIAG_EMBED = Primitive(
+_DIAG_EMBED: Primitive = Primitive(
     "diag_embed",
     "DiagEmbedBackward0",
     _embed,
@@ -118,7 +118,7 @@ _DIAG_EMBED = Primitive(
         lambda make: (diag, [make(0)], {}),
     ],
 )
-_DIAGONAL_SCATTER = Primitive(
+_DIAGONAL_SCATTER: Primitive = Primitive(
     "diagonal_scatter",
     "DiagonalScatterBackward0",
     lambda array, part, offset, dim1, dim2: _on_diagonal(
@@ -137,24 +137,30 @@ _DIAGONAL_SCATTER = Primitive(
         lambda make: (diagonal_scatter, [make(2, 2), make(0)], {"offset": 4}),
     ],
 )
-_TRIANGLES = {
-    name: Primitive(
+
+
+def _declare_triangle(name: str, forward: Any) -> Primitive:
+    def rule(g: Tensor, diagonal: int) -> Tensor:
+        return _triangle(g, name, diagonal)
+
+    return Primitive(
         name,
         f"{name.title()}Backward0",
         forward,
         ["input"],
-        [lambda g, diagonal, name=name: _TRIANGLES[name].apply(g, diagonal=diagonal)],
+        [rule],
         linear=True,
         samples=[
-            lambda make, name=name: (_triangle, [make(3, 3)], {"name": name, "diagonal": 0}),
-            lambda make, name=name: (_triangle, [make(2, 2, 3)], {"name": name, "diagonal": 1}),
-            lambda make, name=name: (_triangle, [make(0, 3)], {"name": name, "diagonal": -1}),
+            lambda make: (_triangle, [make(3, 3)], {"name": name, "diagonal": 0}),
+            lambda make: (_triangle, [make(2, 2, 3)], {"name": name, "diagonal": 1}),
+            lambda make: (_triangle, [make(0, 3)], {"name": name, "diagonal": -1}),
         ],
     )
-    for name, forward in (
-        ("tril", lambda array, diagonal: np.tril(array, diagonal)),
-        ("triu", lambda array, diagonal: np.triu(array, diagonal)),
-    )
+
+
+_TRIANGLES = {
+    "tril": _declare_triangle("tril", lambda array, diagonal: np.tril(array, diagonal)),
+    "triu": _declare_triangle("triu", lambda array, diagonal: np.triu(array, diagonal)),
 }
 
 
@@ -233,7 +239,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a matrix with a vector on its diagonal, or the diagonal of a matrix as a copy.
 
-    The gradient of a vector is the diagonal of g; that of a matrix is g on the diagonal, 0 elsewhere.
+    The gradient of a vector is the diagonal of g; that of a matrix is g there and 0 elsewhere.
 
     Parameters
     ----------

@@ -51,22 +51,22 @@ def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
         present = ranked[rank]
         ranked[rank] = dtype if present is None else dtypes.promote_types(present, dtype)
     result: dtypes.dtype | None = None
-    for dtype in ranked:  # type: ignore[assignment]
-        if dtype is None:
+    for candidate in ranked:
+        if candidate is None:
             continue
         if result is None:
-            result = dtype
-        elif dtype.category > result.category:
-            result = _raise_category(result, dtype)
+            result = candidate
+        elif candidate.category > result.category:
+            result = _raise_category(result, candidate)
     if result is None:
         raise ValueError("result_dtype needs at least one operand")
     return result
 
 
 def _raise_category(result: dtypes.dtype, dtype: dtypes.dtype) -> dtypes.dtype:
-    if dtype.is_complex and result.is_floating_point:
+    if result.is_floating_point:
         return result.to_complex()
-    return dtype
+    return dtypes.promote_types(result, dtype)
 
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ class ElementwiseNode(Node):
     plan: _Plan
     metas: Any  # None where every tensor input has the output's shape and dtype; else see _record
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
         """Run the fused gradient kernel."""
         gradient = gradients[0]
         plan = self.plan
@@ -120,8 +120,11 @@ class ElementwiseNode(Node):
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
-        if plan.passes_through and self.metas is None:
-            return [(gradient, False) if need else None for need in plan.mask]
+        if plan.passes_through:
+            pairs = plan.pass_through(gradient)
+            if self.metas is None:
+                return pairs
+            return [pair and self._fit(pair, position) for position, pair in enumerate(pairs)]
         shape, dtype = gradient.shape, gradient.dtype
         small = self.metas is None and gradient.size <= SMALL and dtype in FLOATING
         operands = [gradient.ravel() if small else gradient]
@@ -130,7 +133,7 @@ class ElementwiseNode(Node):
             if type(item) is tuple:
                 array, counter, version = item
                 if counter[0] != version:
-                    unpack_array(item, (self, 0) if position < 0 else self.edges[position])
+                    unpack_array(item, (self, 0) if position < 0 else self.edges[position], self)
                 if small:
                     array = array.ravel()
                     pattern += "b" if position in self.primitive.masks else "a"
@@ -152,14 +155,14 @@ class ElementwiseNode(Node):
             arrays = self._run_unequal(kernel, gradient, operands)
         if self.metas is None and plan.all_computed:
             return [(array, True) for array in arrays]
-        results: list[tuple[Any, bool] | None] = []
+        results: list[tuple[Any, bool | None] | None] = []
         at = 0
         for need, source in zip(plan.mask, plan.sources, strict=True):
             if not need:
                 results.append(None)
                 continue
             if source is None:
-                pair = (gradient, False)
+                pair: tuple[Array, bool | None] = (gradient, False)
             else:
                 pair = (arrays[at], True)
                 at += 1
@@ -187,7 +190,9 @@ class ElementwiseNode(Node):
         arrays: list[Array] = kernel(gradient.shape, cast, dtypes_out)
         return arrays
 
-    def _fit(self, pair: tuple[Array, bool], position: int) -> tuple[Array, bool]:
+    def _fit(
+        self, pair: tuple[Array, bool | None], position: int
+    ) -> tuple[Array, bool | None]:
         """Return a gradient in its input's shape and dtype."""
         array, fresh = pair
         shape, dtype = self.metas[1][position]
@@ -215,7 +220,7 @@ class ElementwiseNode(Node):
             if type(item) is not tuple:
                 environment[names[position]] = item
             elif position < 0:
-                environment["y"] = restore_tensor(item, (self, 0))
+                environment["y"] = restore_tensor(item, (self, 0), self)
             else:
                 environment[names[position]] = restore_tensor(item, self.edges[position])
         results: list[Tensor | None] = []
@@ -249,7 +254,7 @@ class _Plan:
     """
 
     __slots__ = (
-        "all_computed", "kernel", "kernel_outputs", "mask", "nothing", "passes_through", "positions", "sources"
+        "all_computed", "kernel", "kernel_outputs", "mask", "nothing", "ownership", "passes_through", "positions", "sources"
     )
 
     def __init__(self, primitive: ElementwisePrimitive, needs: int) -> None:
@@ -270,6 +275,8 @@ class _Plan:
             for position, need in enumerate(self.mask)
         )
         self.passes_through = not any(self.sources)
+        # The only receiver of the cotangent itself may write to it if we might have.
+        self.ownership = None if len(wanted) == 1 else False
         self.all_computed = all(self.sources)
         computed = [position for position in wanted if self.sources[position]]
         self.kernel_outputs = len(computed)
@@ -284,6 +291,11 @@ class _Plan:
 
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
         self.kernel = Elementwise(title, ["g", *operand_names], formula)
+
+    def pass_through(self, gradient: Array) -> list[tuple[Array, bool | None] | None]:
+        """Return the cotangent as the gradient of every input that needs one."""
+        pair = (gradient, self.ownership)
+        return [pair if need else None for need in self.mask]
 
 
 class ElementwisePrimitive:
@@ -376,7 +388,7 @@ class ElementwisePrimitive:
         known = self._identities.get(position)
         if known is None:
             rule, parameters = self.rules[position]  # type: ignore[misc]
-            symbols = [Symbol.input(name, False) for name in parameters]
+            symbols = [Symbol.input(name, is_complex=True) for name in parameters]
             known = self._identities[position] = (
                 parameters[0] == "g" and rule(*symbols) is symbols[0]
             )
@@ -519,7 +531,7 @@ class ElementwisePrimitive:
         """Attach a node to the result."""
         needs = 0
         edges = []
-        metas = []
+        metas: list[Any] = []
         output = tensor._array
         equal = True
         for position, operand in enumerate(operands):

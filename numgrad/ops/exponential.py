@@ -6,15 +6,17 @@ import cmath
 import math
 from typing import Any
 
+from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import conj, real, zero_of
+from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import POSITIVE, REAL, number
-from numgrad.ops.elementwise import elementwise, unary
 from numgrad.ops.functions import public, publish
+from numgrad.ops.primitive import Primitive
 from numgrad.ops.selection import where
 
-__all__ = ["exp", "log", "pow", "sqrt"]
+__all__ = ["LN_2", "exp", "exp2", "log", "log1p", "pow", "rsqrt", "sqrt"]
 
 LN_2, LN_10 = 0.6931471805599453, 2.302585092994046
 
@@ -25,7 +27,13 @@ def sqrt_of(value: Any) -> Any:
 
 
 exp = publish(
-    unary("exp", lambda g, y: g * conj(y), REAL, doc="Return e**x.\n\nDerivative: e**x.")
+    unary(
+        "exp",
+        lambda g, y: g * conj(y),
+        REAL,
+        doc="Return e**x.\n\nDerivative: e**x.",
+        example="ng.exp(ng.tensor([0.0, 1.0]))\ntensor([1.0000, 2.7183])",
+    )
 )
 exp2 = publish(
     unary(
@@ -34,6 +42,7 @@ exp2 = publish(
         REAL,
         formula=lambda input: Symbol.apply("pow", 2.0, input),
         doc="Return 2**x.\n\nDerivative: 2**x ln 2.",
+        example="ng.exp2(ng.tensor([0.0, 3.0]))\ntensor([1., 8.])",
     )
 )
 expm1 = publish(
@@ -41,20 +50,26 @@ expm1 = publish(
         "expm1",
         lambda g, y: g * (conj(y) + 1),
         REAL,
-        accepts="f",
         doc="Return e**x - 1, exact near 0.\n\nDerivative: e**x.",
+        example="ng.expm1(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 1.7183])",
     )
 )
 log = publish(
-    unary("log", lambda g, input: g / conj(input), POSITIVE, doc="Return ln x.\n\nDerivative: 1/x.")
+    unary(
+        "log",
+        lambda g, input: g / conj(input),
+        POSITIVE,
+        doc="Return ln x.\n\nDerivative: 1/x.",
+        example="ng.log(ng.tensor([1.0, 10.0]))\ntensor([0.0000, 2.3026])",
+    )
 )
 log1p = publish(
     unary(
         "log1p",
         lambda g, input: g / (conj(input) + 1),
         POSITIVE,
-        accepts="f",
         doc="Return ln(1 + x), exact near 0.\n\nDerivative: 1/(1 + x).",
+        example="ng.log1p(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.6931])",
     )
 )
 log2 = publish(
@@ -62,8 +77,8 @@ log2 = publish(
         "log2",
         lambda g, input: g / (conj(input) * LN_2),
         POSITIVE,
-        accepts="f",
         doc="Return the logarithm to base 2.\n\nDerivative: 1/(x ln 2).",
+        example="ng.log2(ng.tensor([1.0, 8.0]))\ntensor([0., 3.])",
     )
 )
 log10 = publish(
@@ -72,6 +87,7 @@ log10 = publish(
         lambda g, input: g / (conj(input) * LN_10),
         POSITIVE,
         doc="Return the logarithm to base 10.\n\nDerivative: 1/(x ln 10).",
+        example="ng.log10(ng.tensor([1.0, 100.0]))\ntensor([0., 2.])",
     )
 )
 sqrt = publish(
@@ -80,6 +96,7 @@ sqrt = publish(
         lambda g, y: g / (2 * conj(y)),
         POSITIVE,
         doc="Return the square root, nan for negative x.\n\nDerivative: 1/(2 sqrt x).",
+        example="ng.sqrt(ng.tensor([4.0, 2.0]))\ntensor([2.0000, 1.4142])",
     )
 )
 rsqrt = publish(
@@ -89,6 +106,7 @@ rsqrt = publish(
         POSITIVE,
         formula=lambda input: 1 / sqrt_of(input),
         doc="Return 1/sqrt x.\n\nDerivative: -1/2 x**(-3/2), computed as -y**3/2.",
+        example="ng.rsqrt(ng.tensor([4.0, 1.0]))\ntensor([0.5000, 1.0000])",
     )
 )
 
@@ -167,6 +185,7 @@ _POW_TENSORS = elementwise(
     formula=lambda input, exponent: Symbol.apply("pow", input, exponent),
     node="PowBackward1",
     function_name="pow",
+    kernel_name="pow",
     doc="Return input ** exponent for a tensor `exponent`.",
 )
 _POW_OF_NUMBER = elementwise(
@@ -206,7 +225,7 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
     Raises
     ------
     RuntimeError
-        For an integer raised to a negative integer.
+        For an integer tensor raised to a negative integer number.
 
     >>> import numgrad as ng
     >>> ng.pow(ng.tensor([1.0, 2.0, 3.0]), 2)
@@ -229,10 +248,6 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
     if isinstance(input, Symbol) or isinstance(exponent, Symbol):
         return Symbol.apply("pow", input, exponent)
     if isinstance(input, Tensor):
-        if isinstance(exponent, Tensor) and input._array.dtype.kind in "iub":
-            powers = exponent._array
-            if powers.dtype.kind == "i" and (powers < 0).any():
-                raise RuntimeError("Integers to negative integer powers are not allowed.")
         return _POW_TENSORS(input, exponent, out=out)
     return _POW_OF_NUMBER(exponent, input, out=out)
 
@@ -248,3 +263,27 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Any:
     tensor([1., 4.])
     """
     return pow(input, 2, out=out)
+
+
+@public(inplace=True)
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
+    """Return ``input ** exponent`` computed in float64, or in complex128 for a complex operand.
+
+    Derivative: that of `pow`.
+
+    >>> import numgrad as ng
+    >>> ng.float_power(ng.tensor([1, 2]), -1)
+    tensor([1.0000, 0.5000], dtype=torch.float64)
+    """
+    is_complex = any(
+        value._array.dtype.kind == "c" if isinstance(value, Tensor) else isinstance(value, complex)
+        for value in (input, exponent)
+    )
+    dtype = dtypes.complex128 if is_complex else dtypes.float64
+
+    def widened(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return complex(value) if is_complex else float(value)
+        return value if value.dtype is dtype else Primitive.cast(value, dtype.numpy)
+
+    return pow(widened(input), widened(exponent), out=out)

@@ -19,13 +19,13 @@ from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import add, div, mul
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
-from numgrad.ops.reduction_arguments import reduced_dim, reduced_dims
+from numgrad.ops.reduction_arguments import named_dims, reduced_dim, reduced_dims
 from numgrad.ops.reductions import restore_dims
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
 from numgrad.ops.selection import maximum, minimum, where
 
-__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
+__all__ = ["amax", "amin", "aminmax", "max", "min"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
@@ -69,9 +69,12 @@ _AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
 
 
 def _call_over_dims(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    if isinstance(input, Tensor) and not input._array.size:
+        named = named_dims(dim)
+        for item in named:
+            reduced_dim(primitive.name, input, item, keepdim)
+        kernels.require_elements(primitive.name, input._array, named, all_dims=not named)
     dims = reduced_dims(primitive.name, input, dim, keepdim)
-    all_dims = dim is None or (isinstance(dim, (tuple, list)) and not dim)
-    kernels.require_elements(primitive.name, input._array, dims, all_dims=all_dims)
     result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
     return result
 
@@ -265,71 +268,6 @@ def min(
     tensor([1., 3.])
     """
     return _extreme("min", input, dim, keepdim, other)
-
-
-_ARGMAX, _ARGMIN = (
-    Primitive(name, "NotImplemented", getattr(positions, name), ["input"], [None])
-    for name in ("argmax", "argmin")
-)
-
-
-def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    name = primitive.name
-    if dim is None:
-        dims = reduced_dims(name, input, None, keepdim)
-        kernels.require_elements(name, input._array, dims, all_dims=True)
-    else:
-        dims = (reduced_dim(name, input, dim, keepdim),) if input._array.ndim else ()
-        if not dims:
-            reduced_dim(name, input, dim, keepdim)
-        kernels.require_elements(name, input._array, dims)
-    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
-    return result
-
-
-@public()
-@accept_axis
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the position of the greatest element along one dim, or among all in C order, as int64.
-
-    The first of equal elements, and the first nan, is found. No gradient flows. Mirrors
-    ``torch.argmax``.
-
-    Parameters
-    ----------
-    input : tensor
-        Real numbers.
-    dim : int, optional
-        Without it: the position in the flattened tensor.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
-
-    Raises
-    ------
-    IndexError
-        If there is no such dim, or it has size 0; if none is named and there are no elements.
-    RuntimeError
-        If the elements are bools or complex.
-
-    >>> import numgrad as ng
-    >>> ng.argmax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
-    tensor([1, 0])
-    """
-    return _position(_ARGMAX, input, dim, keepdim)
-
-
-@public()
-@accept_axis
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the position of the least element along one dim, or among all; see `argmax`.
-
-    No gradient flows. Mirrors ``torch.argmin``.
-
-    >>> import numgrad as ng
-    >>> ng.argmin(ng.tensor([[1.0, 2.0], [4.0, 3.0]]))
-    tensor(0)
-    """
-    return _position(_ARGMIN, input, dim, keepdim)
 
 
 def _both(array: Array, dims: Dims, keepdim: bool) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.complex import zero_of
@@ -75,8 +75,8 @@ def _overflow(dtype: np.dtype[Any]) -> RuntimeError:
 
 
 def frozen(array: Array, *tensors: Tensor) -> Array:
-    """Return a copy of an array that a graph is about to keep, so that no later write reaches it."""
-    if modes.grad and any(tensor._edge is not NO_EDGE for tensor in tensors):
+    """Return a copy of an array that a graph will keep, so that no later write reaches it."""
+    if modes.grad and any(tensor.requires_grad for tensor in tensors):
         return array.copy()
     return array
 
@@ -90,7 +90,7 @@ def _copy(array: Array, source: Array) -> Array:
     return result
 
 
-_COPY = Primitive(
+_COPY: Primitive = Primitive(
     "copy",
     "CopyBackwards",
     _copy,
@@ -140,14 +140,13 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     shape = broadcast_shapes([input._array.shape, source._array.shape])
     if shape != input._array.shape:
         raise RuntimeError(
-            f"output with shape {list(input.shape)} doesn't match the broadcast shape "
-            f"{list(shape)}"
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}"
         )
     result: Tensor = _COPY.apply(input, source)
     return result
 
 
-_FILL = Primitive(
+_FILL: Primitive = Primitive(
     "fill_number",
     "FillBackward2",
     lambda array, value: np.full(array.shape, value),
@@ -159,7 +158,7 @@ _FILL = Primitive(
         lambda make: (fill, [make(0)], {"value": 2.0}),
     ],
 )
-_FILL_TENSOR = Primitive(
+_FILL_TENSOR: Primitive = Primitive(
     "fill_tensor",
     "FillBackward3",
     _copy,
@@ -207,7 +206,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return result
 
 
-_ZERO = Primitive(
+_ZERO: Primitive = Primitive(
     "zero",
     "ZeroBackward0",
     np.zeros_like,
@@ -243,7 +242,7 @@ def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
     return result
 
 
-_MASKED_FILL = Primitive(
+_MASKED_FILL: Primitive = Primitive(
     "masked_fill_number",
     "MaskedFillBackward0",
     _masked_fill,
@@ -256,7 +255,7 @@ _MASKED_FILL = Primitive(
         lambda make: (masked_fill, [make(0)], {"mask": _mask(), "value": 2.0}),
     ],
 )
-_MASKED_FILL_TENSOR = Primitive(
+_MASKED_FILL_TENSOR: Primitive = Primitive(
     "masked_fill_tensor",
     "MaskedFillBackward1",
     lambda array, value, mask: _masked_fill(array, mask, value),
@@ -265,7 +264,9 @@ _MASKED_FILL_TENSOR = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x, v: masked_fill(x, _mask(True, False, True), v), [make(2, 3), make()], {}
+            lambda x, v: masked_fill(x, _mask(True, False, True), v),
+            [make(2, 3), make()],
+            {},
         ),
         lambda make: (lambda x, v: masked_fill(x, _mask(), v), [make(0), make()], {}),
     ],

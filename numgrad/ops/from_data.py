@@ -24,6 +24,11 @@ from numgrad.ops.options import (
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "legacy_tensor", "new_tensor", "tensor"]
 
+_INHERITS_REQUIRES_GRAD = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
+    "Pass requires_grad=False explicitly to get the old behavior and silence this warning."
+)
+
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
@@ -203,6 +208,8 @@ def asarray(
     result: Tensor
     if isinstance(obj, (Tensor, np.ndarray)):
         source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
+        if requires_grad is None and source.requires_grad:
+            warnings.warn(_INHERITS_REQUIRES_GRAD, UserWarning, stacklevel=2)
         same = wanted is None or wanted is source.dtype
         if copy is False and not same:
             raise ValueError(

@@ -19,11 +19,13 @@ from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
 
-__all__ = ["FUNCTIONS", "INPLACE", "METHODS", "make_function", "public", "publish"]
+__all__ = ["FUNCTIONS", "INPLACE", "METHODS", "OPERANDS", "make_function", "make_operator", "public", "publish"]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 INPLACE: dict[str, Callable[..., Any]] = {}
+# What a tensor can be combined with.
+OPERANDS = (Tensor, bool, int, float, complex, np.number, np.bool_)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _new = object.__new__
@@ -100,8 +102,29 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     return function
 
 
-def _binary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
+def make_operator(primitive: ElementwisePrimitive, *, reflected: bool = False) -> Callable[..., Any]:
+    """Make the operator of a binary primitive; its operand may be of a foreign type.
+
+    A NumPy array on the right is taken as a tensor; anything else gets its turn
+    (``NotImplemented``).
+    """
+
+    def foreign(input: Any, other: Any) -> Any:
+        if isinstance(other, OPERANDS):
+            return primitive(input, other)
+        if isinstance(other, np.ndarray) and not reflected:
+            return primitive(input, FUNCTIONS["as_tensor"](other))
+        return NotImplemented
+
+    return _binary_function(primitive, foreign)
+
+
+def _binary_function(
+    primitive: ElementwisePrimitive, otherwise: Callable[[Any, Any], Any] | None = None
+) -> Callable[..., Any]:
+    """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
+    otherwise = primitive if otherwise is None else otherwise
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         if type(input) is not Tensor or out is not None:
@@ -132,7 +155,7 @@ def _binary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
             else:
                 (value,) = kernel(array.shape, (array, right), (dtype,))
         else:
-            return primitive(input, other)  # type: ignore[no-any-return]
+            return otherwise(input, other)
         if input._base is not None:
             refresh_view(input)
         tensor = _new(Tensor)

@@ -27,9 +27,7 @@ def _grid(index: Array, dim: int, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """
     own = index.reshape(index.shape or (1,))
     return tuple(
-        own
-        if axis == dim
-        else np.arange(length).reshape((length,) + (1,) * (own.ndim - axis - 1))
+        own if axis == dim else np.arange(length).reshape((length,) + (1,) * (own.ndim - axis - 1))
         for axis, length in enumerate(own.shape)
     )
 
@@ -48,9 +46,9 @@ def _scatter_into(array: Array, source: Array, dim: int, index: Array, add: bool
     if not index.size:
         return array.copy()
     grid = _grid(index, dim, array.shape)
-    used = with_dims(source)[tuple([slice(length) for length in index.shape])]
-    if source.ndim == 0:
-        used = with_dims(source)
+    used = source
+    if source.ndim:  # what lies behind the index's shape is not read
+        used = source[tuple([slice(length) for length in index.shape or (1,)])]
     run = add_indexed if add else put_indexed
     return run(with_dims(array), grid, used).reshape(array.shape)
 
@@ -74,7 +72,7 @@ def _corner(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 # The part of `src` that `scatter` reads is the corner that has the index's shape.
-_PAD = Primitive(
+_PAD: Primitive = Primitive(
     "pad_behind",
     "SliceBackwardBackward0",
     _pad,
@@ -83,7 +81,7 @@ _PAD = Primitive(
     linear=True,
     samples=[lambda make: (lambda x: _PAD.apply(x, shape=(3, 4)), [make(2, 3)], {})],
 )
-_CORNER = Primitive(
+_CORNER: Primitive = Primitive(
     "corner",
     "SliceBackward0",
     _corner,
@@ -100,14 +98,12 @@ def positions_of(*values: Any) -> Tensor:
     return wrap(np.array(values, np.int64))
 
 
-_GATHER = Primitive(
+_GATHER: Primitive = Primitive(
     "gather",
     "GatherBackward0",
     _gather,
     ["input"],
-    [
-        lambda g, input_shape, dim, index: spread_along(g, index, input_shape, dim)
-    ],
+    [lambda g, input_shape, dim, index: spread_along(g, index, input_shape, dim)],
     linear=True,
     samples=[
         lambda make: (gather, [make(2, 3)], {"dim": 1, "index": positions_of([0, 0], [2, 1])}),
@@ -116,7 +112,7 @@ _GATHER = Primitive(
         lambda make: (gather, [make(2)], {"dim": 0, "index": positions_of()}),
     ],
 )
-_GATHER_BACKWARD = Primitive(
+_GATHER_BACKWARD: Primitive = Primitive(
     "gather_backward",
     "ScatterAddBackward0",
     lambda array, shape, dim, index: _scatter_into(
@@ -141,7 +137,7 @@ def spread_along(g: Tensor, index: Array, shape: tuple[int, ...], dim: int) -> T
     return result
 
 
-_SCATTER = Primitive(
+_SCATTER: Primitive = Primitive(
     "scatter",
     "ScatterBackward0",
     lambda array, src, dim, index: _scatter_into(array, src, dim, index, False),
@@ -155,12 +151,14 @@ _SCATTER = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x, s: scatter(x, 1, positions_of([0, 2]), s), [make(2, 3), make(2, 3)], {}
+            lambda x, s: scatter(x, 1, positions_of([0, 2]), s),
+            [make(2, 3), make(2, 3)],
+            {},
         ),
         lambda make: (lambda x, s: scatter(x, 0, positions_of(), s), [make(2), make(0)], {}),
     ],
 )
-_SCATTER_NUMBER = Primitive(
+_SCATTER_NUMBER: Primitive = Primitive(
     "scatter_number",
     "ScatterBackward1",
     lambda array, dim, index, value: _scatter_into(array, value, dim, index, False),
@@ -172,12 +170,14 @@ _SCATTER_NUMBER = Primitive(
     ],
     samples=[
         lambda make: (
-            scatter, [make(2, 3)], {"dim": 1, "index": positions_of([0], [2]), "value": 2.0}
+            scatter,
+            [make(2, 3)],
+            {"dim": 1, "index": positions_of([0], [2]), "value": 2.0},
         ),
         lambda make: (scatter, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
     ],
 )
-_SCATTER_ADD = Primitive(
+_SCATTER_ADD: Primitive = Primitive(
     "scatter_add",
     "ScatterAddBackward0",
     lambda array, src, dim, index: _scatter_into(array, src, dim, index, True),
@@ -189,7 +189,9 @@ _SCATTER_ADD = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x, s: scatter_add(x, 1, positions_of([0, 0]), s), [make(2, 3), make(2, 3)], {}
+            lambda x, s: scatter_add(x, 1, positions_of([0, 0]), s),
+            [make(2, 3), make(2, 3)],
+            {},
         ),
         lambda make: (lambda x, s: scatter_add(x, 0, positions_of(), s), [make(2), make(0)], {}),
     ],
@@ -363,7 +365,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return result
 
 
-_TAKE = Primitive(
+_TAKE: Primitive = Primitive(
     "take",
     "TakeBackward0",
     lambda array, index: array.reshape(-1)[index] if index.ndim else array.reshape(-1)[index, ...],
@@ -376,7 +378,7 @@ _TAKE = Primitive(
         lambda make: (take, [make(2)], {"index": positions_of()}),
     ],
 )
-_TAKE_BACKWARD = Primitive(
+_TAKE_BACKWARD: Primitive = Primitive(
     "take_backward",
     "PutBackward0",
     lambda array, shape, index: add_indexed(
@@ -387,7 +389,9 @@ _TAKE_BACKWARD = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x: _TAKE_BACKWARD.apply(x, shape=(2, 2), index=np.array([0, 3, 3])), [make(3)], {}
+            lambda x: _TAKE_BACKWARD.apply(x, shape=(2, 2), index=np.array([0, 3, 3])),
+            [make(3)],
+            {},
         )
     ],
 )
@@ -426,7 +430,9 @@ def take(input: Tensor, index: Tensor) -> Tensor:
         raise IndexError(
             f"out of range: tried to access index {outside} on a tensor of {size} elements."
         )
-    result: Tensor = _TAKE.apply(input, index=np.asarray(np.where(positions < 0, positions + size, positions)))
+    result: Tensor = _TAKE.apply(
+        input, index=np.asarray(np.where(positions < 0, positions + size, positions))
+    )
     return result
 
 
@@ -464,7 +470,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"but got {len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
         )
     at = wrap_dim(dim, len(shape))
-    common = broadcast_shapes([(*shape[:at], 1, *shape[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])])
+    common = broadcast_shapes(
+        [(*shape[:at], 1, *shape[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])]
+    )
     source = expand(input, (*common[:at], shape[at], *common[at + 1 :]))
     places = np.broadcast_to(indices._array, (*common[:at], wanted[at], *common[at + 1 :]))
     return gather(source, at, wrap(places))

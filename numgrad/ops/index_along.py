@@ -25,12 +25,12 @@ def _dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
     return (*(None,) * dim, positions)
 
 
-_INDEX_SELECT = Primitive(
+_INDEX_SELECT: Primitive = Primitive(
     "index_select",
     "IndexSelectBackward0",
-    lambda array, dim, index: take_indexed(
-        with_dims(array), _dim_indices(dim, index)
-    ).reshape((*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()),
+    lambda array, dim, index: take_indexed(with_dims(array), _dim_indices(dim, index)).reshape(
+        (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
+    ),
     ["input"],
     [
         lambda g, input_shape, dim, index: _INDEX_ADD_TO.apply(
@@ -44,7 +44,7 @@ _INDEX_SELECT = Primitive(
         lambda make: (index_select, [make(2)], {"dim": 0, "index": positions_of()}),
     ],
 )
-_INDEX_ADD_TO = Primitive(
+_INDEX_ADD_TO: Primitive = Primitive(
     "index_add",
     "IndexAddBackward0",
     lambda array, source, dim, index: add_indexed(
@@ -64,12 +64,10 @@ _INDEX_ADD_TO = Primitive(
             [make(2, 3), make(2, 3)],
             {},
         ),
-        lambda make: (
-            lambda x, s: index_add(x, 0, wrap(np.array(0)), s), [make(), make()], {}
-        ),
+        lambda make: (lambda x, s: index_add(x, 0, wrap(np.array(0)), s), [make(), make()], {}),
     ],
 )
-_INDEX_COPY = Primitive(
+_INDEX_COPY: Primitive = Primitive(
     "index_copy",
     "IndexCopyBackward0",
     lambda array, source, dim, index: put_indexed(
@@ -87,12 +85,14 @@ _INDEX_COPY = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x, s: index_copy(x, 1, positions_of(2, 0), s), [make(2, 3), make(2, 2)], {}
+            lambda x, s: index_copy(x, 1, positions_of(2, 0), s),
+            [make(2, 3), make(2, 2)],
+            {},
         ),
         lambda make: (lambda x, s: index_copy(x, 0, positions_of(), s), [make(2), make(0)], {}),
     ],
 )
-_INDEX_FILL = Primitive(
+_INDEX_FILL: Primitive = Primitive(
     "index_fill_tensor",
     "IndexFillBackward1",
     lambda array, value, dim, index: put_indexed(
@@ -109,12 +109,14 @@ _INDEX_FILL = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x, v: index_fill(x, 1, positions_of(2, 2), v), [make(2, 3), make()], {}
+            lambda x, v: index_fill(x, 1, positions_of(2, 2), v),
+            [make(2, 3), make()],
+            {},
         ),
         lambda make: (lambda x, v: index_fill(x, 0, positions_of(), v), [make(2), make()], {}),
     ],
 )
-_INDEX_FILL_NUMBER = Primitive(
+_INDEX_FILL_NUMBER: Primitive = Primitive(
     "index_fill_number",
     "IndexFillBackward0",
     lambda array, dim, index, value: put_indexed(
@@ -127,9 +129,7 @@ _INDEX_FILL_NUMBER = Primitive(
         )
     ],
     samples=[
-        lambda make: (
-            index_fill, [make(2, 3)], {"dim": 1, "index": positions_of(2), "value": 2.0}
-        ),
+        lambda make: (index_fill, [make(2, 3)], {"dim": 1, "index": positions_of(2), "value": 2.0}),
         lambda make: (index_fill, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
     ],
 )
@@ -207,10 +207,8 @@ def _check_source(
 
 @public(inplace=True)
 @accept_axis
-def index_add(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
-) -> Tensor:
-    """Return a copy of the input with parts of `source`, times `alpha`, added at positions of a dim.
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Return the input with parts of `source`, times `alpha`, added at positions of a dim.
 
     The gradient of the input is g, that of `source` is g at the positions, times `alpha`.
 
@@ -287,7 +285,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     outside = positions[(positions < 0) | (positions >= size)]
     if outside.size:
         raise IndexError(
-            f"index_copy_(): index {outside[0]} is out of bounds for dimension {at} with size {size}"
+            f"index_copy_(): index {outside[0]} is out of bounds for dimension {at} with size "
+            f"{size}"
         )
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions)
     return result

@@ -41,8 +41,10 @@ def _as_tuple(key: Any) -> Sequence[Any]:
         return key
     if isinstance(key, list) and len(key) < _MANY:
         for item in key:
-            if item is None or item is Ellipsis or isinstance(
-                item, (Tensor, slice, list, tuple, range, np.ndarray)
+            if (
+                item is None
+                or item is Ellipsis
+                or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray))
             ):
                 return key
     return (key,)
@@ -104,8 +106,8 @@ def _plain(items: Any) -> Any:
     return items
 
 
-def select_first(input: Tensor, position: int, dim: int = 0) -> Tensor:
-    """Return the view that an int in brackets makes of a dim.
+def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:
+    """Return the view that an int in brackets makes of a dim; `place` is where it stands there.
 
     Raises
     ------
@@ -120,7 +122,9 @@ def select_first(input: Tensor, position: int, dim: int = 0) -> Tensor:
         )
     size = shape[dim]
     if not -size <= position < size:
-        raise IndexError(f"index {position} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(
+            f"index {position} is out of bounds for dimension {place} with size {size}"
+        )
     return select_view(input, dim, position % size)
 
 
@@ -139,9 +143,9 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     view, dim = input, 0
     indices: dict[int, Array] = {}
-    for item in items:
+    for place, item in enumerate(items):
         if type(item) is int:
-            view = select_first(view, item, dim)
+            view = select_first(view, item, dim, place)
         elif type(item) is slice:
             if not _is_full(item, view._array.shape[dim]):
                 view = slice_view(view, dim, item)
@@ -262,5 +266,3 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
             f"too many indices for tensor of dimension {len(shape)} (got {len(found)})"
         )
     return check_indices(found, shape)
-
-

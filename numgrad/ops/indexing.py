@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.graph.inplace import check_inplace
 from numgrad.graph.modes import modes
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
-from numgrad.kernels.strides import layout_of, may_overlap
 from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy, scalar_array
 from numgrad.ops.functions import public
@@ -29,7 +29,7 @@ def _draw(*positions: Any) -> Indices:
     return tuple(None if each is None else np.array(each, np.int64) for each in positions)
 
 
-_INDEX = Primitive(
+_INDEX: Primitive = Primitive(
     "index",
     "IndexBackward0",
     take_indexed,
@@ -45,7 +45,7 @@ _INDEX = Primitive(
         lambda make: (getitem, [make()], {"key": True}),
     ],
 )
-_INDEX_ADD = Primitive(
+_INDEX_ADD: Primitive = Primitive(
     "index_backward",
     "IndexPutBackward0",
     lambda array, shape, indices: add_indexed(np.zeros(shape, array.dtype), indices, array),
@@ -54,19 +54,19 @@ _INDEX_ADD = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda g: _INDEX_ADD.apply(g, shape=(3, 2), indices=_draw([0, 2, 0])), [make(3, 2)], {}
+            lambda g: _INDEX_ADD.apply(g, shape=(3, 2), indices=_draw([0, 2, 0])),
+            [make(3, 2)],
+            {},
         ),
         lambda make: (
             lambda g: _INDEX_ADD.apply(g, shape=(2, 3, 2), indices=_draw([0, 1], None, [1, 1])),
             [make(2, 3)],
             {},
         ),
-        lambda make: (
-            lambda g: _INDEX_ADD.apply(g, shape=(3,), indices=_draw([])), [make(0)], {}
-        ),
+        lambda make: (lambda g: _INDEX_ADD.apply(g, shape=(3,), indices=_draw([])), [make(0)], {}),
     ],
 )
-_INDEX_PUT = Primitive(
+_INDEX_PUT: Primitive = Primitive(
     "index_put",
     "IndexPutBackward0",
     lambda array, values, indices: put_indexed(array, indices, values),
@@ -77,9 +77,7 @@ _INDEX_PUT = Primitive(
     ],
     linear=True,
     samples=[
-        lambda make: (
-            lambda x, v: index_put(x, _draw([0, 2]), v), [make(3, 2), make(2, 2)], {}
-        ),
+        lambda make: (lambda x, v: index_put(x, _draw([0, 2]), v), [make(3, 2), make(2, 2)], {}),
         lambda make: (
             lambda x, v: index_put(x, _draw([0, 1], None, [1, 1]), v),
             [make(2, 3, 2), make(3)],
@@ -88,7 +86,7 @@ _INDEX_PUT = Primitive(
         lambda make: (lambda x, v: index_put(x, _draw([]), v), [make(3), make()], {}),
     ],
 )
-_INDEX_PUT_ADD = Primitive(
+_INDEX_PUT_ADD: Primitive = Primitive(
     "index_put_accumulate",
     "IndexPutBackward0",
     lambda array, values, indices: add_indexed(array, indices, values),
@@ -107,7 +105,9 @@ _INDEX_PUT_ADD = Primitive(
             {},
         ),
         lambda make: (
-            lambda x, v: index_put(x, _draw([]), v, accumulate=True), [make(3), make(0)], {}
+            lambda x, v: index_put(x, _draw([]), v, accumulate=True),
+            [make(3), make(0)],
+            {},
         ),
     ],
 )
@@ -152,9 +152,7 @@ def getitem(input: Tensor, key: Any) -> Tensor:
 
 
 @public(inplace=True)
-def index_put(
-    input: Tensor, indices: Any, values: Tensor, accumulate: bool = False
-) -> Tensor:
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Return a copy of the input with `values` in the places ``input[indices]``.
 
     The gradient of the input is g, with zeros in those places unless values are accumulated; that
@@ -196,12 +194,6 @@ def index_put(
 
 def _check_values(input: Tensor, indices: Indices, values: Tensor) -> None:
     """Raise unless values fit the places they go to."""
-    if values._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
-            "source."
-        )
     shape, given = indexed_shape(input._array.shape, indices), values._array.shape
     excess = len(given) - len(shape)
     if excess > 0 or any(
@@ -210,6 +202,12 @@ def _check_values(input: Tensor, indices: Indices, values: Tensor) -> None:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing "
             f"result of shape {list(shape)}"
+        )
+    if values._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
+            "source."
         )
 
 
@@ -266,6 +264,8 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         return
     if source._array.ndim and source._array.shape != part._array.shape:
         source = expand(source, part._array.shape)
+    if _repeats_elements(part._array):
+        raise RuntimeError(OVERLAPS_ITSELF)
     if _is_plain(part, source):
         _write(part, ..., source)
     elif source._array.ndim:
@@ -285,9 +285,17 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")
 
 
+def _repeats_elements(array: Array) -> bool:
+    """Return whether an expanded dim shows the same elements several times."""
+    strides = array.strides
+    return 0 in strides and any(
+        step == 0 and length > 1 for length, step in zip(array.shape, strides, strict=True)
+    )
+
+
 def _is_plain(part: Tensor, source: Tensor) -> bool:
     """Return whether a write is only a write, because no graph will hold it."""
-    if modes.inference or may_overlap(layout_of(part._array)):
+    if modes.inference:
         return False  # the in-place methods know what to say
     if not modes.grad:
         return True

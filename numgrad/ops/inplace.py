@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
-from numgrad.graph.inplace import check_inplace, move_retained
+from numgrad.graph.accumulate import OVERLAPS_ITSELF, gradient_edge
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, move_retained, wrap
+from numgrad.graph.inplace import check_inplace
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node, next_sequence
-from numgrad.ops.filling import copy
+from numgrad.kernels.strides import extent, layout_of, may_overlap
+from numgrad.ops.filling import copy, fill, zero
 from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
 
+# Functions that write one number everywhere: elements that share a place do no harm.
+_WRITES_ONE_NUMBER = {fill, zero}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
 _WRITES_OUT: set[Callable[..., Any]] = set()
 
@@ -45,7 +48,7 @@ class CopySlices(Node):
         self.function = function
         self.geometry = geometry
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
         """Split the gradient, on tensors that record nothing."""
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
         return [
@@ -97,25 +100,23 @@ def inplace(function: Callable[..., Any], tensor: Tensor, *arguments: Any, **key
     Tensor
         `tensor` itself.
     """
-    check_inplace(tensor)
-    if function in _WRITES_OUT and not (modes.grad and _any_requires_grad(tensor, arguments, keywords)):
+    recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
+    if recorded:
+        check_inplace(tensor, recorded)
+    if function not in _WRITES_ONE_NUMBER:
+        check_overlap(tensor, arguments)
+    if function in _WRITES_OUT and not recorded:
         function(tensor, *arguments, out=tensor, **keywords)
         return tensor
     stand_in = wrap(tensor._array)
-    if modes.grad:
+    if recorded:
         stand_in._edge = gradient_edge(tensor)
     start = next_sequence()
-    result = function(
-        stand_in,
-        *[stand_in if argument is tensor else argument for argument in arguments],
-        **{k: stand_in if value is tensor else value for k, value in keywords.items()},
-    )
+    result = function(stand_in, *arguments, **keywords)
     _check_fits(tensor, result)
     edge = result._edge
     if edge is NO_EDGE or edge is None:
         _store(tensor, result._array)
-        if tensor._base is None and modes.grad:
-            tensor._edge = NO_EDGE
         return tensor
     created = _nodes_since(edge[0], start)
     _snapshot(created, stand_in)
@@ -123,10 +124,57 @@ def inplace(function: Callable[..., Any], tensor: Tensor, *arguments: Any, **key
     _store(tensor, result._array)
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
-    if result._array.dtype != tensor._array.dtype:
-        raise RuntimeError("a result that requires grad must have the dtype of the tensor")
     _rewrite_history(tensor, before, edge, len(created) == 1)
     return tensor
+
+
+def check_overlap(tensor: Tensor, arguments: Sequence[Any]) -> None:
+    """Raise, in PyTorch's words, if a write to `tensor` could read what it has just written.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        What is written to.
+    arguments : sequence
+        What is read; what is not a tensor does not matter.
+    """
+    array = tensor._array
+    if 0 in array.strides and any(
+        step == 0 and length > 1 for length, step in zip(array.shape, array.strides, strict=True)
+    ):
+        raise RuntimeError(OVERLAPS_ITSELF)
+    for argument in arguments:
+        if (
+            isinstance(argument, Tensor)
+            and argument._counter is tensor._counter
+            and argument is not tensor
+            and _overlap_partly(array, argument._array)
+        ):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation."
+            )
+
+
+def _overlap_partly(left: Any, right: Any) -> bool:
+    """Whether two dense arrays share memory without being element for element the same."""
+    if not left.size or not right.size or not (_is_dense(left) and _is_dense(right)):
+        return False
+    start, other = (array.__array_interface__["data"][0] for array in (left, right))
+    if start == other and left.nbytes == right.nbytes:
+        steps = [
+            [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
+            for array in (left, right)
+        ]
+        return steps[0] != steps[1]
+    return bool(start < other + right.nbytes and other < start + left.nbytes)
+
+
+def _is_dense(array: Any) -> bool:
+    """Whether the elements lie in memory without gaps, in any order of the dims."""
+    low, high = extent(layout_of(array))
+    return high - low == array.size and not may_overlap(layout_of(array))
 
 
 def _any_requires_grad(
@@ -203,14 +251,15 @@ def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
 
 def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
     """Make `edge` the history of the tensor, or of its base where it is a view."""
+    function, output_nr = edge
+    if function is None:
+        raise RuntimeError("a write that is not recorded has no history")
     base = tensor._base
     if base is None:
         move_retained(tensor, tensor._edge, edge)
         tensor._edge = edge
+        tensor._counter[1:] = [function.operation_name()]
         return
-    function, output_nr = edge
-    if function is None:
-        raise RuntimeError("a write that is not recorded has no history")
     if not (direct and function.edges[0] is before and function.num_outputs == 1):
         # The view's part came from several nodes: it is as if their result had been copied in.
         source = wrap(tensor._array)
@@ -222,3 +271,4 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
     node = CopySlices(gradient_edge(base), function, geometry_of(tensor, base))
     move_retained(base, base._edge, (node, 0))
     base._edge = (node, 0)
+    base._counter[1:] = [node.operation_name()]

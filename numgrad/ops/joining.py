@@ -46,7 +46,7 @@ def _nothing(g: Tensor) -> Tensor:
     return slice_of(reshape(g, (g._array.size,)), 0, 0, 0, 1)
 
 
-_CAT = Primitive(
+_CAT: Primitive = Primitive(
     "cat",
     "CatBackward0",
     _cat,
@@ -68,7 +68,7 @@ def _stack(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     return result
 
 
-_STACK = Primitive(
+_STACK: Primitive = Primitive(
     "stack",
     "StackBackward0",
     _stack,
@@ -158,8 +158,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     for position, shape in parts[1:]:
         if len(shape) != len(first):
             raise RuntimeError(
-                "Tensors must have same number of dimensions: got "
-                f"{len(first)} and {len(shape)}"
+                f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
             )
         for axis, (expected, length) in enumerate(zip(first, shape, strict=True)):
             if axis != at and length != expected:

@@ -14,6 +14,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.ops.arguments import wrap_dim
+from numgrad.ops.arithmetic import mul
 from numgrad.ops.casts import expand_to
 from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.functions import public
@@ -76,8 +77,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     require_tensor(other, "matmul", "other", 2)
     ndims = (input._array.ndim, other._array.ndim)
     if ndims == (2, 2):
-        result = mm(input, other)
-    elif 0 in ndims:
+        return mm(input, other, out=out)
+    if 0 in ndims:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {ndims[0]}D and "
             f"{ndims[1]}D"
@@ -215,7 +216,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     require_tensor(other, "inner", "other", 2)
     left, right = input._array.shape, other._array.shape
     if not left or not right:
-        return write_result("inner", input * other, out)
+        return write_result("inner", mul(input, other), out)
     if left[-1] != right[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -304,7 +305,10 @@ def _contract(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
     contracted = prod(a._array.shape[dim] for dim in first)
     left, right = permute(a, (*free_a, *first)), permute(b, (*second, *free_b))
     if first and not free_a and not free_b:
-        product = dot(flatten(left), flatten(right))
+        if left._array.flags.c_contiguous and right._array.flags.c_contiguous:
+            product = dot(flatten(left), flatten(right))
+        else:
+            product = mul(squeeze(left), squeeze(right)).sum()
     else:
         product = mm(
             reshape(left, (prod(rows), contracted)), reshape(right, (contracted, prod(columns)))
@@ -337,13 +341,13 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     spread = _unsafe_view(input, tuple(n for length in left for n in (length, 1)))
     repeated = _unsafe_view(other, tuple(n for length in right for n in (1, length)))
     shape = tuple(m * n for m, n in zip(left, right, strict=True))
-    return write_result("kron", _unsafe_view(spread * repeated, shape), out)
+    return write_result("kron", _unsafe_view(mul(spread, repeated), shape), out)
 
 
 def _diagonal_of(g: Tensor, input_shape: tuple[int, int]) -> Tensor:
     """Return a number on the diagonal of a matrix of zeros."""
     eye = wrap(np.eye(*input_shape, dtype=g._array.dtype))
-    spread: Tensor = g * eye
+    spread: Tensor = mul(g, eye)
     return spread
 
 

@@ -41,7 +41,7 @@ def _spread_to(g: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
     return result
 
 
-_MASKED_SELECT = Primitive(
+_MASKED_SELECT: Primitive = Primitive(
     "masked_select",
     "MaskedSelectBackward0",
     _select,
@@ -55,7 +55,7 @@ _MASKED_SELECT = Primitive(
         lambda make: (masked_select, [make(2)], {"mask": _mask(0, 0)}),
     ],
 )
-_SPREAD = Primitive(
+_SPREAD: Primitive = Primitive(
     "masked_select_backward",
     "MaskedScatterBackward0",
     _spread,
@@ -64,7 +64,9 @@ _SPREAD = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda x: _SPREAD.apply(x, mask=np.array([True, False, True])), [make(2)], {}
+            lambda x: _SPREAD.apply(x, mask=np.array([True, False, True])),
+            [make(2)],
+            {},
         ),
         lambda make: (lambda x: _SPREAD.apply(x, mask=np.array([True, False])), [make(2, 2)], {}),
     ],
@@ -79,7 +81,7 @@ def _gathered(array: Array, mask: Array, shape: tuple[int, ...]) -> Array:
     return result.reshape(shape)
 
 
-_FIRST_SELECTED = Primitive(
+_FIRST_SELECTED: Primitive = Primitive(
     "masked_scatter_backward",
     "MaskedScatterBackward0",
     _gathered,
@@ -107,7 +109,7 @@ def _masked_scatter(array: Array, source: Array, mask: Array) -> Array:
     return result
 
 
-_MASKED_SCATTER = Primitive(
+_MASKED_SCATTER: Primitive = Primitive(
     "masked_scatter",
     "MaskedScatterBackward0",
     _masked_scatter,
@@ -118,9 +120,7 @@ _MASKED_SCATTER = Primitive(
     ],
     linear=True,
     samples=[
-        lambda make: (
-            lambda x, s: masked_scatter(x, _mask(1, 0, 1), s), [make(2, 3), make(5)], {}
-        ),
+        lambda make: (lambda x, s: masked_scatter(x, _mask(1, 0, 1), s), [make(2, 3), make(5)], {}),
         lambda make: (lambda x, s: masked_scatter(x, _mask(0), s), [make(1), make(0)], {}),
     ],
 )

@@ -37,11 +37,11 @@ def _var_rule(
     shape = input._array.shape
     degrees = math.prod([shape[dim] for dim in dims]) - correction
     g = restore_dims(g, shape, dims, keepdim)
-    distance = sub(input, mean(input, dims or None, True))
+    average = mean(input, dims or None, True)
     if degrees <= 0 and not named:
-        return mul(g, where(_eq(distance, 0), math.nan, math.inf))
+        return mul(g, where(_eq(input, average), math.nan, math.inf))
     factor = math.inf if degrees == 0 else 2.0 / degrees
-    return mul(mul(g, factor), distance)
+    return mul(mul(g, factor), sub(input, average))
 
 
 def _std_cotangent(g: Tensor, y: Tensor) -> Tensor:
@@ -158,7 +158,8 @@ def _call(
     if array.dtype.kind not in "fc":
         names = name if name.endswith("mean") else "std and var"
         raise RuntimeError(f"{names} only support floating point and complex dtypes")
-    if array.size and math.prod([array.shape[i] for i in dims]) <= correction:
+    count = math.prod([array.shape[i] for i in dims]) if array.size else 0
+    if count <= correction:
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.ops.conversion import to_complex, to_float, to_index
+from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
 
 __all__ = ["build_array", "check_array", "is_sequence"]
@@ -45,6 +45,11 @@ def check_array(array: Array) -> Array:
 
 def _infer(data: Any) -> dtypes.dtype:
     """Return the dtype of data: the promotion of the dtypes of all elements."""
+    kind = type(data)
+    if kind is list or kind is tuple:
+        kinds = set(map(type, data))
+        if kinds and kinds <= _PYTHON_NUMBERS:  # the one of the highest category decides
+            return dtypes.scalar_dtype(max(kinds, key=_CATEGORY_OF.__getitem__)())
     if isinstance(data, np.generic) and not isinstance(data, (str, bytes)):
         return dtypes.of_numpy(check_array(np.asarray(data)).dtype)
     if isinstance(data, (bool, int, float, complex)):
@@ -66,6 +71,8 @@ def _infer(data: Any) -> dtypes.dtype:
 
 def is_sequence(data: Any) -> bool:
     """Whether PyTorch looks into `data`: not into tensors, sets and dictionaries."""
+    if type(data) is list:
+        return True
     if isinstance(data, (Tensor, dict)):
         return False
     if isinstance(data, np.generic):
@@ -115,35 +122,15 @@ def _elements(sequence: Any) -> Any:
 
 def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
     """Return elements as an array of one dimension."""
-    if set(map(type, elements)) <= _PLAIN[dtype.category]:
-        if dtype.category >= dtypes.FLOATING:
-            with np.errstate(over="ignore"):
-                return np.array(elements, np.complex128 if dtype.is_complex else float).astype(
-                    dtype.numpy
-                )
-        if dtype.category == dtypes.BOOL:
-            return np.array([bool(element) for element in elements], bool)
+    if dtype.category == dtypes.FLOATING:
+        # Python's own packing takes what has __float__, and raises where PyTorch does.
+        return np.frombuffer(packed.array(dtype.numpy.char, elements), dtype.numpy)
     if dtype.category == dtypes.INTEGER:
         return _store_integers(elements, dtype)
     if dtype.category == dtypes.BOOL:
         return np.array([_truth(element) for element in elements], bool)
-    numbers: Array
-    if dtype.is_complex:
-        numbers = np.array([_complex(element) for element in elements], np.complex128)
-    else:
-        floats = [to_float(e) if isinstance(e, Tensor) else e for e in elements]
-        numbers = np.frombuffer(packed.array("d", floats))  # it raises where PyTorch does
     with np.errstate(over="ignore"):
-        return numbers.astype(dtype.numpy)
-
-
-# The Python types that each category of dtypes takes without a question.
-_PLAIN: tuple[frozenset[type], ...] = (
-    frozenset({bool, int, float, complex}),
-    frozenset(),
-    frozenset({bool, int, float}),
-    frozenset({bool, int, float, complex}),
-)
+        return np.array([_complex(e) for e in elements], np.complex128).astype(dtype.numpy)
 
 
 def _store_integers(elements: list[Any], dtype: dtypes.dtype) -> Array:
@@ -152,9 +139,11 @@ def _store_integers(elements: list[Any], dtype: dtypes.dtype) -> Array:
             numbers = np.frombuffer(packed.array("q", elements), np.int64)
         except OverflowError:
             raise ValueError("Overflow when unpacking long long") from None
+        if dtype is dtypes.int64:
+            return numbers
         limits = np.iinfo(dtype.numpy)
         low = limits.min if dtype.is_signed else -int(limits.max)
-        if dtype is dtypes.int64 or (numbers.min() >= low and numbers.max() <= limits.max):
+        if numbers.min() >= low and numbers.max() <= limits.max:
             return numbers.astype(dtype.numpy)
     numbers = np.empty(len(elements), dtype.numpy)
     for position, element in enumerate(elements):
@@ -204,6 +193,10 @@ def _complex(element: Any) -> complex:
     if isinstance(element, (int, float, complex, np.number, np.bool_)):
         return complex(element)
     return complex(packed.array("d", [element])[0])
+
+
+_CATEGORY_OF = {bool: 0, int: 1, float: 2, complex: 3}
+_PYTHON_NUMBERS = _CATEGORY_OF.keys()
 
 
 def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:

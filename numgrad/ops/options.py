@@ -96,6 +96,9 @@ def _is_length(value: Any) -> bool:
     return is_integer(value)
 
 
+_LARGE = 2**62
+
+
 def read_shape(
     function: str, values: tuple[Any, ...], size: Any = None, complaint: str | None = None
 ) -> tuple[int, ...]:
@@ -119,7 +122,12 @@ def read_shape(
     RuntimeError
         If a length is negative, or there would be more elements than can be addressed.
     """
-    given: Any = values
+    given: Any = values[0] if len(values) == 1 and type(values[0]) is tuple else values
+    if size is None and given and all(type(v) is int and 0 <= v < _LARGE for v in given):
+        shape = tuple(given)
+        if math.prod(shape) < _LARGE:
+            return shape
+    given = values
     if size is not None:
         if values:
             raise TypeError(f"{function}() got multiple values for argument 'size'")

@@ -14,7 +14,7 @@ from numgrad.ops.primitive import Primitive
 
 __all__ = ["adjoint", "movedim", "permute", "t", "transpose"]
 
-_PERMUTE = Primitive(
+_PERMUTE: Primitive = Primitive(
     "permute",
     "PermuteBackward0",
     lambda array, dims: array.transpose(dims),
@@ -28,7 +28,7 @@ _PERMUTE = Primitive(
         lambda make: (permute, [make(0, 2)], {"dims": (1, 0)}),
     ],
 )
-_TRANSPOSE = Primitive(
+_TRANSPOSE: Primitive = Primitive(
     "transpose",
     "TransposeBackward0",
     lambda array, dim0, dim1: array.swapaxes(dim0, dim1) if array.ndim else array[...],
@@ -42,7 +42,7 @@ _TRANSPOSE = Primitive(
         lambda make: (transpose, [make(0, 2)], {"dim0": 0, "dim1": 1}),
     ],
 )
-_T = Primitive(
+_T: Primitive = Primitive(
     "t",
     "TBackward0",
     lambda array: array.transpose(),
@@ -208,8 +208,8 @@ def _conjugate_transpose(input: Tensor) -> Tensor:
     torch.Size([2, 1])
     """
     if input._array.ndim not in (0, 2):
-        advice = "" if input._array.ndim < 2 else (
-            " For batches of matrices, consider using tensor.mH"
+        advice = (
+            "" if input._array.ndim < 2 else (" For batches of matrices, consider using tensor.mH")
         )
         raise RuntimeError(
             "tensor.H is only supported on matrices (2-D tensors). Got "

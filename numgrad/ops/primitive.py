@@ -45,13 +45,15 @@ def save_tensor(tensor: Tensor) -> SavedArray:
     return (tensor._array, counter, counter[0])
 
 
-def restore_tensor(saved: SavedArray, edge: tuple[Node | None, int]) -> Tensor:
+def restore_tensor(
+    saved: SavedArray, edge: tuple[Node | None, int], owner: Node | None = None
+) -> Tensor:
     """Return the tensor that was saved, hanging in the graph where it hung then."""
-    array = unpack_array(saved, edge)
+    array = unpack_array(saved, edge, owner)
     node = edge[0]
     variable = getattr(node, "variable", None)
     if variable is not None and variable._array is array:
-        return variable  # type: ignore[no-any-return]
+        return variable
     tensor = wrap(array)
     tensor._counter = saved[1]
     tensor._edge = NO_EDGE if node is None else edge
@@ -79,7 +81,7 @@ class PrimitiveNode(Node):
     shapes: tuple[Any, ...]  # (shape, dtype) of each input
     output_metas: tuple[Any, ...]  # (shape, dtype) of each output
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
         """Run the rules on tensors that record nothing, and say which results are new memory."""
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
         results: list[tuple[Any, bool] | None] = []
@@ -138,7 +140,8 @@ class PrimitiveNode(Node):
                 inputs[position] = value
                 environment[names[position]] = value
             else:
-                value = restore_tensor(saved, (self, position) if self._differentiable(position) else NO_EDGE)
+                edge = (self, position) if self._differentiable(position) else NO_EDGE
+                value = restore_tensor(saved, edge, self)
                 environment[primitive.outputs[position]] = value
         environment["inputs"] = inputs
         if self.num_outputs == 1:
@@ -197,8 +200,8 @@ class Primitive:
     """
 
     # Set once by the modules that define these two operations.
-    sum_to_size: ClassVar[Callable[[Tensor, Any], Tensor]]
-    cast: ClassVar[Callable[[Tensor, Any], Tensor]]
+    sum_to_size: ClassVar[Any]
+    cast: ClassVar[Any]
 
     def __init__(
         self,
@@ -227,7 +230,7 @@ class Primitive:
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
         self._plans: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
         self.node_class: Any = make_node_class(
-            node, PrimitiveNode, primitive=self, num_outputs=len(self.outputs)
+            node, PrimitiveNode, primitive=self, num_outputs=len(self.outputs), gives_views=view
         )
         self._node_name = node
         self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
@@ -281,7 +284,7 @@ class Primitive:
             outputs = [view_of(inputs[0], array) for array in arrays]
             if self.multiple_views:
                 for output in outputs:
-                    output._view_origin = output._view_origin or "multiple"
+                    output._view_origin = "multiple" if modes.grad else output._view_origin
         else:
             outputs = [wrap(array) for array in arrays]
         if modes.grad:
@@ -306,7 +309,7 @@ class Primitive:
             cls = self._node_classes.get(len(outputs))
             if cls is None:
                 cls = self._node_classes[len(outputs)] = make_node_class(
-                    self._node_name, PrimitiveNode, primitive=self, num_outputs=len(outputs)
+                    self._node_name, PrimitiveNode, primitive=self, num_outputs=len(outputs), gives_views=self.view
                 )
         node = cls.__new__(cls)
         node.edges = tuple([gradient_edge(tensor) for tensor in inputs])

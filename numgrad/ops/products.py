@@ -6,10 +6,13 @@ forward and reverse mode algorithmic differentiation" (2008), with adjoints for 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
+from numgrad.ops.arithmetic import mul
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, cpp_name, write_result
@@ -39,7 +42,7 @@ def adjoint_of(input: Tensor) -> Tensor:
 
 def outer_product(input: Tensor, other: Tensor) -> Tensor:
     """Return the matrix of the products of two vectors' elements."""
-    product: Tensor = reshape(input, (input._array.size, 1)) * other
+    product: Tensor = mul(reshape(input, (input._array.size, 1)), other)
     return product
 
 
@@ -214,9 +217,6 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     require_tensor(input, "vdot", "input", 1)
     require_tensor(other, "vdot", "other", 2)
-    if input.dtype.is_complex and other.dtype.is_complex:
-        _check_vectors(input, other)
-        return write_result("vdot", _VDOT.apply(input, other), out)
     _check_vectors(input, other)
     check_multiplies("dot", input)
     return write_result("vdot", _VDOT.apply(input, other), out)
@@ -290,6 +290,19 @@ def check_matrices(first: Tensor, second: Tensor) -> None:
     check_multiplies("addmm_impl_cpu_", first)
 
 
+def _fit(first: Any, second: Any) -> bool:
+    """Return whether two operands are floating point matrices that can be multiplied."""
+    if type(first) is not Tensor or type(second) is not Tensor:
+        return False
+    left, right = first._array, second._array
+    return bool(
+        left.ndim == right.ndim == 2
+        and left.dtype is right.dtype
+        and left.dtype.kind in "fc"
+        and left.shape[1] == right.shape[0]
+    )
+
+
 @public()
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of two matrices.
@@ -313,6 +326,9 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.mm(ng.tensor([[1.0, 2.0]]), ng.tensor([[3.0], [4.0]]))
     tensor([[11.]])
     """
+    if out is None and _fit(input, mat2):
+        product: Tensor = _MM.apply(input, mat2)
+        return product
     require_tensor(input, "mm", "input", 1)
     require_tensor(mat2, "mm", "mat2", 2)
     for name, tensor in (("self", input), ("mat2", mat2)):

@@ -1,4 +1,4 @@
-"""Copies with elements moved or repeated: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
+"""Elements moved or repeated: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_te
 from numgrad.ops.casts import clone_contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.index_along import index_select
-from numgrad.ops.permuting import transpose
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reductions import sum as sum_dims
 from numgrad.ops.shape import expand, flatten, reshape, unsqueeze, view
@@ -28,7 +27,7 @@ def _as_ints(value: Any) -> tuple[int, ...]:
     return tuple(map(to_int, value)) if isinstance(value, (tuple, list)) else (to_int(value),)
 
 
-_FLIP = Primitive(
+_FLIP: Primitive = Primitive(
     "flip",
     "FlipBackward0",
     lambda array, dims: np.flip(array, dims).copy() if dims else private_copy(array),
@@ -41,16 +40,12 @@ _FLIP = Primitive(
         lambda make: (flip, [make(0)], {"dims": (0,)}),
     ],
 )
-_ROLL = Primitive(
+_ROLL: Primitive = Primitive(
     "roll",
     "RollBackward0",
     lambda array, shifts, dims: np.roll(array, shifts, dims) if dims else np.roll(array, shifts),
     ["input"],
-    [
-        lambda g, shifts, dims: _ROLL.apply(
-            g, shifts=tuple([-shift for shift in shifts]), dims=dims
-        )
-    ],
+    [lambda g, shifts, dims: _ROLL.apply(g, shifts=tuple([-shift for shift in shifts]), dims=dims)],
     linear=True,
     samples=[
         lambda make: (roll, [make(2, 3)], {"shifts": (1, -2), "dims": (0, 1)}),
@@ -59,7 +54,7 @@ _ROLL = Primitive(
         lambda make: (roll, [make(0)], {"shifts": 1}),
     ],
 )
-_ROT90 = Primitive(
+_ROT90: Primitive = Primitive(
     "rot90",
     "Rot90Backward0",
     lambda array, k, dims: np.rot90(array, k, dims).copy("K"),
@@ -85,7 +80,7 @@ def _repeat_rule(g: Tensor, input_shape: tuple[int, ...], repeats: tuple[int, ..
     return reshape(total, input_shape)
 
 
-_REPEAT = Primitive(
+_REPEAT: Primitive = Primitive(
     "repeat",
     "RepeatBackward0",
     lambda array, repeats: np.tile(array, repeats),
@@ -102,6 +97,7 @@ _REPEAT = Primitive(
 
 
 @public(method=False)
+@accept_axis
 def flip(input: Tensor, dims: Any) -> Tensor:
     """Return a copy with the order of some dims reversed.
 
@@ -128,6 +124,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
 
 
 @public("flip", function=False)
+@accept_axis
 def flip_method(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Return a copy with the order of some dims reversed, given as ints or a tuple; see `flip`.
 
@@ -217,7 +214,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 @public()
 @accept_axis
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Return a copy turned by k quarter turns in the plane of two dims, from the first to the second.
+    """Return a copy turned by quarter turns in the plane of two dims, from the first to the second.
 
     The gradient is g, turned back.
 
@@ -225,6 +222,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     ----------
     input : tensor
     k : int
+        How many quarter turns.
     dims : two ints
 
     Raises
@@ -424,15 +422,13 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
         raise RuntimeError(
             f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
         )
-    exchange = indexing == "xy" and len(found) > 1
-    if exchange:
-        found[0], found[1] = found[1], found[0]
-    shape = tuple(tensor._array.size for tensor in found)
+    # Which dim each vector runs along.
+    dims = list(range(len(found)))
+    if indexing == "xy" and len(found) > 1:
+        dims[0], dims[1] = 1, 0
+    shape = tuple(found[dims.index(dim)]._array.size for dim in range(len(found)))
     grids = []
-    for position, tensor in enumerate(found):
-        own = (1,) * position + (shape[position],) + (1,) * (len(found) - position - 1)
+    for tensor, dim in zip(found, dims, strict=True):
+        own = (1,) * dim + (shape[dim],) + (1,) * (len(found) - dim - 1)
         grids.append(expand(view(tensor, own), shape))
-    if exchange:
-        grids[0], grids[1] = grids[1], grids[0]
-        grids = [transpose(grid, 0, 1) for grid in grids]
     return tuple(grids)

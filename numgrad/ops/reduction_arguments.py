@@ -14,8 +14,10 @@ from numgrad.ops.arguments import read_dims, wrap_dim
 from numgrad.ops.primitive import require_tensor
 
 __all__ = [
+    "NO_DIM",
     "check_keepdim",
     "in_dtype",
+    "named_dims",
     "read_dtype",
     "reduced_dim",
     "reduced_dims",
@@ -23,7 +25,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-_MISSING = object()
+NO_DIM: Any = object()  # what a required dim is until it is given
 
 
 def check_keepdim(function: str, keepdim: Any) -> None:
@@ -37,6 +39,13 @@ def check_keepdim(function: str, keepdim: Any) -> None:
 
 def _is_int(dim: Any) -> bool:
     return hasattr(dim, "__index__") and not isinstance(dim, (bool, np.bool_))
+
+
+def named_dims(dim: Any) -> tuple[Any, ...]:
+    """Return the dims that a call names, as they were written; none if all of them are meant."""
+    if dim is None:
+        return ()
+    return tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
 
 
 def reduced_dims(function: str, input: Any, dim: Any, keepdim: Any = False) -> tuple[int, ...]:
@@ -76,7 +85,9 @@ def reduced_dims(function: str, input: Any, dim: Any, keepdim: Any = False) -> t
             f"{function}(): argument 'dim' (position 1) must be tuple of ints, not "
             f"{type(dim).__name__}"
         )
-    dims = read_dims(dim, ndim)
+    dims = tuple([wrap_dim(item, ndim) for item in named_dims(dim)])
+    if len(set(dims)) < len(dims):
+        read_dims(dims, ndim)  # says which one is named twice
     if ndim == 0:
         return ()
     return dims or tuple(range(ndim))
@@ -102,9 +113,9 @@ def reduced_dim(function: str, input: Any, dim: Any, keepdim: Any = False) -> in
     return wrap_dim(dim, ndim)
 
 
-def scanned_dim(function: str, input: Any, dim: Any = _MISSING) -> int:
+def scanned_dim(function: str, input: Any, dim: Any) -> int:
     """Return the dim of a function that needs one; see `reduced_dim`."""
-    if dim is _MISSING:
+    if dim is NO_DIM:
         raise TypeError(f'{function}() missing 1 required positional arguments: "dim"')
     return reduced_dim(function, input, dim)
 
@@ -122,7 +133,9 @@ def read_dtype(input: Tensor, dtype: Any) -> np.dtype[Any] | None:
     chosen = dtypes.to_dtype(dtype)
     if chosen.category < dtypes.FLOATING and modes.grad and input.requires_grad:
         raise RuntimeError(f"Autograd not support dtype: {chosen.scalar_name}")
-    return None if chosen.numpy == input._array.dtype else chosen.numpy
+    if chosen.numpy == input._array.dtype and chosen.category >= dtypes.FLOATING:
+        return None  # integers and bools would be added in int64
+    return chosen.numpy
 
 
 def in_dtype(array: Array, dtype: np.dtype[Any] | None) -> Array:

@@ -4,54 +4,72 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.modes import is_grad_enabled
 from numgrad.kernels.expression import Symbol
+from numgrad.ops.comparison import isfinite, isnan
 from numgrad.ops.complex import zero_of
-from numgrad.ops.domains import NONZERO, away_from, number
-from numgrad.ops.elementwise import elementwise, unary
+from numgrad.ops.declare import elementwise, unary
+from numgrad.ops.domains import NONZERO, REAL, away_from, number
 from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.selection import where
 
-__all__ = ["ceil", "floor", "round", "sign", "trunc"]
+__all__ = ["ceil", "copysign", "floor", "frac", "nan_to_num", "round", "sign", "trunc"]
 
 _BETWEEN_INTEGERS = away_from(-2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 
 
-def _declare(name: str, doc: str) -> Any:
-    """Declare a rounding operation; integers, which are round already, are copied."""
+def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
+    """Return integers, which are round already, in new memory or in `out`."""
+    if out is None:
+        return wrap(input._array.copy())
+    out._array[...] = input._array
+    out._counter[0] += 1
+    return out
+
+
+def _declare(name: str, words: str, values: str, *aliases: str) -> Any:
+    """Declare a rounding operation; integers are copied."""
     primitive = unary(
         name,
         lambda g: zero_of(g),
         _BETWEEN_INTEGERS,
         kind="same",
         accepts="f",
-        doc=f"{doc}\n\nDerivative: 0.",
+        kernel_name=f"{name}_vml_cpu",
+        refuses={"c": NotImplementedError(f"{name} is not supported for complex inputs")},
+        doc=f"Return {words}; integers are returned as they are.\n\nDerivative: 0.",
+        example=f"ng.{name}(ng.tensor([-1.5, 2.7]))\ntensor([{values}])",
     )
     compute = make_function(primitive)
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if isinstance(input, Tensor) and input._array.dtype.kind in "iu":
-            if out is None:
-                return wrap(input._array.copy())
-            out._array[...] = input._array
-            out._counter[0] += 1
-            return out
+            return _copy_to(input, out)
         result: Tensor = compute(input, out=out)
         return result
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = primitive.doc
-    return function
+    return public(name, *aliases, inplace=True)(function)
 
 
-floor = _declare("floor", "Return the largest integer not above x.")
-ceil = _declare("ceil", "Return the smallest integer not below x.")
-trunc = _declare("trunc", "Return x without its fraction.")
-_round = _declare("round", "Return the nearest integer, the even one at ties.")
-public("floor", inplace=True)(floor)
-public("ceil", inplace=True)(ceil)
-public("trunc", "fix", inplace=True)(trunc)
+floor = _declare("floor", "the largest integer not above x", "-2.,  2.")
+ceil = _declare("ceil", "the smallest integer not below x", "-1.,  3.")
+trunc = _declare("trunc", "x without its fraction", "-1.,  2.", "fix")
 
+_ROUND = unary(
+    "round",
+    lambda g: zero_of(g),
+    _BETWEEN_INTEGERS,
+    kind="same",
+    accepts="f",
+    kernel_name="round_vml_cpu",
+    doc="Return the nearest integer, the even one at ties.",
+)
+_round = make_function(_ROUND)
 _ROUND_TO = elementwise(
     "round_decimals",
     ("input", "scale"),
@@ -76,23 +94,148 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     >>> ng.round(ng.tensor([0.5, 1.5, 2.25]))
     tensor([0., 2., 2.])
     """
-    if decimals == 0 or input._array.dtype.kind in "iu":
-        rounded: Tensor = _round(input, out=out)
-        return rounded
-    if decimals < 0:
-        rounded = _ROUND_TO(input, 1 / 10.0**-decimals, out=out)
-    else:
-        rounded = _ROUND_TO(input, 10.0**decimals, out=out)
-    return rounded
+    if decimals == 0:
+        if input._array.dtype.kind in "iu":
+            return _copy_to(input, out)
+        result: Tensor = _round(input, out=out)
+        return result
+    _ROUND_TO.check_dtype(input.dtype)
+    scale = 10.0**decimals if decimals > 0 else 1 / 10.0**-decimals
+    result = _ROUND_TO(input, scale, out=out)
+    return result
 
 
+frac = publish(
+    unary(
+        "frac",
+        lambda g: g,
+        _BETWEEN_INTEGERS,
+        formula=lambda input: input - Symbol.apply("trunc", input),
+        kind="same",
+        accepts="f",
+        doc="Return the fraction of x, with its sign.\n\nDerivative: 1.",
+        example="ng.frac(ng.tensor([-1.5, 2.25]))\ntensor([-0.5000,  0.2500])",
+    )
+)
 sign = publish(
     unary(
         "sign",
         lambda g: zero_of(g),
         NONZERO,
         kind="same",
-        accepts="fiu",
+        accepts="fiub",
+        refuses={
+            "c": NotImplementedError(
+                "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+                "torch.sgn instead."
+            )
+        },
         doc="Return -1, 0 or 1, the sign of x; 0 for nan.\n\nDerivative: 0.",
+        example="ng.sign(ng.tensor([-1.5, 0.0, 2.0]))\ntensor([-1.,  0.,  1.])",
     )
 )
+
+
+def _copysign_rule(g: Any, y: Any, input: Any) -> Any:
+    zero = input == 0
+    return where(zero, 0, g * (y / where(zero, 1, input)))
+
+
+_COPYSIGN = {
+    by_number: elementwise(
+        "copysign_number" if by_number else "copysign",
+        ("input", "other"),
+        (_copysign_rule, None if by_number else lambda g: zero_of(g)),
+        (NONZERO, number(-1.5) if by_number else NONZERO),
+        formula=lambda input, other: Symbol.apply("copysign", input, other),
+        kind="float",
+        accepts="f",
+        node="CopysignBackward1" if by_number else "CopysignBackward0",
+        numbers=("other",) if by_number else (),
+        function_name="copysign",
+        doc="Return the size of `input` with the sign of `other`.",
+    )
+    for by_number in (True, False)
+}
+
+
+@public(inplace=True)
+def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Return the size of `input` with the sign of `other`, a tensor or a number.
+
+    Derivative: 1 or -1 for `input`, 0 where it is 0; 0 for `other`.
+
+    >>> import numgrad as ng
+    >>> ng.copysign(ng.tensor([1.0, -2.0]), -0.0)
+    tensor([-1., -2.])
+    """
+    result: Tensor = _COPYSIGN[not isinstance(other, Tensor)](input, other, out=out)
+    return result
+
+
+_NAN_TO_NUM = elementwise(
+    "nan_to_num",
+    ("input", "nan", "posinf", "neginf"),
+    (lambda g, input: where(isfinite(input), g, 0), None, None, None),
+    (REAL, number(0.0), number(1e30), number(-1e30)),
+    formula=lambda input, nan, posinf, neginf: where(
+        isnan(input), nan, where(isfinite(input), input, where(input > 0, posinf, neginf))
+    ),
+    accepts="f",
+    node="NanToNumBackward0",
+    numbers=("nan", "posinf", "neginf"),
+    doc="Return x with its nans and infinities replaced.",
+)
+
+
+@public(inplace=True)
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return x with nan replaced by `nan` and the infinities by `posinf` and `neginf`.
+
+    Derivative: 1 for finite x, else 0.
+
+    Parameters
+    ----------
+    input : tensor
+        Integers and bools are copied. Of complex numbers both parts are replaced, without a
+        gradient.
+    nan : float, optional
+        Default 0.
+    posinf, neginf : float, optional
+        Default the largest and the lowest number of the dtype.
+
+    Raises
+    ------
+    RuntimeError
+        For a complex tensor that requires grad.
+
+    >>> import numgrad as ng
+    >>> ng.nan_to_num(ng.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    tensor([1., 0., 9.])
+    """
+    kind = input._array.dtype.kind
+    if kind in "iub":
+        return _copy_to(input, out)
+    limits = np.finfo(input._array.dtype)
+    replacements = (
+        0.0 if nan is None else nan,
+        float(limits.max) if posinf is None else posinf,
+        float(limits.min) if neginf is None else neginf,
+    )
+    if kind == "f":
+        result: Tensor = _NAN_TO_NUM(input, *replacements, out=out)
+        return result
+    if input.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            "nan_to_num does not support automatic differentiation for outputs with complex dtype."
+        )
+    flat = np.ascontiguousarray(input._array).reshape(-1)
+    replaced = _NAN_TO_NUM(wrap(flat.view(limits.dtype)), *replacements)._array.view(flat.dtype)
+    return _copy_to(wrap(replaced.reshape(input._array.shape)), out)

@@ -58,5 +58,4 @@ def sample(
 def _find(function: str | Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(function, str):
         return function
-    found: Any = FUNCTIONS.get(function) or CATALOGUE[function].apply
-    return found  # type: ignore[no-any-return]
+    return FUNCTIONS.get(function) or CATALOGUE[function].apply

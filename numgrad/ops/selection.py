@@ -1,4 +1,4 @@
-"""Choosing elementwise: where, maximum, minimum, clamp; comparisons and logic."""
+"""Choosing elementwise: where, maximum, minimum, clamp."""
 
 from __future__ import annotations
 
@@ -7,17 +7,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
-from numgrad.kernels.expression import Symbol
+from numgrad.ops.declare import binary, elementwise
 from numgrad.ops.domains import MASK, REAL, apart, interval, number
-from numgrad.ops.elementwise import binary, elementwise, unary
 from numgrad.ops.functions import public, publish
-
-
-
-def absolute_of(value: Any) -> Any:
-    """Return the absolute value of a symbol; the catalogue's `abs` stands in a later family."""
-    return Symbol.apply("abs", value)
-
 
 __all__ = ["clamp", "maximum", "minimum", "where"]
 
@@ -38,7 +30,9 @@ _where = elementwise(
 
 
 @public(method=False)
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+def where(
+    condition: Any, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
     """Return elements of `input` where `condition` holds, and of `other` elsewhere.
 
     With the condition alone, return the indices of its True elements, one tensor a dimension.
@@ -86,35 +80,73 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
 
 public("where", function=False)(_where_method)
 
-maximum = publish(
-    binary(
-        "maximum",
-        (
-            lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
-            lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+# maximum and minimum give nan if either operand is nan; fmax and fmin then give the other.
+_EXTREMA = {
+    name: publish(
+        binary(
+            name,
+            rules,
+            apart(REAL),
+            formula=formula,
+            accepts="fiub",
+            refuses={"c": RuntimeError(f"{name} not implemented for complex tensors.")},
+            doc=f"Return the {word} of two elements, {of_nan}.\n\nDerivative: {derivative}",
+            example=example,
         ),
-        apart(REAL),
-        accepts="fiub",
-        doc="Return the larger of two elements, nan if either is nan.\n\n"
-        "Derivative: 1 for the larger operand, 0 for the other, 1/2 for both at ties.",
-    ),
-    inplace=False,
-)
-
-minimum = publish(
-    binary(
-        "minimum",
+        inplace=False,
+    )
+    for name, word, of_nan, rules, formula, derivative, example in (
         (
-            lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
-            lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+            "maximum",
+            "larger",
+            "nan if either is nan",
+            (
+                lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+                lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+            ),
+            None,
+            "1 for the larger operand, 0 for the other, 1/2 for both at ties.",
+            "ng.maximum(ng.tensor([1.0, 5.0]), ng.tensor([2.0, 3.0]))\ntensor([2., 5.])",
         ),
-        apart(REAL),
-        accepts="fiub",
-        doc="Return the smaller of two elements, nan if either is nan.\n\n"
-        "Derivative: 1 for the smaller operand, 0 for the other, 1/2 for both at ties.",
-    ),
-    inplace=False,
-)
+        (
+            "minimum",
+            "smaller",
+            "nan if either is nan",
+            (
+                lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+                lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+            ),
+            None,
+            "1 for the smaller operand, 0 for the other, 1/2 for both at ties.",
+            "ng.minimum(ng.tensor([1.0, 5.0]), ng.tensor([2.0, 3.0]))\ntensor([1., 3.])",
+        ),
+        (
+            "fmax",
+            "larger",
+            "the other if one is nan",
+            (
+                lambda g, input, other: where((input >= other) | (other != other), g, 0),
+                lambda g, input, other: where((input >= other) | (other != other), 0, g),
+            ),
+            lambda input, other: where((input >= other) | (other != other), input, other),
+            "1 for the operand that is returned, `input` at ties, 0 for the other.",
+            'ng.fmax(ng.tensor([1.0, float("nan")]), ng.tensor([2.0, 3.0]))\ntensor([2., 3.])',
+        ),
+        (
+            "fmin",
+            "smaller",
+            "the other if one is nan",
+            (
+                lambda g, input, other: where((input <= other) | (other != other), g, 0),
+                lambda g, input, other: where((input <= other) | (other != other), 0, g),
+            ),
+            lambda input, other: where((input <= other) | (other != other), input, other),
+            "1 for the operand that is returned, `input` at ties, 0 for the other.",
+            'ng.fmin(ng.tensor([1.0, float("nan")]), ng.tensor([2.0, 3.0]))\ntensor([1., 3.])',
+        ),
+    )
+}
+maximum, minimum = _EXTREMA["maximum"], _EXTREMA["minimum"]
 
 # An element equal to a bound still gets the gradient, as in PyTorch. Where both bounds are given and
 # min > max, every element is max.
@@ -123,16 +155,17 @@ _BOTH = (
     lambda g, input, min, max: where((min < max) & (input < min), g, 0),
     lambda g, input, min, max: where((input > max) | (max < min), g, 0),
 )
-_CLAMP = {"accepts": "fiu", "function_name": "clamp"}
+_NOT_COMPLEX = {"c": NotImplementedError("clamp is not supported for complex types")}
 _clamp_tensors = elementwise(
     "clamp",
     ("input", "min", "max"),
     _BOTH,
     (REAL, interval(-2.0, -1.0), interval(0.5, 1.5)),
     formula=lambda input, min, max: minimum(maximum(input, min), max),
+    accepts="fiu",
     node="ClampBackward0",
+    refuses=_NOT_COMPLEX,
     doc="Return elements limited to a range given by tensors.",
-    **_CLAMP,
 )
 _clamp_numbers = elementwise(
     "clamp_numbers",
@@ -140,43 +173,49 @@ _clamp_numbers = elementwise(
     (_BOTH[0], None, None),
     (REAL, number(-1.1), number(0.7)),
     formula=lambda input, min, max: minimum(maximum(input, min), max),
+    accepts="fiu",
     node="ClampBackward1",
     numbers=("min", "max"),
+    function_name="clamp",
+    kernel_name="clamp_scalar_cpu",
+    refuses=_NOT_COMPLEX,
     doc="Return elements limited to a range given by numbers.",
-    **_CLAMP,
 )
-_ONE_SIDED = {}
-for _side, _limit, _inside, _outside in (
-    (
-        "min",
-        maximum,
-        lambda g, input, bound: where(input >= bound, g, 0),
-        lambda g, input, bound: where(input < bound, g, 0),
-    ),
-    (
-        "max",
-        minimum,
-        lambda g, input, bound: where(input <= bound, g, 0),
-        lambda g, input, bound: where(input > bound, g, 0),
-    ),
-):
-    for _node, _by_number in (
-        ("ClampBackward0", False),
-        ("ClampBackward1", True),
-        (f"Clamp{_side.title()}Backward1", False),
-        (f"Clamp{_side.title()}Backward0", True),
-    ):
-        _ONE_SIDED[_side, _node.startswith("ClampB"), _by_number] = elementwise(
-            f"{_node[:-9]}_{_side}_{'number' if _by_number else 'tensor'}".lower(),
-            ("input", "bound"),
-            (_inside, None if _by_number else _outside),
-            (REAL, number(0.3)) if _by_number else apart(REAL),
-            formula=_limit,
-            node=_node,
-            numbers=("bound",) if _by_number else (),
-            doc=f"Return elements limited by a {_side}imum.",
-            **_CLAMP,
-        )
+# One bound, by (side, whether the bound is a number, whether `clamp` was called rather than
+# `clamp_min` or `clamp_max`).
+_ONE_SIDED = {
+    (side, by_number, generic): elementwise(
+        f"{'clamp' if generic else f'clamp{side}'}_{side}_{'number' if by_number else 'tensor'}",
+        ("input", "bound"),
+        (inside, None if by_number else outside),
+        (REAL, number(0.3)) if by_number else apart(REAL),
+        formula=limit,
+        accepts="fiu" if by_number else "fiub",
+        node=("Clamp" if generic else f"Clamp{side.title()}")
+        + f"Backward{int(by_number is generic)}",
+        numbers=("bound",) if by_number else (),
+        function_name="clamp" if generic else f"clamp_{side}",
+        kernel_name=f"clamp_{side}_scalar_cpu" if by_number else f"{side}imum_cpu",
+        refuses=_NOT_COMPLEX if by_number or generic else None,
+        doc=f"Return elements limited by a {side}imum.",
+    )
+    for side, limit, inside, outside in (
+        (
+            "min",
+            maximum,
+            lambda g, input, bound: where(input >= bound, g, 0),
+            lambda g, input, bound: where(input < bound, g, 0),
+        ),
+        (
+            "max",
+            minimum,
+            lambda g, input, bound: where(input <= bound, g, 0),
+            lambda g, input, bound: where(input > bound, g, 0),
+        ),
+    )
+    for by_number in (False, True)
+    for generic in (False, True)
+}
 
 
 @public("clamp", "clip", inplace=True)
@@ -205,111 +244,44 @@ def clamp(
     if min is None and max is None:
         raise ValueError("clamp: At least one of 'min' or 'max' must not be None")
     if min is not None and max is not None:
-        by_tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
-        return (_clamp_tensors if by_tensors else _clamp_numbers)(input, min, max, out=out)
+        if isinstance(min, Tensor) or isinstance(max, Tensor):
+            result: Tensor = _clamp_tensors(input, min, max, out=out)
+        else:
+            result = _clamp_numbers(input, min, max, out=out)
+        return result
     side, bound = ("min", min) if max is None else ("max", max)
-    return _ONE_SIDED[side, True, not isinstance(bound, Tensor)](input, bound, out=out)
+    return _clamp_one_side(side, True, input, bound, out)
+
+
+def _clamp_one_side(
+    side: str, generic: bool, input: Tensor, bound: Any, out: Tensor | None
+) -> Tensor:
+    primitive = _ONE_SIDED[side, not isinstance(bound, Tensor), generic]
+    result: Tensor = primitive(input, bound, out=out)
+    return result
 
 
 @public(inplace=True)
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """Return elements not below `min`; see `clamp`.
 
+    Derivative: 1 at and above `min`, 0 below; the other way round for `min`.
+
     >>> import numgrad as ng
     >>> ng.clamp_min(ng.tensor([-2.0, 3.0]), 0)
     tensor([0., 3.])
     """
-    return _ONE_SIDED["min", False, not isinstance(min, Tensor)](input, min, out=out)
+    return _clamp_one_side("min", False, input, min, out)
 
 
 @public(inplace=True)
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """Return elements not above `max`; see `clamp`.
 
+    Derivative: 1 at and below `max`, 0 above; the other way round for `max`.
+
     >>> import numgrad as ng
     >>> ng.clamp_max(ng.tensor([-2.0, 3.0]), 0)
     tensor([-2.,  0.])
     """
-    return _ONE_SIDED["max", False, not isinstance(max, Tensor)](input, max, out=out)
-
-
-# Comparisons: (name, aliases, what the docstring says, dtype kinds). No gradient flows.
-for _name, _aliases, _words, _accepts in (
-    ("eq", (), "are equal", "fciub"),
-    ("ne", ("not_equal",), "differ", "fciub"),
-    ("lt", ("less",), "rise: `input` is below `other`", "fiub"),
-    ("le", ("less_equal",), "do not fall: `input` is at most `other`", "fiub"),
-    ("gt", ("greater",), "fall: `input` is above `other`", "fiub"),
-    ("ge", ("greater_equal",), "do not rise: `input` is at least `other`", "fiub"),
-):
-    publish(
-        binary(
-            _name,
-            (None, None),
-            (REAL, REAL),
-            kind="bool",
-            accepts=_accepts,
-            doc=f"Return where elements {_words}. Nothing is equal to nan. No gradient flows.",
-        ),
-        *_aliases,
-    )
-
-for _name, _words in (
-    ("logical_and", "neither element is 0"),
-    ("logical_or", "not both elements are 0"),
-    ("logical_xor", "exactly one element is 0"),
-):
-    publish(
-        binary(
-            _name,
-            (None, None),
-            (REAL, REAL),
-            kind="bool",
-            accepts="fciub",
-            doc=f"Return where {_words}. No gradient flows.",
-        )
-    )
-
-for _name, _words, _formula in (
-    ("logical_not", "the element is 0", None),
-    ("isnan", "the element is not a number", None),
-    ("isinf", "the element is infinite", lambda input: absolute_of(input) == float("inf")),
-    ("isfinite", "the element is neither infinite nor nan", lambda input: absolute_of(input) < float("inf")),
-):
-    publish(
-        unary(
-            _name,
-            None,
-            REAL,
-            kind="bool",
-            accepts="fciub",
-            formula=_formula,
-            doc=f"Return where {_words}. No gradient flows.",
-        ),
-        inplace=_name == "logical_not",
-    )
-
-for _name, _words in (
-    ("bitwise_and", "set in both elements"),
-    ("bitwise_or", "set in either element"),
-    ("bitwise_xor", "set in exactly one element"),
-):
-    publish(
-        binary(
-            _name,
-            (None, None),
-            (REAL, REAL),
-            accepts="iub",
-            doc=f"Return the bits {_words}. No gradient flows.",
-        )
-    )
-
-_bitwise_not = unary(
-    "bitwise_not",
-    None,
-    REAL,
-    kind="same",
-    accepts="iub",
-    doc="Return the inverted bits; for bool the logical inverse. No gradient flows.",
-)
-publish(_bitwise_not)
+    return _clamp_one_side("max", False, input, max, out)

@@ -23,7 +23,7 @@ def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-_VIEW = Primitive(
+_VIEW: Primitive = Primitive(
     "view",
     "ViewBackward0",
     _reshape,
@@ -38,7 +38,7 @@ _VIEW = Primitive(
     ],
 )
 # What `reshape` puts behind a copy: not a view, because nobody else can see the copy.
-_UNSAFE_VIEW = Primitive(
+_UNSAFE_VIEW: Primitive = Primitive(
     "unsafe_view",
     "UnsafeViewBackward0",
     _reshape,
@@ -348,7 +348,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return result
 
 
-_UNSQUEEZE = Primitive(
+_UNSQUEEZE: Primitive = Primitive(
     "unsqueeze",
     "UnsqueezeBackward0",
     _reshape,
@@ -414,7 +414,9 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     tensor([[1., 1., 1.],
             [2., 2., 2.]])
     """
-    return expand_to(input, _expanded(input, read_sizes("expand", sizes if size is None else (size,))))
+    return expand_to(
+        input, _expanded(input, read_sizes("expand", sizes if size is None else (size,)))
+    )
 
 
 def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -443,8 +445,8 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
         elif length != current and (current != 1 or length < 0):
             raise RuntimeError(
                 f"The expanded size of the tensor ({length}) must match the existing size "
-                f"({current}) at non-singleton dimension {position}.  Target sizes: {list(shape)}.  "
-                f"Tensor sizes: {list(own)}"
+                f"({current}) at non-singleton dimension {position}.  Target sizes: "
+                f"{list(shape)}.  Tensor sizes: {list(own)}"
             )
     return tuple(target)
 
@@ -460,7 +462,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@public()
+@public(method=False)
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 
@@ -469,6 +471,17 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     torch.Size([2, 3])
     """
     return expand(input, size)
+
+
+@public("broadcast_to", function=False)
+def broadcast_to_method(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Return the input, expanded to a size given as ints or as one tuple; see `expand`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(3).broadcast_to(2, 3).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, read_sizes("broadcast_to", sizes if size is None else (size,)))
 
 
 @public(method=False)

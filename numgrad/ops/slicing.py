@@ -39,7 +39,7 @@ def _replace(array: Array, part: Array, key: tuple[Any, ...]) -> Array:
     return whole
 
 
-_ALIAS = Primitive(
+_ALIAS: Primitive = Primitive(
     "alias",
     "AliasBackward0",
     lambda array: array[...],
@@ -53,12 +53,16 @@ _ALIAS = Primitive(
         lambda make: (alias, [make(0)], {}),
     ],
 )
-_SELECT = Primitive(
+_SELECT: Primitive = Primitive(
     "select",
     "SelectBackward0",
     lambda array, dim, index: array[_at(dim, index)],
     ["input"],
-    [lambda g, input_shape, dim, index: _SELECT_BACKWARD.apply(g, shape=input_shape, dim=dim, index=index)],
+    [
+        lambda g, input_shape, dim, index: _SELECT_BACKWARD.apply(
+            g, shape=input_shape, dim=dim, index=index
+        )
+    ],
     view=True,
     linear=True,
     samples=[
@@ -67,7 +71,7 @@ _SELECT = Primitive(
         lambda make: (select, [make(0, 2)], {"dim": 1, "index": 1}),
     ],
 )
-_SELECT_BACKWARD = Primitive(
+_SELECT_BACKWARD: Primitive = Primitive(
     "select_backward",
     "SelectBackwardBackward0",
     lambda array, shape, dim, index: _embed(array, shape, _at(dim, index)),
@@ -76,12 +80,18 @@ _SELECT_BACKWARD = Primitive(
     linear=True,
     samples=[
         lambda make: (
-            lambda g: _SELECT_BACKWARD.apply(g, shape=(2, 3), dim=1, index=2), [make(2)], {}
+            lambda g: _SELECT_BACKWARD.apply(g, shape=(2, 3), dim=1, index=2),
+            [make(2)],
+            {},
         ),
-        lambda make: (lambda g: _SELECT_BACKWARD.apply(g, shape=(2,), dim=0, index=1), [make()], {}),
+        lambda make: (
+            lambda g: _SELECT_BACKWARD.apply(g, shape=(2,), dim=0, index=1),
+            [make()],
+            {},
+        ),
     ],
 )
-_SLICE = Primitive(
+_SLICE: Primitive = Primitive(
     "slice",
     "SliceBackward0",
     lambda array, dim, start, stop, step: array[_between(dim, start, stop, step)],
@@ -99,7 +109,7 @@ _SLICE = Primitive(
         lambda make: (narrow, [make(0, 3)], {"dim": 1, "start": 1, "length": 2}),
     ],
 )
-_SLICE_BACKWARD = Primitive(
+_SLICE_BACKWARD: Primitive = Primitive(
     "slice_backward",
     "SliceBackwardBackward0",
     lambda array, shape, dim, start, stop, step: _embed(
@@ -116,7 +126,7 @@ _SLICE_BACKWARD = Primitive(
         ),
     ],
 )
-_SELECT_SCATTER = Primitive(
+_SELECT_SCATTER: Primitive = Primitive(
     "select_scatter",
     "SelectScatterBackward0",
     lambda array, part, dim, index: _replace(array, part, _at(dim, index)),
@@ -134,7 +144,7 @@ _SELECT_SCATTER = Primitive(
         lambda make: (select_scatter, [make(0, 2), make(0)], {"dim": 1, "index": 0}),
     ],
 )
-_SLICE_SCATTER = Primitive(
+_SLICE_SCATTER: Primitive = Primitive(
     "slice_scatter",
     "SliceScatterBackward0",
     lambda array, part, dim, start, stop, step: _replace(
@@ -276,9 +286,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if first < 0:
         first += size
     if first + length > size:
-        raise RuntimeError(
-            f"start ({first}) + length ({length}) exceeds dimension size ({size})."
-        )
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
     return slice_of(input, position, first, first + length, 1)
 
 

@@ -16,14 +16,13 @@ from numgrad.ops.arithmetic import mul, sub
 from numgrad.ops.exponential import exp
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
-from numgrad.ops.reduction_arguments import in_dtype, scanned_dim
+from numgrad.ops.reduction_arguments import NO_DIM, in_dtype, scanned_dim
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
 
 __all__ = ["log_softmax", "softmax"]
 
 Array = np.ndarray[Any, Any]
-_DIM = object()
 
 _shifted_exp = Elementwise(
     "exponential relative to the greatest element",
@@ -105,11 +104,14 @@ _LOG_SOFTMAX: Primitive = Primitive(
 )
 
 
-def _call(primitive: Primitive, kernel: str, input: Any, dim: Any, dtype: Any) -> Tensor:
-    position = scanned_dim(primitive.name, input, *(() if dim is _DIM else (dim,)))
+def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
+    position = scanned_dim(primitive.name, input, dim)
     computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
     if not computed.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{computed.scalar_name}'")
+        last = "_lastdim" if position >= input._array.ndim - 1 else ""
+        raise NotImplementedError(
+            f"\"{primitive.name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"
+        )
     result: Tensor = primitive.apply(
         input, dim=position, dtype=None if dtype is None else computed.numpy
     )
@@ -118,7 +120,7 @@ def _call(primitive: Primitive, kernel: str, input: Any, dim: Any, dtype: Any) -
 
 @public()
 @accept_axis
-def softmax(input: Tensor, dim: Any = _DIM, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     """Return the exponentials divided by their sum along `dim`, without overflow.
 
     The gradient is y (g - sum(g y)). Mirrors ``torch.softmax``.
@@ -142,12 +144,12 @@ def softmax(input: Tensor, dim: Any = _DIM, dtype: Any = None) -> Tensor:
     >>> ng.softmax(ng.tensor([1000.0, 1000.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    return _call(_SOFTMAX, "softmax_kernel_impl", input, dim, dtype)
+    return _call(_SOFTMAX, input, dim, dtype)
 
 
 @public()
 @accept_axis
-def log_softmax(input: Tensor, dim: Any = _DIM, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     """Return the logarithm of `softmax`, exact also where that underflows.
 
     The gradient is g - exp(y) sum(g). Mirrors ``torch.log_softmax``.
@@ -171,4 +173,4 @@ def log_softmax(input: Tensor, dim: Any = _DIM, dtype: Any = None) -> Tensor:
     >>> ng.log_softmax(ng.tensor([0.0, 1000.0]), 0)
     tensor([-1000.,     0.])
     """
-    return _call(_LOG_SOFTMAX, "log_softmax_lastdim_kernel_impl", input, dim, dtype)
+    return _call(_LOG_SOFTMAX, input, dim, dtype)

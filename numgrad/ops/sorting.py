@@ -87,10 +87,14 @@ _SORT, _SORT_STABLE = (
         _sort,
         [
             lambda make, stable=stable: (
-                _values(sort), [make(2, 3, distinct=True)], {"dim": 0, "stable": stable}
+                _values(sort),
+                [make(2, 3, distinct=True)],
+                {"dim": 0, "stable": stable},
             ),
             lambda make, stable=stable: (
-                _values(sort), [make(3, distinct=True)], {"descending": True, "stable": stable}
+                _values(sort),
+                [make(3, distinct=True)],
+                {"descending": True, "stable": stable},
             ),
             lambda make, stable=stable: (_values(sort), [make()], {"stable": stable}),
             lambda make, stable=stable: (_values(sort), [make(0)], {"stable": stable}),
@@ -108,7 +112,9 @@ _TOPK = _declare(
     [
         lambda make: (_values(topk), [make(2, 4, distinct=True)], {"k": 2}),
         lambda make: (
-            _values(topk), [make(3, 2, distinct=True)], {"k": 1, "dim": 0, "largest": False}
+            _values(topk),
+            [make(3, 2, distinct=True)],
+            {"k": 1, "dim": 0, "largest": False},
         ),
         lambda make: (_values(topk), [make()], {"k": 1}),
     ],
@@ -120,7 +126,9 @@ _KTHVALUE = _declare(
     [
         lambda make: (_values(kthvalue), [make(2, 4, distinct=True)], {"k": 3}),
         lambda make: (
-            _values(kthvalue), [make(2, 3, distinct=True)], {"k": 1, "dim": 0, "keepdim": True}
+            _values(kthvalue),
+            [make(2, 3, distinct=True)],
+            {"k": 1, "dim": 0, "keepdim": True},
         ),
         lambda make: (_values(kthvalue), [make()], {"k": 1}),
     ],
@@ -146,9 +154,7 @@ def _check_real(input: Tensor, function: str) -> None:
 
 @public()
 @accept_axis
-def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
-) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
     """Return the elements in order along a dim, and the positions they came from.
 
     nan counts as the greatest. Equal elements keep their order. The gradient is g, put back to
@@ -182,9 +188,7 @@ def sort(
 
 @public()
 @accept_axis
-def argsort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
-) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Return the positions that put the elements in order along a dim; see `sort`.
 
     No gradient flows.
@@ -211,9 +215,7 @@ def msort(input: Tensor) -> Tensor:
 
 @public()
 @accept_axis
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """Return the k greatest (or smallest) elements along a dim, and where they came from.
 
     nan counts as the greatest. The gradient is g, put back to where the elements came from.

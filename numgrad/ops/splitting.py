@@ -73,7 +73,7 @@ _SPLIT, _SPLIT_SIZES = (
         ("split_with_sizes", "SplitWithSizesBackward0", [1, 2], [0, 0]),
     )
 )
-_UNBIND = Primitive(
+_UNBIND: Primitive = Primitive(
     "unbind",
     "UnbindBackward0",
     lambda array, dim: [
@@ -101,7 +101,9 @@ def _require_dims(input: Tensor, function: str) -> None:
 
 @public()
 @accept_axis
-def split(input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any) -> tuple[Tensor, ...]:
+def split(
+    input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any
+) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dim.
 
     The gradient is the parts' gradients, joined.
@@ -135,9 +137,7 @@ def split(input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any) 
     shape = input._array.shape
     length = to_int(split_size)
     if length < 0:
-        raise RuntimeError(
-            f"split expects split_size be non-negative, but got split_size={length}"
-        )
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
     at = wrap_dim(dim, len(shape))
     whole = shape[at]
     if length == 0 and whole:

@@ -24,6 +24,7 @@ __all__ = [
     "as_strided",
     "as_strided_scatter",
     "geometry_of",
+    "move",
     "strided",
     "strided_scatter",
     "view_as_complex",
@@ -40,21 +41,19 @@ def _as_strided(array: Array, layout: Layout, own: Layout) -> Array:
 
 
 # The layouts count from the input's first element; `own` is the input's.
-_AS_STRIDED = Primitive(
+_AS_STRIDED: Primitive = Primitive(
     "as_strided",
     "AsStridedBackward0",
     _as_strided,
     ["input"],
-    [lambda g, layout, own: _move(g, layout, own, own)],
+    [lambda g, layout, own: move(g, layout, own, own)],
     view=True,
     linear=True,
     samples=[
         lambda make: (as_strided, [make(6)], {"size": (2, 3), "stride": (1, 1)}),
         lambda make: (as_strided, [make(2, 3)], {"size": (), "stride": (), "storage_offset": 4}),
         lambda make: (as_strided, [make(4)], {"size": (0, 2), "stride": (2, 1)}),
-        lambda make: (
-            lambda x: as_strided(x.expand(3, 2), (2, 2), (0, 1)), [make(2)], {}
-        ),
+        lambda make: (lambda x: as_strided(x.expand(3, 2), (2, 2), (0, 1)), [make(2)], {}),
     ],
 )
 
@@ -65,16 +64,16 @@ def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -
 
 # With S and T the maps that read a storage at the places of `source` and `target`, and D the
 # division by how often `shared` reaches each place, this is T D S^t, and its transpose S D T^t.
-_MOVE = Primitive(
+_MOVE: Primitive = Primitive(
     "as_strided_backward",
     "AsStridedBackward0",
     _move_arrays,
     ["input"],
-    [lambda g, source, target, shared: _move(g, target, source, shared)],
+    [lambda g, source, target, shared: move(g, target, source, shared)],
     linear=True,
     samples=[
         lambda make: (
-            _move,
+            move,
             [make(2, 3)],
             {
                 "source": ((2, 3), (1, 1), 0),
@@ -83,12 +82,16 @@ _MOVE = Primitive(
             },
         ),
         lambda make: (
-            _move,
+            move,
             [make(3)],
-            {"source": ((3,), (1,), 0), "target": ((2, 3), (0, 1), 0), "shared": ((2, 3), (0, 1), 0)},
+            {
+                "source": ((3,), (1,), 0),
+                "target": ((2, 3), (0, 1), 0),
+                "shared": ((2, 3), (0, 1), 0),
+            },
         ),
         lambda make: (
-            _move,
+            move,
             [make(0)],
             {"source": ((0,), (1,), 0), "target": ((2,), (1,), 0), "shared": ((2,), (1,), 0)},
         ),
@@ -96,7 +99,7 @@ _MOVE = Primitive(
 )
 
 
-def _move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tensor:
+def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tensor:
     """Return what lies at `target` when `input` is added into zeros at `source`."""
     result: Tensor = _MOVE.apply(input, source=source, target=target, shared=shared)
     return result
@@ -106,7 +109,7 @@ def _scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -
     return scatter.scatter_strided(array, source, outer, inner)
 
 
-_SCATTER = Primitive(
+_SCATTER: Primitive = Primitive(
     "as_strided_scatter",
     "AsStridedScatterBackward0",
     _scatter_arrays,
@@ -117,9 +120,7 @@ _SCATTER = Primitive(
     ],
     linear=True,
     samples=[
-        lambda make: (
-            as_strided_scatter, [make(2, 3), make(2)], {"size": (2,), "stride": (4,)}
-        ),
+        lambda make: (as_strided_scatter, [make(2, 3), make(2)], {"size": (2,), "stride": (4,)}),
         lambda make: (as_strided_scatter, [make(2), make()], {"size": (), "stride": ()}),
         lambda make: (as_strided_scatter, [make(2), make(0)], {"size": (0,), "stride": (1,)}),
     ],
@@ -140,7 +141,7 @@ def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     if scatter.same_layout(input._array, outer):
         result: Tensor = _AS_STRIDED.apply(input, layout=inner, own=outer)
         return result
-    return _move(input, outer, inner, outer)
+    return move(input, outer, inner, outer)
 
 
 def _place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
@@ -239,6 +240,10 @@ def as_strided_scatter(
     RuntimeError
         If `src` has another shape, or the places do not lie inside the storage.
 
+    Notes
+    -----
+    PyTorch 2.13 gives the input the opposite gradient: g inside those places and 0 outside.
+
     >>> import numgrad as ng
     >>> ng.as_strided_scatter(ng.zeros(2, 2), ng.ones(2), (2,), (3,))
     tensor([[1., 0.],
@@ -253,7 +258,7 @@ def as_strided_scatter(
     return _scatter(input, src, layout_of(input._array), inner)
 
 
-_VIEW_AS_REAL = Primitive(
+_VIEW_AS_REAL: Primitive = Primitive(
     "view_as_real",
     "ViewAsRealBackward0",
     lambda array: array[..., None].view(_REAL[array.dtype.name]),
@@ -267,7 +272,7 @@ _VIEW_AS_REAL = Primitive(
         lambda make: (lambda x: view_as_real(x * (1 + 2j)), [make(0)], {}),
     ],
 )
-_VIEW_AS_COMPLEX = Primitive(
+_VIEW_AS_COMPLEX: Primitive = Primitive(
     "view_as_complex",
     "ViewAsComplexBackward0",
     lambda array: array.view(_COMPLEX[array.dtype.name])[..., 0],

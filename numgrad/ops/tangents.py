@@ -44,8 +44,9 @@ def jvp(
     """
     if isinstance(primitive, ElementwisePrimitive):
         return _elementwise_jvp(primitive, primals, tangents)
-    if primitive.linear and all(tangent is not None for tangent in tangents):
-        return primitive.apply(*primals, **parameters), primitive.apply(*tangents, **parameters)
+    directions = [tangent for tangent in tangents if tangent is not None]
+    if primitive.linear and len(directions) == len(tangents):
+        return primitive.apply(*primals, **parameters), primitive.apply(*directions, **parameters)
     moving = [position for position, tangent in enumerate(tangents) if tangent is not None]
 
     def function(*arguments: Tensor) -> Any:
@@ -57,7 +58,7 @@ def jvp(
     return transpose_jvp(
         function,
         [primals[position] for position in moving],
-        [tangent for tangent in tangents if tangent is not None],
+        directions,
     )
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numgrad.ops.complex import conj
+from numgrad.ops.declare import binary, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, away_from, interval
-from numgrad.ops.elementwise import binary, unary
-from numgrad.ops.exponential import rsqrt, sqrt
+from numgrad.ops.exponential import rsqrt
 from numgrad.ops.functions import publish
+from numgrad.ops.selection import where
 
 __all__ = ["cos", "cosh", "sin", "sinh", "tanh"]
+
+PI, DEGREE = 3.141592653589793, 0.017453292519943295
 
 sin = publish(
     unary(
@@ -16,6 +21,7 @@ sin = publish(
         lambda g, input: g * conj(cos(input)),
         REAL,
         doc="Return the sine of an angle in radians.\n\nDerivative: cos x.",
+        example="ng.sin(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.8415])",
     )
 )
 cos = publish(
@@ -24,6 +30,7 @@ cos = publish(
         lambda g, input: g * -conj(sin(input)),
         REAL,
         doc="Return the cosine of an angle in radians.\n\nDerivative: -sin x.",
+        example="ng.cos(ng.tensor([0.0, 1.0]))\ntensor([1.0000, 0.5403])",
     )
 )
 tan = publish(
@@ -32,6 +39,7 @@ tan = publish(
         lambda g, y: g * conj(1 + y * y),
         interval(-1.2, 1.2),
         doc="Return the tangent of an angle in radians.\n\nDerivative: 1 + tan(x)**2.",
+        example="ng.tan(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 1.5574])",
     )
 )
 asin = publish(
@@ -41,6 +49,7 @@ asin = publish(
         UNIT,
         doc="Return the angle whose sine is x, nan outside [-1, 1].\n\n"
         "Derivative: 1/sqrt(1 - x**2).",
+        example="ng.asin(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 1.5708])",
     ),
     "arcsin",
 )
@@ -51,6 +60,7 @@ acos = publish(
         UNIT,
         doc="Return the angle whose cosine is x, nan outside [-1, 1].\n\n"
         "Derivative: -1/sqrt(1 - x**2).",
+        example="ng.acos(ng.tensor([0.0, 1.0]))\ntensor([1.5708, 0.0000])",
     ),
     "arccos",
 )
@@ -60,23 +70,48 @@ atan = publish(
         lambda g, input: g / conj(input * input + 1),
         REAL,
         doc="Return the angle whose tangent is x.\n\nDerivative: 1/(1 + x**2).",
+        example="ng.atan(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.7854])",
     ),
     "arctan",
 )
+
+
+def _inverse_square(input: Any, other: Any) -> Any:
+    """Return 1 / (input**2 + other**2), and 0 at the origin: the angle has no derivative there."""
+    square = input * input + other * other
+    return where(square == 0, 0, 1 / square)
+
+
 atan2 = publish(
     binary(
         "atan2",
         (
-            lambda g, input, other: g * other / (input * input + other * other),
-            lambda g, input, other: g * -input / (input * input + other * other),
+            lambda g, input, other: g * (other * _inverse_square(input, other)),
+            lambda g, input, other: g * (-input * _inverse_square(input, other)),
         ),
         (NONZERO, away_from(0.0, gap=0.3)),
         kind="float",
         accepts="f",
         doc="Return the angle of the point with ordinate `input` and abscissa `other`.\n\n"
-        "Derivative: other/(input**2 + other**2) and -input/(input**2 + other**2).",
+        "Derivative: other/(input**2 + other**2) and -input/(input**2 + other**2), 0 at the "
+        "origin.",
+        example="ng.atan2(ng.tensor([1.0]), ng.tensor([-1.0]))\ntensor([2.3562])",
     ),
     "arctan2",
+)
+hypot = publish(
+    binary(
+        "hypot",
+        (
+            lambda g, y, input: g * (input / y),
+            lambda g, y, other: g * (other / y),
+        ),
+        (NONZERO, NONZERO),
+        accepts="f",
+        doc="Return sqrt(input**2 + other**2), without overflow on the way.\n\n"
+        "Derivative: input / y and other / y.",
+        example="ng.hypot(ng.tensor([3.0]), ng.tensor([4.0]))\ntensor([5.])",
+    )
 )
 sinh = publish(
     unary(
@@ -84,6 +119,7 @@ sinh = publish(
         lambda g, input: g * conj(cosh(input)),
         REAL,
         doc="Return the hyperbolic sine.\n\nDerivative: cosh x.",
+        example="ng.sinh(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 1.1752])",
     )
 )
 cosh = publish(
@@ -92,6 +128,7 @@ cosh = publish(
         lambda g, input: g * conj(sinh(input)),
         REAL,
         doc="Return the hyperbolic cosine.\n\nDerivative: sinh x.",
+        example="ng.cosh(ng.tensor([0.0, 1.0]))\ntensor([1.0000, 1.5431])",
     )
 )
 tanh = publish(
@@ -100,5 +137,84 @@ tanh = publish(
         lambda g, y: g * conj(1 - y * y),
         REAL,
         doc="Return the hyperbolic tangent.\n\nDerivative: 1 - tanh(x)**2.",
+        example="ng.tanh(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.7616])",
+    )
+)
+asinh = publish(
+    unary(
+        "asinh",
+        lambda g, input: g * conj(rsqrt(input * input + 1)),
+        REAL,
+        doc="Return the inverse hyperbolic sine.\n\nDerivative: 1/sqrt(x**2 + 1).",
+        example="ng.asinh(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.8814])",
+    ),
+    "arcsinh",
+)
+acosh = publish(
+    unary(
+        "acosh",
+        lambda g, input: g * conj(rsqrt(input - 1) * rsqrt(input + 1)),
+        interval(1.2, 4.0),
+        doc="Return the inverse hyperbolic cosine, nan below 1.\n\n"
+        "Derivative: 1/sqrt(x**2 - 1).",
+        example="ng.acosh(ng.tensor([1.0, 2.0]))\ntensor([0.0000, 1.3170])",
+    ),
+    "arccosh",
+)
+atanh = publish(
+    unary(
+        "atanh",
+        lambda g, input: g * conj(1 / (1 - input * input)),
+        UNIT,
+        doc="Return the inverse hyperbolic tangent, nan outside [-1, 1].\n\n"
+        "Derivative: 1/(1 - x**2).",
+        example="ng.atanh(ng.tensor([0.0, 0.5]))\ntensor([0.0000, 0.5493])",
+    ),
+    "arctanh",
+)
+
+
+def _sinc_rule(g: Any, input: Any) -> Any:
+    angle = PI * input
+    scale = angle * input
+    zero = scale == 0
+    slope = (angle * cos(angle) - sin(angle)) / where(zero, 1, scale)
+    return where(zero, 0, g * conj(slope))
+
+
+sinc = publish(
+    unary(
+        "sinc",
+        _sinc_rule,
+        NONZERO,
+        formula=lambda input: where(input == 0, 1, sin(PI * input) / (PI * input)),
+        doc="Return sin(pi x)/(pi x), 1 at 0.\n\n"
+        "Derivative: (pi x cos(pi x) - sin(pi x))/(pi x**2), 0 at 0.",
+        example="ng.sinc(ng.tensor([0.0, 0.5]))\ntensor([1.0000, 0.6366])",
+    )
+)
+_REAL_ONLY = "{} is not supported for complex tensors."
+deg2rad = publish(
+    unary(
+        "deg2rad",
+        lambda g: g * DEGREE,
+        REAL,
+        formula=lambda input: input * DEGREE,
+        accepts="f",
+        refuses={"c": RuntimeError(_REAL_ONLY.format("deg2rad"))},
+        doc="Return an angle in degrees as radians.\n\nDerivative: pi/180.",
+        example="ng.deg2rad(ng.tensor([0.0, 180.0]))\ntensor([0.0000, 3.1416])",
+    )
+)
+rad2deg = publish(
+    unary(
+        "rad2deg",
+        lambda g: g * (180 / PI),
+        REAL,
+        formula=lambda input: input * (180 / PI),
+        accepts="f",
+        refuses={"c": RuntimeError(_REAL_ONLY.format("rad2deg"))},
+        doc="Return an angle in radians as degrees.\n\nDerivative: 180/pi.",
+        example="ng.rad2deg(ng.tensor([0.0, 1.0]))\ntensor([ 0.0000, 57.2958])",
     )
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import platform
 import re
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -23,7 +26,7 @@ from numgrad.kernels.threads import get_num_threads, set_num_threads
 
 FLOATS = [np.dtype(name) for name in ("float32", "float64")]
 COMPLEX = [np.dtype(name) for name in ("complex64", "complex128")]
-INTEGERS = [np.dtype(name) for name in ("bool", "uint8", "int8", "int32", "int64")]
+INTEGERS = [np.dtype(name) for name in ("bool", "uint8", "int32", "int64")]
 REAL = INTEGERS + FLOATS
 EVERY = REAL + COMPLEX
 
@@ -108,7 +111,7 @@ def count_of(array: np.ndarray, dims: tuple[int, ...]) -> int:
     return math.prod(array.shape[dim] for dim in dims)
 
 
-# --- the same numbers as NumPy ------------------------------------------------------------------
+# --- the same numbers as NumPy --------------------------------------------------------------------
 
 
 @given(cases(EVERY))
@@ -201,12 +204,17 @@ def test_variance(case: tuple[np.ndarray, tuple[int, ...], bool], correction: fl
 @given(cases(FLOATS))
 def test_logsumexp_against_scipy(case: tuple[np.ndarray, tuple[int, ...], bool]) -> None:
     array, dims, keepdim = case
-    result = moments.logsumexp(array * 20, dims, keepdim)
+    result = moments.logsumexp(array * array.dtype.type(20), dims, keepdim)
     if count_of(array, dims) == 0:
         assert (result == -math.inf).all()
-        return
-    expected = special.logsumexp(array.astype(np.float64) * 20, dims, keepdims=keepdim)
-    check(result, expected, array.dtype, 1.0)
+    elif dims:
+        if array.size == 0:
+            assert result.size == 0
+            return
+        expected = special.logsumexp(array.astype(np.float64) * 20, dims, keepdims=keepdim)
+        check(result, expected, array.dtype, 1.0)
+    else:
+        check(result, array * 20, array.dtype)
 
 
 @given(cases(COMPLEX, min_side=1))
@@ -278,7 +286,7 @@ def test_long_columns(n: int, inner: int) -> None:
     variance = array.var(0, dtype=np.float64)
     check(moments.var(array, (0,), correction=0), variance, array.dtype)
     expected = special.logsumexp(array.astype(np.float64), 0)
-    check(moments.logsumexp(array, (0,)), expected, array.dtype)
+    check(moments.logsumexp(array, (0,)), expected, array.dtype, 1.0)
 
 
 @pytest.mark.parametrize("inner", [TILE - 1, TILE, TILE + 1, 2 * TILE + 5])
@@ -289,7 +297,7 @@ def test_many_columns(n: int, inner: int) -> None:
     check(reductions.sum(array, (1,)), array.sum(1), array.dtype, magnitude)
     check(positions.argmin(array, (1,)), array.argmin(1), np.dtype(np.int64))
     check(moments.var(array, (1,)), array.var(1, ddof=1), array.dtype)
-    check(moments.logsumexp(array, (1,)), special.logsumexp(array, 1), array.dtype)
+    check(moments.logsumexp(array, (1,)), special.logsumexp(array, 1), array.dtype, 1.0)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -306,7 +314,7 @@ def test_every_element_of_a_long_array_counts_once(n: int) -> None:
     assert reductions.sum(np.ones(n, np.int8), (0,)) == n
 
 
-# --- accuracy ---------------------------------------------------------------------------------------
+# --- accuracy -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [100, 1000, 10_000, 1_000_000])
@@ -336,7 +344,7 @@ def test_variance_survives_a_large_mean() -> None:
     np.testing.assert_allclose(moments.var(array, (0,)), array.var(dtype=np.float64), rtol=1e-4)
 
 
-# --- special values -----------------------------------------------------------------------------------
+# --- special values -------------------------------------------------------------------------------
 
 SPECIAL = [0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan, 3e38, 1e-45]
 
@@ -406,6 +414,7 @@ def test_logsumexp_of_parts_that_are_all_minus_infinity() -> None:
     assert moments.logsumexp(array, (0,)) == math.inf
 
 
+@pytest.mark.filterwarnings("ignore:var.*degrees of freedom")  # PyTorch's
 def test_the_correction_may_exceed_the_elements(torch: ModuleType) -> None:
     array = np.array([[1.0, 2.0], [3.0, 3.0]], np.float32)
     for correction in (0, 1, 1.5, 2, 5):
@@ -413,7 +422,7 @@ def test_the_correction_may_exceed_the_elements(torch: ModuleType) -> None:
         np.testing.assert_allclose(moments.var(array, (1,), False, correction), expected, rtol=1e-6)
 
 
-# --- nothing to reduce ----------------------------------------------------------------------------------
+# --- nothing to reduce ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -444,6 +453,15 @@ def test_an_empty_reduction(reduce: Reduce, value: Any, dtype: np.dtype[Any]) ->
     assert reduce(array, (0,)).shape == (0, 2)
 
 
+def error_of(call: Callable[[], object]) -> tuple[type, str] | None:
+    """Return what a call raises, and in which words."""
+    try:
+        call()
+    except (IndexError, RuntimeError) as error:
+        return type(error), str(error)
+    return None
+
+
 CALLS = {
     "amax": "t.amax({})",
     "amin": "t.amin({})",
@@ -461,14 +479,10 @@ def test_missing_elements_are_pytorchs_error(name: str, dim: int | None, torch: 
     call = CALLS[name].format("" if dim is None else dim)
     dims = (0, 1, 2) if dim is None else (dim,)
     array = np.zeros(shape)
-    try:
-        eval(call, {"t": torch.zeros(shape)})
-    except (IndexError, RuntimeError) as error:
-        with pytest.raises(type(error)) as raised:
-            reductions.require_elements(name, array, dims, all_dims=dim is None)
-        assert str(raised.value) == str(error)
-    else:
-        reductions.require_elements(name, array, dims)
+    theirs = error_of(lambda: eval(call, {"t": torch.zeros(shape)}))
+    ours = error_of(lambda: reductions.require_elements(name, array, dims, all_dims=dim is None))
+    assert ours == theirs
+    assert (ours is None) == (dim in (0, 2))
 
 
 @pytest.mark.parametrize("p", [math.inf, -math.inf, -1, -1.5, 0, 1, 2, 3.5])
@@ -478,14 +492,12 @@ def test_missing_elements_of_a_norm(
 ) -> None:
     array = np.zeros((3, 0, 2))
     given_dims = (0, 1, 2) if dims is None else dims
-    try:
-        torch.linalg.vector_norm(torch.zeros(3, 0, 2), p, dims)
-    except RuntimeError as error:
-        with pytest.raises(RuntimeError) as raised:
-            reductions.require_norm_elements(array, p, given_dims, all_dims=dims is None)
-        assert str(raised.value) == str(error)
-    else:
-        reductions.require_norm_elements(array, p, given_dims, all_dims=dims is None)
+    theirs = error_of(lambda: torch.linalg.vector_norm(torch.zeros(3, 0, 2), p, dims))
+    ours = error_of(
+        lambda: reductions.require_norm_elements(array, p, given_dims, all_dims=dims is None)
+    )
+    assert ours == theirs
+    assert (ours is None) == (0 <= p < math.inf or dims == (0,))
 
 
 def test_complex_numbers_have_no_order(torch: ModuleType) -> None:
@@ -499,13 +511,10 @@ def test_complex_numbers_have_no_order(torch: ModuleType) -> None:
         (lambda: positions.argmax(array, (0,)), lambda: tensor.argmax(0)),
         (lambda: positions.argmin(array != 0, (0,)), lambda: (tensor != 0).argmin(0)),
     ):
-        with pytest.raises((RuntimeError, NotImplementedError)) as expected:
-            theirs()
-        with pytest.raises(expected.type, match=f"^{re.escape(str(expected.value))}$"):
-            ours()
+        assert error_of(ours) == error_of(theirs) is not None
 
 
-# --- what a result depends on, and what it does not -----------------------------------------------------
+# --- what a result depends on, and what it does not -----------------------------------------------
 
 SHAPES = {"row": (1, 3_000_001), "rows": (900, 1300), "columns": (5000, 301), "wide": (70, 40_000)}
 ALL_OF_THEM: dict[str, Callable[[np.ndarray, int], Any]] = {
@@ -563,47 +572,35 @@ def test_contiguous_memory_is_not_copied() -> None:
             assert np.shares_memory(arrange(permuted, dims).flat, array)
 
 
-# --- what the machine runs ------------------------------------------------------------------------------
-
-
-def compiled_for_float32(fold: Any) -> Any:
-    kernel = fold.kernel
-    array, out = np.ones(4, np.float32), np.ones(1, np.float32)
-    kernel(array, out, 4, 1, PART, 0, 1, 0.0, 0.0)
-    return kernel, next(
-        signature
-        for signature in kernel.signatures
-        if {getattr(kind, "dtype", None) for kind in signature[:2]} == {float32()}
-    )
-
-
-def float32() -> Any:
-    from numba import types
-
-    return types.float32
+# --- what the machine runs ------------------------------------------------------------------------
 
 
 FLOAT32_FOLDS = ["SUM", "PROD", "MAX", "MIN", "SUM_ABS", "SUM_SQUARES", "MAX_ABS", "MIN_ABS"]
 
 
-@pytest.mark.parametrize("name", FLOAT32_FOLDS)
+@functools.cache
+def compiled(name: str) -> Any:
+    """Compile a fold of float32 here: what comes from the disk cache can't be inspected."""
+    dispatcher = numba.njit(error_model="numpy")(getattr(fold_kernels, name).kernel.py_func)
+    array = numba.types.Array(numba.float32, 1, "C")
+    dispatcher.compile((array, array, array, *[numba.int64] * 5, numba.float64))
+    return dispatcher
+
+
+@pytest.mark.parametrize("name", [*FLOAT32_FOLDS, "SUM_SQUARED_DISTANCES", "SUM_EXP"])
 def test_float32_stays_float32(name: str) -> None:
-    kernel, signature = compiled_for_float32(getattr(fold_kernels, name))
-    assert " fpext " not in kernel.inspect_llvm(signature)
+    assert " fpext " not in str(compiled(name).inspect_llvm())
 
 
 @pytest.mark.parametrize("name", FLOAT32_FOLDS)
 def test_the_inner_loop_is_vectorised(name: str) -> None:
-    kernel, signature = compiled_for_float32(getattr(fold_kernels, name))
-    # Vector types in LLVM's own text say it for every processor.
-    operation = {
-        "SUM": "fadd",
-        "SUM_ABS": "fadd",
-        "SUM_SQUARES": "fmul",
-        "PROD": "fmul",
-    }.get(name, r"fcmp \w+")
-    assert re.search(rf"{operation} <(4|8|16) x float>", optimised(kernel, signature))
+    operation = {"SUM": "fadd", "SUM_ABS": "fadd", "SUM_SQUARES": "fmul", "PROD": "fmul"}
+    wanted = operation.get(name, r"fcmp \w+")
+    # LLVM's own text says it for every processor; the numbers are those of registers.
+    assert re.search(rf"{wanted} <(4|8|16) x float>", str(compiled(name).inspect_llvm()))
 
 
-def optimised(kernel: Any, signature: Any) -> str:
-    return kernel.inspect_llvm(signature)
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 instructions")
+def test_the_processor_adds_in_vector_registers() -> None:
+    (text,) = compiled("SUM").inspect_asm().values()
+    assert re.search(r"\bv?addps\b.*%[xyz]mm", text)

@@ -1,0 +1,114 @@
+"""Sums and means that leave out what is not a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.core import Tensor, wrap
+from numgrad.kernels import reductions as kernels
+from numgrad.ops.arguments import accept_axis
+from numgrad.ops.arithmetic import div
+from numgrad.ops.functions import FUNCTIONS, public
+from numgrad.ops.primitive import Primitive
+from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dims
+from numgrad.ops.reductions import spread
+from numgrad.ops.samples import sample
+from numgrad.ops.selection import where
+
+__all__ = ["nanmean", "nansum"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+_isnan = FUNCTIONS["isnan"]
+
+
+def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(0), array)
+    return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
+
+
+_NANSUM: Primitive = Primitive(
+    "nansum",
+    "NansumBackward0",
+    _nansum,
+    ["input"],
+    [
+        lambda g, input, input_shape, dims, keepdim: where(
+            _isnan(input), 0, spread(g, input_shape, dims, keepdim)
+        )
+    ],
+    samples=[
+        sample("nansum", (2, 3)),
+        sample("nansum", (2, 3), dim=1, keepdim=True),
+        sample("nansum", (), dim=0),
+        sample("nansum", (0, 2), dim=0),
+    ],
+)
+
+
+@public()
+@accept_axis
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the sum of the elements that are not nan; see `sum`.
+
+    The gradient is g where the element is a number, 0 where it is nan. Mirrors ``torch.nansum``.
+
+    Raises
+    ------
+    RuntimeError
+        If the elements are complex; and as `sum` does.
+    NotImplementedError
+        If `dtype` is complex.
+
+    >>> import numgrad as ng
+    >>> ng.nansum(ng.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
+    dims = reduced_dims("nansum", input, dim, keepdim)
+    if input._array.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if dtype is not None and dtypes.to_dtype(dtype).is_complex:
+        name = dtypes.to_dtype(dtype).scalar_name
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{name}'")
+    result: Tensor = _NANSUM.apply(
+        input, dims=dims, keepdim=keepdim, dtype=read_dtype(input, dtype)
+    )
+    return result
+
+
+@public()
+@accept_axis
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the mean of the elements that are not nan; nan where there are none.
+
+    The gradient is g / n where the element is a number, 0 where it is nan. Mirrors
+    ``torch.nanmean``.
+
+    Parameters
+    ----------
+    input : tensor
+        Floating point.
+    dim, keepdim, dtype
+        As for `mean`.
+
+    Raises
+    ------
+    RuntimeError
+        If the elements are not real floating point numbers; and as `mean` does.
+
+    >>> import numgrad as ng
+    >>> ng.nanmean(ng.tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5000)
+    """
+    dims = reduced_dims("nanmean", input, dim, keepdim)
+    if input._array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.scalar_name}"
+        )
+    numbers = wrap(kernels.sum(~np.isnan(input._array), dims, keepdim))
+    return div(nansum(input, dim, keepdim, dtype=dtype), numbers)

@@ -1,0 +1,119 @@
+"""Products over everything or along one dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad import dtypes
+from numgrad.graph.core import Tensor
+from numgrad.kernels import reductions as kernels
+from numgrad.ops.arguments import accept_axis
+from numgrad.ops.arithmetic import div, mul
+from numgrad.ops.complex import conj
+from numgrad.ops.functions import public
+from numgrad.ops.primitive import Primitive
+from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dim, reduced_dims
+from numgrad.ops.reductions import restore_dims
+from numgrad.ops.samples import sample
+from numgrad.ops.scans import exclusive_product
+
+__all__ = ["prod"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+
+
+def _prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    return in_dtype(kernels.prod(in_dtype(array, dtype), dims, keepdim), dtype)
+
+
+def _prod_rule(
+    g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any
+) -> Tensor:
+    """Return g y / x; where an element is 0, g times the product of the other elements."""
+    if dtype is not None:
+        input = Primitive.cast(input, dtype)
+    shape = input._array.shape
+    g = restore_dims(g, shape, dims, keepdim)
+    if input._array.all():
+        return mul(g, conj(div(restore_dims(y, shape, dims, keepdim), input)))
+    if len(dims) == 1:
+        return mul(g, conj(exclusive_product(input, dims[0])))
+    # All of them: along one dim, in C order.
+    others = exclusive_product(input.reshape(-1), 0).reshape(shape)
+    return mul(g, conj(others))
+
+
+_PRODUCTS: list[Primitive] = [
+    Primitive(name, node, _prod, ["input"], [_prod_rule], samples=samples)
+    for name, node, samples in (
+        (
+            "prod",
+            "ProdBackward0",
+            [
+                sample("prod", (2, 3)),
+                sample("prod", ()),
+                sample("prod", (0,)),
+                sample("prod", (4,), dtype=dtypes.complex128),
+                sample("prod", (2, 3), zeros=[4]),
+                sample("prod", (2, 3), zeros=[3, 5]),
+            ],
+        ),
+        (
+            "prod_over_dim",
+            "ProdBackward1",
+            [
+                sample("prod", (2, 3), dim=1),
+                sample("prod", (2, 3), dim=0, keepdim=True),
+                sample("prod", (), dim=-1),
+                sample("prod", (0, 2), dim=0),
+                sample("prod", (2, 3), zeros=[4], dim=1),
+                sample("prod", (2, 3), zeros=[3, 5], dim=1, keepdim=True),
+            ],
+        ),
+    )
+]
+
+
+@public()
+@accept_axis
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """Return the product of all elements, or along one dim.
+
+    The gradient of an element is g times the product of the others. Mirrors ``torch.prod``.
+
+    Parameters
+    ----------
+    input : tensor
+        Any dtype; bools and integers are multiplied in int64.
+    dim : int, optional
+        Without it, everything is multiplied.
+    keepdim : bool
+        Keep the reduced dim, with size 1.
+    dtype : dtype, optional
+        Cast to this dtype first.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If `dtype` is an integer type and the input requires grad.
+
+    >>> import numgrad as ng
+    >>> ng.prod(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
+    tensor([ 2., 12.])
+    """
+    if dim is None:
+        dims = reduced_dims("prod", input, None, keepdim)
+    else:
+        position = reduced_dim("prod", input, dim, keepdim)
+        dims = (position,) if input._array.ndim else ()
+    result: Tensor = _PRODUCTS[dim is not None].apply(
+        input, dims=dims, keepdim=keepdim, dtype=read_dtype(input, dtype)
+    )
+    return result
