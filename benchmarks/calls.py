@@ -218,9 +218,10 @@ def _enlarged_call(name: str, elements: int, requires_grad: bool) -> Call:
                 return call
     for sample in samples:
         for operand_stretch, argument_stretch in STRETCHES:
-            factor = _factor(sample, operand_stretch, argument_stretch, elements)
+            stretches = (operand_stretch, argument_stretch)
+            factor = _factor(sample, requires_grad, *stretches, elements)
             if factor is not None:
-                return _build(sample, requires_grad, operand_stretch, argument_stretch, factor)
+                return _build(sample, requires_grad, *stretches, factor)
     raise NotImplementedError(f"no sample of {name} can be brought to {elements} elements")
 
 
@@ -232,12 +233,17 @@ def _default_samples(name: str, inputs: int) -> list[Callable[..., Any]]:
     return [lambda make: (function, [make(2, 3) for _ in range(inputs)], {})]
 
 
-def _factor(sample: Any, operands: Stretch, arguments: Stretch, elements: int) -> float | None:
+def _factor(
+    sample: Any, requires_grad: bool, operands: Stretch, arguments: Stretch, elements: int
+) -> float | None:
     """Return by how much to stretch lengths; None if the operation does not allow it."""
     sizes = []
     for factor in (1, 2, 4):
         try:
-            sizes.append(_build(sample, False, operands, arguments, factor).elements())
+            call = _build(sample, requires_grad, operands, arguments, factor)
+            sizes.append(call.elements())
+            if requires_grad:
+                call.with_cotangents()()
         except REFUSALS:
             return None
     if not 0 < sizes[1] < sizes[2]:
@@ -272,7 +278,7 @@ def _maker(requires_grad: bool, stretch: Stretch, factor: float) -> Callable[...
         values: np.ndarray
         if distinct:
             # Steps that are prime to the count reach every number, and faster than a shuffle does.
-            step = next(step for step in (7919, 7927, 7933) if math.gcd(step, count) == 1)
+            step = next(step for step in (7919, 7927, 7933) if math.gcd(step, count or 1) == 1)
             order = np.arange(count) * step % max(count, 1)
             values = low + (high - low) * (order + 0.5) / max(count, 1)
         else:

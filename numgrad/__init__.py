@@ -13,8 +13,9 @@ import math
 from typing import Any
 
 from numgrad import autograd, func
+from numgrad.device import device
 from numgrad.dtypes import (
-    bool_ as bool,  # noqa: A004 - PyTorch's name
+    bool_ as bool,
 )
 from numgrad.dtypes import (
     can_cast,
@@ -37,7 +38,6 @@ from numgrad.dtypes import (
     uint32,
     uint64,
 )
-from numgrad.device import device
 from numgrad.graph.core import Size
 from numgrad.graph.modes import (
     enable_grad,
@@ -56,9 +56,9 @@ from numgrad.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.tensor import Tensor
 
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
-float = float32  # noqa: A001 - PyTorch's names of the types
+float = float32
 double = float64
-int = int32  # noqa: A001
+int = int32
 long = int64
 short = int16
 cfloat = complex64
@@ -66,8 +66,63 @@ cdouble = complex128
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "Size",
+    "Tensor",
+    "autograd",
+    "bool",
+    "cache_dir",
+    "can_cast",
+    "cdouble",
+    "cfloat",
+    "complex64",
+    "complex128",
+    "device",
+    "double",
+    "dtype",
+    "e",
+    "empty_cache",
+    "enable_grad",
+    "finfo",
+    "float",
+    "float32",
+    "float64",
+    "func",
+    "get_default_dtype",
+    "get_num_threads",
+    "get_printoptions",
+    "iinfo",
+    "inf",
+    "inference_mode",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "long",
+    "memory_stats",
+    "nan",
+    "no_grad",
+    "pi",
+    "printoptions",
+    "promote_types",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_num_threads",
+    "set_printoptions",
+    "short",
+    "tensor",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS)
+__all__ += sorted(set(FUNCTIONS) - set(__all__))
 
 
 def __getattr__(name: str) -> Any:

@@ -190,14 +190,12 @@ def set_default_dtype(d: Any) -> None:
     global _default
     chosen = to_dtype(d)
     if not chosen.is_floating_point:
-        raise TypeError(
-            "only floating-point types are supported as the default type"
-        )
+        raise TypeError("only floating-point types are supported as the default type")
     _default = chosen
 
 
 def scalar_dtype(value: Any) -> dtype:
-    """Return the type a Python scalar takes as a tensor: bool, int64, the default float or complex."""
+    """Return the type of a Python scalar as a tensor: bool, int64, the default float or complex."""
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import numgrad.ops  # noqa: F401 - fills the registries
-from numgrad.graph.accumulate import gradient_edge
 from numgrad.device import CPU
+from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
-from numgrad.graph.node import Node, RemovableHandle
+from numgrad.graph.node import RemovableHandle
 from numgrad.ops import conversion
 from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.from_data import legacy_tensor
@@ -45,7 +45,7 @@ def _backward(
     >>> x.grad
     tensor([2., 1.])
     """
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    backward((self,), gradient, retain_graph, create_graph, None, inputs)
 
 
 def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -355,6 +355,8 @@ def _bind() -> None:
         "retains_grad": property(lambda self: self._retains_grad and not self.is_leaf),
         "itemsize": property(lambda self: self._array.itemsize),
         "nbytes": property(lambda self: self._array.nbytes),
+        "real": property(FUNCTIONS["real"]),
+        "imag": property(FUNCTIONS["imag"]),
         "device": property(lambda self: CPU),
     }
     for name, attribute in own.items():

@@ -89,9 +89,7 @@ def run_hooks(hooks: dict[int, Any], gradient: Tensor) -> Tensor:
         if result is None:
             continue
         if not isinstance(result, Tensor):
-            raise TypeError(
-                f"expected Variable, but hook returned '{type(result).__name__}'"
-            )
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
         if result.shape != gradient.shape:
             raise RuntimeError(
                 f"hook '{getattr(hook, '__name__', repr(hook))}' has changed the size of value"

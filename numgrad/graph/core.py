@@ -376,9 +376,8 @@ def forbidden_view(view: Tensor, modified: str) -> str:
             f"inplace.{_MULTIPLE_VIEWS}"
         )
     if node is not None:
-        start = (
-            f"Output {output_nr} of {node.operation_name()} is a view of a view which was created in"
-        )
+        output = f"Output {output_nr} of {node.operation_name()}"
+        start = f"{output} is a view of a view which was created in"
     else:
         start = "A view was created in"
     if origin == "inference":

@@ -220,6 +220,8 @@ def _batched(
 
 
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:
+    if type(tensors) is tuple:
+        return tensors
     return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
 
 
@@ -271,6 +273,13 @@ def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
 
 def _roots(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
     """Return where the engine starts, each edge with its checked cotangent."""
+    if type(grad_tensors) is Tensor and len(outputs) == 1:  # nearly every call
+        (output,) = outputs
+        array, given_array = output._array, grad_tensors._array
+        if given_array.shape == array.shape and given_array.dtype is array.dtype:
+            edge = gradient_edge(output)
+            if edge is not NO_EDGE:
+                return [(edge, grad_tensors)]
     if grad_tensors is None:
         given: Sequence[Any] = (None,) * len(outputs)
     elif isinstance(grad_tensors, Tensor):

@@ -73,7 +73,8 @@ def run(
                 _add_tensor(tasks[node], output_nr, gradient)
             else:
                 _add_array(tasks[node], output_nr, gradient._array, False)
-    ready = [(-node.sequence, node, task) for node, task in tasks.items() if not task[0]]
+    starts = dict.fromkeys(node for (node, _), _ in roots if node is not None)
+    ready = [(-node.sequence, node, tasks[node]) for node in starts if not tasks[node][0]]
     heapify(ready)
 
     previous_mode = modes.grad
@@ -81,10 +82,14 @@ def run(
     try:
         while ready:
             _, node, task = heappop(ready)
+            captured = captures.get(node) if captures else None
+            if captured and needed and node in needed:  # before its hooks run, as in PyTorch
+                _capture(captured, task, results, create_graph)
+                captured = None
             if node._tensor_hooks or node._retained:
                 _run_tensor_hooks(node, task, create_graph)
-            if captures and node in captures:
-                _capture(captures[node], task, results, create_graph)
+            if captured:
+                _capture(captured, task, results, create_graph)
             if needed is not None and node not in needed:
                 continue
             if type(node) is AccumulateGrad:
@@ -98,8 +103,10 @@ def run(
                 node.run_tensors(task[1::2]) if create_graph else node.run_arrays(task[1::2])
             )
             was_owned = task[2]
-            task[1:] = ()  # nobody needs the gradients any more
-            if not keep_graph:
+            task[1] = None  # nobody needs the gradients any more
+            if len(task) > 3:
+                task[1:] = ()
+            if node.saved and not keep_graph:
                 node.release()
             for (target, output_nr), output in zip(node.edges, outputs):  # noqa: B905 - hot
                 if target is None:
@@ -149,14 +156,14 @@ def _count_dependencies(roots: Sequence[tuple[Edge, Tensor]]) -> dict[Node, list
         for child, _ in stack.pop().edges:
             if child is None:
                 continue
-            if child in tasks:
-                tasks[child][0] += 1
-            else:
-                tasks[child] = [1, None, False]
-                if child.num_outputs > 1:
-                    tasks[child] += [None, False] * (child.num_outputs - 1)
-                if child.edges:
-                    stack.append(child)
+            task = tasks.get(child)
+            if task is not None:
+                task[0] += 1
+                continue
+            outputs = child.num_outputs
+            tasks[child] = [1, None, False] if outputs == 1 else [1] + [None, False] * outputs
+            if child.edges:
+                stack.append(child)
     return tasks
 
 
@@ -187,7 +194,7 @@ def _capture(
     results: list[Tensor | None],
     create_graph: bool,
 ) -> None:
-    """Keep the gradients of outputs that the caller asked for; from now on they are the caller's."""
+    """Keep the gradients that the caller asked for; from now on they are the caller's."""
     for output_nr, position in wanted:
         gradient = task[2 * output_nr + 1]
         if gradient is not None:

@@ -45,7 +45,15 @@ class Node:
         What the rule needs; None once freed.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "_retained", "_tensor_hooks", "edges", "saved", "sequence")
+    __slots__ = (
+        "__weakref__",
+        "_metadata",
+        "_retained",
+        "_tensor_hooks",
+        "edges",
+        "saved",
+        "sequence",
+    )
 
     num_outputs: ClassVar[int] = 1
     gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
@@ -108,9 +116,7 @@ class Node:
             self.saved = None
 
 
-def unpack_array(
-    saved: SavedArray, edge: Edge, owner: Node | None = None
-) -> np.ndarray[Any, Any]:
+def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:
     """Return a saved array, or raise if it was written to since.
 
     `edge` is where the saved tensor hung in the graph, for the error's words, and `owner` the node

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
 from numgrad.kernels.expression import Symbol, emit
@@ -56,6 +58,7 @@ class Elementwise:
         self.inputs = tuple(inputs)
         self.formula = formula
         self.loops: dict[str, Any] = {}
+        self.entries: dict[tuple[str, np.dtype[Any]], Any] = {}
 
     def loop(self, pattern: str) -> Any:
         """Return the compiled loop for a pattern, such as ``"as"``: an array and a number."""
@@ -64,6 +67,28 @@ class Elementwise:
             source = loop_source(self.name, self.inputs, self.formula, pattern)
             loop = self.loops[pattern] = compile_source("loop", source)
         return loop
+
+    def entry(self, pattern: str, dtype: np.dtype[Any], count: int) -> Any:
+        """Return what calls the loop for flat contiguous arrays of one floating point dtype.
+
+        It is the loop's compiled entry point: unlike the dispatcher it does not look at the types
+        of its arguments, which takes longer than the work where they have a few elements. So
+        arrays in all places of `pattern` that say so, and in those of the `count` outputs, must be
+        C-contiguous with exactly one dimension and that dtype; numbers must be Python floats.
+        """
+        found = self.entries.get((pattern, dtype))
+        if found is None:
+            loop = self.loop(pattern)
+            found = loop
+            if hasattr(loop, "compile"):  # it is the plain function under NUMBA_DISABLE_JIT
+                array = types.Array(from_dtype(dtype), 1, "C")
+                mask = types.Array(types.boolean, 1, "C")
+                of_letter = {"a": array, "b": mask, "s": types.float64, "p": types.boolean}
+                signature = (*(of_letter[letter] for letter in pattern), *(array,) * count)
+                loop.compile(signature)
+                found = loop.overloads[signature].entry_point
+            self.entries[pattern, dtype] = found
+        return found
 
     def __call__(
         self,
@@ -148,7 +173,9 @@ def _spread(operands: Sequence[Array | Number], shape: tuple[int, ...]) -> tuple
 def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str) -> str:
     """Return the Python source of the loop that computes `formula` for a pattern of operands."""
     symbols = {
-        input_name: Symbol.input(f"{input_name}_i" if letter in _ARRAYS else f"{input_name}_s", letter in "AS")
+        input_name: Symbol.input(
+            f"{input_name}_i" if letter in _ARRAYS else f"{input_name}_s", letter in "AS"
+        )
         for input_name, letter in zip(inputs, pattern, strict=True)
     }
     outputs = formula(symbols)
@@ -164,7 +191,9 @@ def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str
         body += ["from numgrad.kernels import scalar", ""]
     body += ["", f"def loop({', '.join([*inputs, *output_names])}):"]
     for constant, text in constants.items():
-        body.append(f"    {constant} = {text if text in ('True', 'False') else f'{of_type}({text})'}")
+        body.append(
+            f"    {constant} = {text if text in ('True', 'False') else f'{of_type}({text})'}"
+        )
     for input_name, letter in letters.items():
         if letter == "s":
             body.append(f"    {input_name}_s = {of_type}({input_name})")
@@ -173,5 +202,7 @@ def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str
     body.append(f"    for i in range({output_names[0]}.size):")
     body += [f"        {n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
     body += [f"        {line}" for line in lines]
-    body += [f"        {out}[i] = {result}" for out, result in zip(output_names, results, strict=True)]
+    body += [
+        f"        {out}[i] = {result}" for out, result in zip(output_names, results, strict=True)
+    ]
     return "\n".join(body) + "\n"

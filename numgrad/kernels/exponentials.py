@@ -1,10 +1,10 @@
 """exp, expm1 and tanh without branches, so that LLVM vectorises the loops they stand in.
 
-Method: write x = k ln 2 + r with an integer k and abs(r) <= ln(2)/2, ln 2 split in two parts so that
-the subtraction is exact enough; the Taylor polynomial of e**r - 1; and a scaling by 2**k made of the
-bits of k, in two steps so that overflow and subnormal results come out right. k is rounded by adding
-1.5 * 2**(mantissa bits), which leaves it in the low bits (no float-to-integer instruction, which
-AVX2 lacks for float64).
+Method: write x = k ln 2 + r with an integer k and abs(r) <= ln(2)/2, ln 2 split in two parts so
+that the subtraction is exact enough; the Taylor polynomial of e**r - 1; and a scaling by 2**k made
+of the bits of k, in two steps so that overflow and subnormal results come out right. k is rounded
+by adding 1.5 * 2**(mantissa bits), which leaves it in the low bits (no float-to-integer
+instruction, which AVX2 lacks for float64).
 
 Error bounds, measured against mpmath in tests/kernels/test_exponentials.py: exp 1 ulp, expm1 2 ulp,
 tanh 3 ulp, over the whole range, for float32 and float64; nan, infinities and signs of zero exact.

@@ -50,7 +50,9 @@ class Symbol:
 
     __slots__ = ("arguments", "is_complex", "operation")
 
-    def __init__(self, operation: str, arguments: tuple[Any, ...], is_complex: bool = False) -> None:
+    def __init__(
+        self, operation: str, arguments: tuple[Any, ...], is_complex: bool = False
+    ) -> None:
         self.operation = operation
         self.arguments = arguments
         self.is_complex = is_complex
@@ -66,7 +68,6 @@ class Symbol:
         symbols = tuple(literal(argument) for argument in arguments)
         is_complex = operation not in _REAL_VALUED and any(s.is_complex for s in symbols)
         return cls(operation, symbols, is_complex)
-
 
     def __add__(self, other: Any) -> Symbol:
         return Symbol.apply("add", self, other)

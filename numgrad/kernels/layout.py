@@ -98,35 +98,46 @@ def arrange(
 
 def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool) -> Arrangement:
     """Do what `arrange` does, for every case."""
-    strides = array.strides
-    if ordered:
-        # Reduced dims may move as one block; among themselves they stay as they are.
-        reduced = sorted(dims)
-        kept = [i for i in range(array.ndim) if i not in dims]
-        kept.sort(key=lambda i: -abs(strides[i]))
-        width = min((abs(strides[i]) for i in reduced), default=0)
-        before = sum(1 for i in kept if abs(strides[i]) > width)
-        order = kept[:before] + reduced + kept[before:]
+    contiguous = array.flags.c_contiguous
+    if contiguous:
+        order = list(range(array.ndim))
+    elif ordered:
+        order = _ordered(array.strides, dims)
     else:
-        # The sum is the same from either end, so a reversed dim is read forwards.
-        flips = tuple(
-            slice(None, None, -1) if i in dims and strides[i] < 0 else slice(None)
-            for i in range(array.ndim)
-        )
-        array = array[flips]
+        # A sum is the same from either end, so a reversed dim is read forwards.
+        strides = array.strides
+        flips = [slice(None)] * array.ndim
+        for dim in dims:
+            if strides[dim] < 0:
+                flips[dim] = slice(None, None, -1)
+        array = array[tuple(flips)]
         order = sorted(range(array.ndim), key=lambda i: -abs(strides[i]))
     groups = _groups(array.shape, dims, order)
     if adjacent and sum(is_reduced for _, is_reduced in groups) > 1:
-        reduced = sorted(dims)
-        order = [i for i in range(array.ndim) if i not in dims] + reduced
+        contiguous = False
+        order = [i for i in range(array.ndim) if i not in dims] + sorted(dims)
         groups = _groups(array.shape, dims, order)
-    flat = np.ascontiguousarray(array.transpose(order)).reshape(-1)
-    kept_order = tuple([i for i in order if i not in dims])
+    if not contiguous:
+        array = np.ascontiguousarray(array.transpose(order))
     inner = groups.pop()[0] if groups and not groups[-1][1] else 1
     n = groups.pop()[0] if groups else 1
-    outer = prod([size for size, _ in groups])
-    rest = tuple(groups) if any(is_reduced for _, is_reduced in groups) else ()
-    return Arrangement(flat, outer, n, inner, rest, kept_order)
+    return Arrangement(
+        array.reshape(-1),
+        prod([size for size, _ in groups]),
+        n,
+        inner,
+        tuple(groups) if any(is_reduced for _, is_reduced in groups) else (),
+        tuple([i for i in order if i not in dims]),
+    )
+
+
+def _ordered(strides: tuple[int, ...], dims: tuple[int, ...]) -> list[int]:
+    """Return an order in which the reduced dims move as one block, and are as they were in it."""
+    kept = [i for i in range(len(strides)) if i not in dims]
+    kept.sort(key=lambda i: -abs(strides[i]))
+    width = min([abs(strides[i]) for i in dims], default=0)
+    before = len([i for i in kept if abs(strides[i]) > width])
+    return kept[:before] + sorted(dims) + kept[before:]
 
 
 def _groups(

@@ -37,6 +37,14 @@ def _divide(sums, n, inner, part_rows, first, last):  # type: ignore[no-untyped-
 
 
 @kernel
+def _divide_by(array, number):  # type: ignore[no-untyped-def]
+    """Divide in place; by 0 too, which NumPy would warn of."""
+    divisor = array.dtype.type(number)
+    for i in range(array.size):
+        array[i] /= divisor
+
+
+@kernel
 def _join_variances(means, squares, n, inner, part_rows):  # type: ignore[no-untyped-def]
     """Join the parts of each ``(parts, inner)`` block into its first row."""
     parts = (n + part_rows - 1) // part_rows
@@ -125,9 +133,7 @@ def var_mean(
         _join_variances(means, squares, n, inner, part_rows)
         means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
         squares = squares.reshape(outer, parts, inner)[:, 0].reshape(-1)
-    degrees = squares.dtype.type(max(0.0, n - correction))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squares = squares / degrees
+    _divide_by(squares, max(0.0, float(n - correction)))
     variance = restore(squares, arranged, array.shape, dims, keepdim)
     return variance, restore(means, arranged, array.shape, dims, keepdim)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_loops import TILE, inline, locate
-from numgrad.kernels.folds import part_rows_of, share
+from numgrad.kernels.folds import part_rows_of, parts_of, share
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.reductions import as_bytes
@@ -118,10 +118,10 @@ def _find(
     """Return values and positions; all positions are those of the dims in C order."""
     find, join_parts = kernels
     data = as_bytes(array)
-    layout = arrange(data, dims, adjacent=True, ordered=True)
-    flat, outer, n, inner, _, _ = layout
+    arranged = arrange(data, dims, adjacent=True, ordered=True)
+    flat, outer, n, inner, _, _ = arranged
     part_rows = part_rows_of(inner)
-    parts = max(1, -(-n // part_rows))
+    parts = parts_of(n, part_rows)
     values = empty((outer * parts * inner,), data.dtype)
     indices = empty((outer * parts * inner,), np.int64)
 
@@ -135,8 +135,8 @@ def _find(
         indices = indices.reshape(outer, parts, inner)[:, 0].reshape(-1)
     shape = array.shape
     return (
-        restore(values, layout, shape, dims, keepdim).view(array.dtype),
-        restore(indices, layout, shape, dims, keepdim),
+        restore(values, arranged, shape, dims, keepdim).view(array.dtype),
+        restore(indices, arranged, shape, dims, keepdim),
     )
 
 

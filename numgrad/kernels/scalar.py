@@ -326,7 +326,7 @@ def erfinv(x):  # type: ignore[no-untyped-def]
     cubes the error. Where erf is flat the equation solved is erfc(t) = 1 - abs(x), which has all
     the digits there.
     """
-    zero, half, one, two = like(x, 0), like(x, 0.5), like(x, 1), like(x, 2)
+    zero, half, one = like(x, 0), like(x, 0.5), like(x, 1)
     size = np.abs(x)
     if size == zero:
         return x

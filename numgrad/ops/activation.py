@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numgrad.graph.core import Tensor
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import conj
@@ -11,9 +9,10 @@ from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, number
 from numgrad.ops.exponential import exp, log1p
 from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.logarithms import logit
 from numgrad.ops.selection import minimum, where
 
-__all__ = ["erf", "relu", "sigmoid", "softplus"]
+__all__ = ["erf", "erfc", "erfinv", "logit", "logsigmoid", "relu", "sigmoid", "softplus"]
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
 

@@ -22,9 +22,21 @@ for _name, _alias, _words, _accepts, _values in (
     ("eq", (), "are equal", "fciub", "False,  True, False"),
     ("ne", ("not_equal",), "differ", "fciub", " True, False,  True"),
     ("lt", ("less",), "of `input` are below those of `other`", "fiub", " True, False, False"),
-    ("le", ("less_equal",), "of `input` are at most those of `other`", "fiub", " True,  True, False"),
+    (
+        "le",
+        ("less_equal",),
+        "of `input` are at most those of `other`",
+        "fiub",
+        " True,  True, False",
+    ),
     ("gt", ("greater",), "of `input` are above those of `other`", "fiub", "False, False,  True"),
-    ("ge", ("greater_equal",), "of `input` are at least those of `other`", "fiub", "False,  True,  True"),
+    (
+        "ge",
+        ("greater_equal",),
+        "of `input` are at least those of `other`",
+        "fiub",
+        "False,  True,  True",
+    ),
 ):
     publish(
         binary(
@@ -108,7 +120,7 @@ isreal = publish(
     _truth(
         "isreal",
         "has no imaginary part",
-        " True,  True,  True",
+        "True, True, True",
         formula=lambda input: Symbol.apply("imag", input) == 0 if input.is_complex else True,
     ),
     inplace=False,
@@ -205,9 +217,7 @@ def isclose(
     tensor([ True, False])
     """
     if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}"
-        )
+        raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
             raise RuntimeError(
@@ -280,8 +290,6 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     """
     _HEAVISIDE.check_dtype(input.dtype)
     if input.dtype is not values.dtype:
-        raise RuntimeError(
-            "heaviside is not yet implemented for tensors with different dtypes."
-        )
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     result: Tensor = _HEAVISIDE(input, values, out=out)
     return result

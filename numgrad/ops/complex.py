@@ -16,7 +16,7 @@ from numgrad.ops.functions import public, publish
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.selection import where
 
-__all__ = ["absolute", "angle", "conj", "imag", "real", "sgn", "zero_of"]
+__all__ = ["absolute", "angle", "conj", "imag", "is_complex", "real", "sgn", "zero_of"]
 
 
 def _declare_conj(name: str, node: str) -> Any:
@@ -86,7 +86,8 @@ def zero_of(g: Any) -> Any:
     return wrap(np.zeros(g._array.shape, g._array.dtype))
 
 
-def _is_complex(value: Any) -> bool:
+def is_complex(value: Any) -> bool:
+    """Whether a symbol or tensor has complex values."""
     return value.is_complex if isinstance(value, Symbol) else value._array.dtype.kind == "c"
 
 
@@ -157,7 +158,7 @@ def imag(input: Tensor) -> Tensor:
 
 
 def _sgn_rule(g: Any, y: Any, input: Any) -> Any:
-    if not _is_complex(input):
+    if not is_complex(input):
         return zero_of(g)
     size = absolute(input)
     tangential = (g - real(g * conj(y)) * y) / where(size == 0, 1, size)
@@ -193,11 +194,18 @@ absolute = publish(
 
 
 def _angle_rule(g: Any, input: Any) -> Any:
-    if not _is_complex(input):
+    if not is_complex(input):
         return zero_of(g)
     nothing = input == 0
     size = where(nothing, 1, real(input * conj(input)))
-    return where(nothing, 0, g * 1j * input / size)
+    return where(nothing, 0, g * _times_i(input) / size)
+
+
+def _times_i(z: Any) -> Any:
+    """Return i z; a formula over a real cotangent has no complex constants."""
+    if isinstance(z, Symbol):
+        return Symbol("complex_of", (-Symbol.apply("imag", z), real(z)), is_complex=True)
+    return z * 1j
 
 
 _ANGLE = unary(

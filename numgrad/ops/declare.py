@@ -93,7 +93,9 @@ class Declared(ElementwisePrimitive):
         error = self.refuses.get(kind)
         if error is not None:
             raise type(error)(*error.args)
-        raise NotImplementedError(f"\"{self.kernel_name}\" not implemented for '{dtype.scalar_name}'")
+        raise NotImplementedError(
+            f"\"{self.kernel_name}\" not implemented for '{dtype.scalar_name}'"
+        )
 
     def _dtypes(self, common: dtypes.dtype) -> tuple[np.dtype[Any], np.dtype[Any]]:
         """Return the NumPy dtypes of the computation and of the result."""
@@ -137,7 +139,6 @@ class NotDifferentiable(Declared):
         node = _NotImplementedNode(tuple(edges))
         node.function_name = self.function_name
         tensor._edge = (node, 0)
-
 
 
 def unary(

@@ -7,6 +7,7 @@ from kinks, poles and branch points; these have tests of their own, against PyTo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 __all__ = [
     "MASK",
@@ -54,7 +55,7 @@ def away_from(*points: float, within: float = 3.0, gap: float = 0.1) -> Domain:
     """Return the domain around 0 with a gap about each of `points`."""
     edges = [-within, *sorted(points), within]
     intervals = []
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in pairwise(edges):
         low = left + gap if left in points else left
         high = right - gap if right in points else right
         if low < high:

@@ -23,7 +23,14 @@ from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.domains import Domain
 from numgrad.ops.primitive import CATALOGUE, Primitive, Rule, make_node_class, restore_tensor
 
-__all__ = ["ElementwisePrimitive", "binary", "broadcast_shapes", "elementwise", "result_dtype", "unary"]
+__all__ = [
+    "ElementwisePrimitive",
+    "binary",
+    "broadcast_shapes",
+    "elementwise",
+    "result_dtype",
+    "unary",
+]
 
 Array = np.ndarray[Any, Any]
 Number = (bool, int, float, complex, np.number, np.bool_)
@@ -66,7 +73,7 @@ def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
 def _raise_category(result: dtypes.dtype, dtype: dtypes.dtype) -> dtypes.dtype:
     if result.is_floating_point:
         return result.to_complex()
-    return dtypes.promote_types(result, dtype)
+    return dtypes.promote_types(result, dtype) if result.category == dtypes.BOOL else dtype
 
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -125,8 +132,8 @@ class ElementwiseNode(Node):
             if self.metas is None:
                 return pairs
             return [pair and self._fit(pair, position) for position, pair in enumerate(pairs)]
-        shape, dtype = gradient.shape, gradient.dtype
-        small = self.metas is None and gradient.size <= SMALL and dtype in FLOATING
+        shape, dtype, metas = gradient.shape, gradient.dtype, self.metas
+        small = metas is None and gradient.size <= SMALL and dtype in FLOATING
         operands = [gradient.ravel() if small else gradient]
         pattern = "a"
         for position, item in zip(plan.positions, saved):  # noqa: B905 - same length, and hot
@@ -136,24 +143,28 @@ class ElementwiseNode(Node):
                     unpack_array(item, (self, 0) if position < 0 else self.edges[position], self)
                 if small:
                     array = array.ravel()
-                    pattern += "b" if position in self.primitive.masks else "a"
+                    pattern += "b" if array.dtype == bool else "a"
                 operands.append(array)
             else:
                 operands.append(item)
                 pattern += "p" if type(item) is bool else "s"
-        kernel = plan.kernel
+        kernel, count = plan.kernel, plan.kernel_outputs
         if small:
-            loop = kernel.loops.get(pattern) or kernel.loop(pattern)
-            arrays = [np.empty(shape, dtype) for _ in range(plan.kernel_outputs)]
-            if len(shape) == 1:
-                loop(*operands, *arrays)
+            entry = plan.entries.get(pattern + dtype.char)
+            if entry is None:
+                entry = plan.entries[pattern + dtype.char] = kernel.entry(pattern, dtype, count)
+            first = np.empty(shape, dtype)
+            if count == 1:
+                entry(*operands, first.ravel())
+                arrays = [first]
             else:
-                loop(*operands, *[array.ravel() for array in arrays])
-        elif self.metas is None:
-            arrays = kernel(shape, operands, [dtype] * plan.kernel_outputs)
+                arrays = [first, *[np.empty(shape, dtype) for _ in range(count - 1)]]
+                entry(*operands, *[array.ravel() for array in arrays])
+        elif metas is None:
+            arrays = kernel(shape, operands, [dtype] * count)
         else:
             arrays = self._run_unequal(kernel, gradient, operands)
-        if self.metas is None and plan.all_computed:
+        if metas is None and plan.all_computed:
             return [(array, True) for array in arrays]
         results: list[tuple[Any, bool | None] | None] = []
         at = 0
@@ -172,29 +183,23 @@ class ElementwiseNode(Node):
     def _run_unequal(self, kernel: Any, gradient: Array, operands: list[Any]) -> list[Array]:
         """Run the kernel for operands that were broadcast or cast on the way forward."""
         compute, input_metas = self.metas
-        cast = []
-        for operand in operands[:1]:
-            cast.append(operand)
+        cast = operands[:1]
         for position, operand in zip(self.plan.positions, operands[1:], strict=True):
-            if type(operand) is np.ndarray and position >= 0 and operand.dtype != compute:
-                if operand.dtype.kind != "b" or not self.primitive.is_mask(position):
-                    operand = operand.astype(compute)
+            is_input = type(operand) is np.ndarray and position >= 0
+            if is_input and operand.dtype != compute and position not in self.primitive.masks:
+                operand = operand.astype(compute)
             cast.append(operand)
         dtypes_out = []
         for need, source, meta in zip(self.plan.mask, self.plan.sources, input_metas, strict=True):
             if need and source is not None:
                 # A real input of a complex operation gets the real part of its gradient in _fit.
-                dtypes_out.append(
-                    self.primitive.gradient_dtype(gradient.dtype, compute, meta)
-                )
+                dtypes_out.append(self.primitive.gradient_dtype(gradient.dtype, compute, meta))
         arrays: list[Array] = kernel(gradient.shape, cast, dtypes_out)
         return arrays
 
-    def _fit(
-        self, pair: tuple[Array, bool | None], position: int
-    ) -> tuple[Array, bool | None]:
+    def _fit(self, pair: tuple[Array, bool | None], position: int) -> tuple[Array, bool | None]:
         """Return a gradient in its input's shape and dtype."""
-        array, fresh = pair
+        array, _ = pair
         shape, dtype = self.metas[1][position]
         if array.shape == shape and array.dtype == dtype:
             return pair
@@ -254,7 +259,16 @@ class _Plan:
     """
 
     __slots__ = (
-        "all_computed", "kernel", "kernel_outputs", "mask", "nothing", "ownership", "passes_through", "positions", "sources"
+        "all_computed",
+        "entries",
+        "kernel",
+        "kernel_outputs",
+        "mask",
+        "nothing",
+        "ownership",
+        "passes_through",
+        "positions",
+        "sources",
     )
 
     def __init__(self, primitive: ElementwisePrimitive, needs: int) -> None:
@@ -291,6 +305,7 @@ class _Plan:
 
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
         self.kernel = Elementwise(title, ["g", *operand_names], formula)
+        self.entries: dict[str, Any] = {}  # by pattern and dtype
 
     def pass_through(self, gradient: Array) -> list[tuple[Array, bool | None] | None]:
         """Return the cotangent as the gradient of every input that needs one."""
@@ -422,9 +437,7 @@ class ElementwisePrimitive:
         """Promote, broadcast, compute, and record a node where one is needed."""
         tensors = self._check_operands(operands)
         voting = [
-            operand
-            for position, operand in enumerate(operands)
-            if position not in self.masks
+            operand for position, operand in enumerate(operands) if position not in self.masks
         ]
         common = result_dtype(voting)
         compute, result = self._dtypes(common)
@@ -450,7 +463,7 @@ class ElementwisePrimitive:
         return tensor
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
-        """Return the operands that are tensors, in order; raise for what is neither that nor a number."""
+        """Return the operands that are tensors; raise for what is neither that nor a number."""
         tensors = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
@@ -513,9 +526,7 @@ class ElementwisePrimitive:
                 )
             out._array = target = np.empty(shape, target.dtype)
         overlaps = any(
-            type(array) is np.ndarray
-            and array is not target
-            and np.may_share_memory(array, target)
+            type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
             for array in arrays
         )
         if target.dtype == result and target.flags.c_contiguous and not overlaps:
@@ -544,7 +555,8 @@ class ElementwisePrimitive:
             if edge is not NO_EDGE and self.rules[position] is not None:
                 needs |= 1 << position
             metas.append((operand._array.shape, operand._array.dtype))
-            if position not in self.masks and metas[-1] != (output.shape, output.dtype):
+            like_output = metas[-1] == (output.shape, output.dtype)
+            if not like_output and (position not in self.masks or metas[-1][0] != output.shape):
                 equal = False
         plan = self.plan(needs)
         if not needs:
@@ -556,7 +568,7 @@ class ElementwisePrimitive:
         node.sequence = next_sequence()
         node._metadata = node._tensor_hooks = node._retained = None
         node.plan = plan
-        node.metas = None if equal else (compute, metas)
+        node.metas = None if equal else (compute, metas[: self.tensor_count])
         saved: list[Any] = []
         for position in plan.positions:
             if position < 0:

@@ -112,7 +112,7 @@ rsqrt = publish(
 
 
 # Exponents whose power needs no call of pow; the results are those of the operations named here.
-_EASY_POWERS: dict[float, Any] = {
+_EASY_POWERS: dict[complex, Any] = {
     1: lambda base: base,
     2: lambda base: base * base,
     3: lambda base: base * base * base,
@@ -123,7 +123,7 @@ _EASY_POWERS: dict[float, Any] = {
 }
 
 
-def _make_easy_power(power: float, formula: Any) -> Any:
+def _make_easy_power(power: Any, formula: Any) -> Any:
     """Declare the primitive of one easy exponent; PyTorch's node is the same for all of them."""
 
     def rule(g: Any, input: Any) -> Any:
@@ -163,13 +163,15 @@ _POW_NUMBER = elementwise(
 def _exponent_rule(g: Any, y: Any, base: Any, exponent: Any) -> Any:
     """Return g y ln(base); 0 where base is 0 and the power is constant 0 or 1 to its right."""
     slope = conj(y * log(base))
-    vanishes = (base == 0) & (exponent_real(exponent) >= 0)
+    vanishes = (base == 0) & _is_not_negative(exponent)
     return where(vanishes, zero_of(g), g * slope)
 
 
-def exponent_real(exponent: Any) -> Any:
-    """Return the real part of an exponent."""
-    return real(exponent) if not isinstance(exponent, (int, float)) else exponent
+def _is_not_negative(exponent: Any) -> Any:
+    """Return where the real part of an exponent is at least 0."""
+    if isinstance(exponent, Symbol):
+        return real(exponent) >= Symbol.apply("real", 0.0)
+    return real(exponent) >= 0
 
 
 _POW_TENSORS = elementwise(
@@ -193,7 +195,7 @@ _POW_OF_NUMBER = elementwise(
     ("exponent", "base"),
     (
         lambda g, y, exponent, base: where(
-            (base == 0) & (exponent_real(exponent) >= 0), zero_of(g), g * conj(y * log_of(base))
+            (base == 0) & _is_not_negative(exponent), zero_of(g), g * conj(y * log_of(base))
         ),
         None,
     ),

@@ -19,7 +19,7 @@ from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import add, div, mul
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
-from numgrad.ops.reduction_arguments import named_dims, reduced_dim, reduced_dims
+from numgrad.ops.reduction_arguments import check_dims, named_dims, reduced_dim, reduced_dims
 from numgrad.ops.reductions import restore_dims
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
@@ -70,6 +70,7 @@ _AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
 
 def _call_over_dims(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
     if isinstance(input, Tensor) and not input._array.size:
+        check_dims(primitive.name, dim)
         named = named_dims(dim)
         for item in named:
             reduced_dim(primitive.name, input, item, keepdim)

@@ -19,7 +19,16 @@ from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
 
-__all__ = ["FUNCTIONS", "INPLACE", "METHODS", "OPERANDS", "make_function", "make_operator", "public", "publish"]
+__all__ = [
+    "FUNCTIONS",
+    "INPLACE",
+    "METHODS",
+    "OPERANDS",
+    "make_function",
+    "make_operator",
+    "public",
+    "publish",
+]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -32,9 +41,7 @@ _new = object.__new__
 _empty = np.empty
 
 
-def public(
-    *names: Any, function: bool = True, method: bool = True, inplace: bool = False
-) -> Any:
+def public(*names: Any, function: bool = True, method: bool = True, inplace: bool = False) -> Any:
     """Enter a function as function, method, and in-place method; a decorator.
 
     Without arguments (and parentheses) it enters the function under its own name. Names, if given,
@@ -69,12 +76,13 @@ def publish(primitive: ElementwisePrimitive, *aliases: str, inplace: bool = True
 
 
 def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    """Make the function of a primitive of one or two operands, with a short way for the plain case."""
+    """Make the function of a primitive of one or two operands; the plain case goes a short way."""
     return (_unary_function, _binary_function)[len(primitive.inputs) - 1](primitive)
 
 
 def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    plain, kernel = primitive.plain_dtypes, primitive.kernel
+    kernel, plain = primitive.kernel, primitive.plain_dtypes
+    entries: dict[Any, Any] = {}  # of floating point dtypes
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if type(input) is not Tensor or out is not None:
@@ -86,10 +94,12 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
             return primitive.apply((input,))
         if input._base is not None:
             refresh_view(input)
-        if array.size <= SMALL:
+        if array.size <= SMALL and dtype in FLOATING:
             value = _empty(array.shape, dtype)
-            loop = kernel.loops.get("a") or kernel.loop("a")
-            loop(array.ravel(), value.ravel())
+            entry = entries.get(dtype)
+            if entry is None:
+                entry = entries[dtype] = kernel.entry("a", dtype, 1)
+            entry(array.ravel(), value.ravel())
         else:
             (value,) = kernel(array.shape, (array,), (dtype,))
         tensor = _new(Tensor)
@@ -102,7 +112,9 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     return function
 
 
-def make_operator(primitive: ElementwisePrimitive, *, reflected: bool = False) -> Callable[..., Any]:
+def make_operator(
+    primitive: ElementwisePrimitive, *, reflected: bool = False
+) -> Callable[..., Any]:
     """Make the operator of a binary primitive; its operand may be of a foreign type.
 
     A NumPy array on the right is taken as a tensor; anything else gets its turn
@@ -125,8 +137,10 @@ def _binary_function(
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
+    array_entries: dict[Any, Any] = {}  # of floating point dtypes, for two arrays
+    number_entries: dict[Any, Any] = {}  # and for an array and a number
 
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
         if type(input) is not Tensor or out is not None:
             result: Tensor = primitive(input, other, out=out)
             return result
@@ -139,10 +153,12 @@ def _binary_function(
             if other._base is not None:
                 refresh_view(other)
             needs = 2 if other._edge is not NO_EDGE else 0
-            if array.size <= SMALL:
+            if array.size <= SMALL and dtype in FLOATING:
                 value = _empty(array.shape, dtype)
-                loop = kernel.loops.get("aa") or kernel.loop("aa")
-                loop(array.ravel(), right.ravel(), value.ravel())
+                entry = array_entries.get(dtype)
+                if entry is None:
+                    entry = array_entries[dtype] = kernel.entry("aa", dtype, 1)
+                entry(array.ravel(), right.ravel(), value.ravel())
             else:
                 (value,) = kernel(array.shape, (array, right), (dtype,))
         elif (type(other) is float or type(other) is int) and dtype in FLOATING and dtype in plain:
@@ -150,8 +166,10 @@ def _binary_function(
             needs = 0
             if array.size <= SMALL:
                 value = _empty(array.shape, dtype)
-                loop = kernel.loops.get("as") or kernel.loop("as")
-                loop(array.ravel(), right, value.ravel())
+                entry = number_entries.get(dtype)
+                if entry is None:
+                    entry = number_entries[dtype] = kernel.entry("as", dtype, 1)
+                entry(array.ravel(), right, value.ravel())
             else:
                 (value,) = kernel(array.shape, (array, right), (dtype,))
         else:
@@ -194,17 +212,27 @@ def _attach(
     node.sequence = next_sequence()
     node._metadata = node._tensor_hooks = node._retained = node.metas = None
     node.plan = plan
-    saved: list[Any] = []
-    for position in plan.positions:
-        if position == 0:
-            counter = input._counter
-            saved.append((input._array, counter, counter[0]))
-        elif position < 0:
-            saved.append((tensor._array, tensor._counter, 0))
-        elif type(other) is Tensor:
-            counter = other._counter
-            saved.append((other._array, counter, counter[0]))
+    positions = plan.positions
+    if not positions:
+        node.saved = ()
+    elif other is None:  # the operand, the output, or both
+        counter, own = input._counter, (tensor._array, tensor._counter, 0)
+        if len(positions) == 2:
+            node.saved = ((input._array, counter, counter[0]), own)
         else:
-            saved.append(right)
-    node.saved = tuple(saved)
+            node.saved = (own if positions[0] else (input._array, counter, counter[0]),)
+    else:
+        saved: list[Any] = []
+        for position in positions:
+            if position == 0:
+                counter = input._counter
+                saved.append((input._array, counter, counter[0]))
+            elif position < 0:
+                saved.append((tensor._array, tensor._counter, 0))
+            elif type(other) is Tensor:
+                counter = other._counter
+                saved.append((other._array, counter, counter[0]))
+            else:
+                saved.append(right)
+        node.saved = tuple(saved)
     tensor._edge = (node, 0)

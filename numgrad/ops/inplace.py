@@ -18,13 +18,15 @@ from numgrad.graph.accumulate import OVERLAPS_ITSELF, gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, move_retained, wrap
 from numgrad.graph.inplace import check_inplace
 from numgrad.graph.modes import modes
-from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.node import FREED, Node, next_sequence
 from numgrad.kernels.strides import extent, layout_of, may_overlap
 from numgrad.ops.filling import copy, fill, zero
 from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITES_ONE_NUMBER = {fill, zero}
+# What writes 0 and 1 over the tensor: its history ends in zeros.
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
 _WRITES_OUT: set[Callable[..., Any]] = set()
 
@@ -40,11 +42,12 @@ class CopySlices(Node):
 
     __slots__ = ("function", "geometry")
 
-    function: Node
+    function: Node | None  # None once freed
     geometry: Geometry
 
     def __init__(self, base_edge: Edge, function: Node, geometry: Geometry) -> None:
-        super().__init__((base_edge, *function.edges[1:]))
+        # What is saved is the function's; that there is something calls for `release`.
+        super().__init__((base_edge, *function.edges[1:]), ("of the function",))
         self.function = function
         self.geometry = geometry
 
@@ -61,6 +64,8 @@ class CopySlices(Node):
         gradient = gradients[0]
         if gradient is None:
             return [None] * len(self.edges)
+        if self.function is None:
+            raise RuntimeError(FREED)
         inside = strided(gradient, self.geometry)
         results = list(self.function.run_tensors([inside]))
         through = results[0]
@@ -69,13 +74,43 @@ class CopySlices(Node):
         return [strided_scatter(gradient, through, self.geometry), *results[1:]]
 
     def release(self) -> None:
-        """Free what the operation saved."""
-        self.function.release()
+        """Let go of the operation; where its result was differentiated again, it has to run yet."""
+        self.function = None
+
+
+class _ZeroNode(Node):
+    """The node of an operation whose result has nothing left of the tensor."""
+
+    __slots__ = ("dtype", "shape")
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+        """Return zeros."""
+        return [None if gradients[0] is None else (np.zeros(self.shape, self.dtype), True)]
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Return zeros."""
+        return [None if gradients[0] is None else wrap(np.zeros(self.shape, self.dtype))]
+
+
+_zero_classes: dict[str, type[_ZeroNode]] = {}
+
+
+def _zero_node(name: str, before: Edge, tensor: Tensor) -> Node:
+    """Return a node of that name over `before`, the edge of the tensor."""
+    cls = _zero_classes.get(name)
+    if cls is None:
+        attributes = {"__slots__": (), "__module__": "numgrad"}
+        cls = _zero_classes[name] = type(name, (_ZeroNode,), attributes)
+    node = cls((before,))
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    return node
 
 
 def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """Return the in-place method of a function, such as ``add_`` of ``add``."""
-
     if "out" in inspect.signature(function).parameters:
         _WRITES_OUT.add(function)
 
@@ -92,7 +127,9 @@ def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Ten
     return method
 
 
-def inplace(function: Callable[..., Any], tensor: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+def inplace(
+    function: Callable[..., Any], tensor: Tensor, *arguments: Any, **keywords: Any
+) -> Tensor:
     """Run a function whose first argument is `tensor`, and put its result in the tensor's place.
 
     Returns
@@ -116,7 +153,12 @@ def inplace(function: Callable[..., Any], tensor: Tensor, *arguments: Any, **key
     _check_fits(tensor, result)
     edge = result._edge
     if edge is NO_EDGE or edge is None:
+        before = gradient_edge(tensor) if recorded else NO_EDGE
         _store(tensor, result._array)
+        if before is not NO_EDGE and function.__name__ in _COMPARISONS:
+            kind = any(isinstance(argument, Tensor) for argument in arguments)
+            name = f"{function.__name__.title()}Backward{kind:d}"
+            _rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
         return tensor
     created = _nodes_since(edge[0], start)
     _snapshot(created, stand_in)
@@ -167,7 +209,7 @@ def _overlap_partly(left: Any, right: Any) -> bool:
             [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
             for array in (left, right)
         ]
-        return steps[0] != steps[1]
+        return left.ndim != right.ndim or steps[0] != steps[1]
     return bool(start < other + right.nbytes and other < start + left.nbytes)
 
 
@@ -177,9 +219,7 @@ def _is_dense(array: Any) -> bool:
     return high - low == array.size and not may_overlap(layout_of(array))
 
 
-def _any_requires_grad(
-    tensor: Tensor, arguments: Sequence[Any], keywords: dict[str, Any]
-) -> bool:
+def _any_requires_grad(tensor: Tensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
     """Whether the operation would be recorded."""
     return any(
         isinstance(value, Tensor) and value.requires_grad

@@ -8,7 +8,7 @@ from numgrad.graph.core import Tensor
 from numgrad.ops.complex import conj, real
 from numgrad.ops.declare import Declared, binary, elementwise
 from numgrad.ops.domains import NONZERO, POSITIVE, REAL, interval, number
-from numgrad.ops.exponential import LN_2, exp, exp2, log, log1p
+from numgrad.ops.exponential import LN_2, exp, exp2, log, log1p, log_of
 from numgrad.ops.functions import public, publish
 from numgrad.ops.selection import where
 
@@ -38,7 +38,8 @@ def _log_add(name: str, base: str, ln_base: float, power: Any, accepts: str) -> 
             formula=formula,
             accepts=accepts,
             doc=f"Return the logarithm to base {base} of {base}**input + {base}**other.\n\n"
-            f"Derivative: {base}**input / ({base}**input + {base}**other), and likewise for `other`.",
+            f"Derivative: {base}**input / ({base}**input + {base}**other), and likewise for "
+            "`other`.",
             example=f"ng.{name}(ng.tensor([1.0]), ng.tensor([2.0]))\n"
             f"tensor([{'2.3133' if base == 'e' else '2.5850'}])",
         ),
@@ -50,9 +51,10 @@ logaddexp = _log_add("logaddexp", "e", 1.0, exp, "fc")
 logaddexp2 = _log_add("logaddexp2", "2", LN_2, exp2, "f")
 
 
-def _log_where_weighted(input: Any, other: Any) -> Any:
-    """Return ln(other), and 0 where `input` is 0, whatever `other` is, unless it is nan."""
-    return where((input == 0) & (other == other), 0, log(other))
+def _weight_rule(g: Any, input: Any, other: Any) -> Any:
+    """Return g ln(other), and 0 where `input` is 0 and the logarithm undefined or infinite."""
+    logarithm = log(other) if isinstance(other, Tensor) else log_of(other)
+    return where((input == 0) & (other <= 0), 0, g * logarithm)
 
 
 def _xlogy(input: Any, other: Any) -> Any:
@@ -65,9 +67,7 @@ def _declare_xlogy(form: str, node: str, rules: Any, domains: Any, numbers: Any 
         ("other", "input") if numbers == ("input",) else ("input", "other"),
         rules,
         domains,
-        formula=(
-            (lambda other, input: _xlogy(input, other)) if numbers == ("input",) else _xlogy
-        ),
+        formula=((lambda other, input: _xlogy(input, other)) if numbers == ("input",) else _xlogy),
         kind="float",
         accepts="f",
         node=node,
@@ -81,7 +81,7 @@ _XLOGY = _declare_xlogy(
     "",
     "XlogyBackward0",
     (
-        lambda g, input, other: g * _log_where_weighted(input, other),
+        _weight_rule,
         lambda g, input, other: g * input / other,
     ),
     (NONZERO, POSITIVE),
@@ -96,7 +96,7 @@ _XLOGY_OF_NUMBER = _declare_xlogy(
 _XLOGY_BY_NUMBER = _declare_xlogy(
     "_by_number",
     "XlogyBackward2",
-    (lambda g, input, other: g * _log_where_weighted(input, other), None),
+    (_weight_rule, None),
     (NONZERO, number(1.5)),
     ("other",),
 )
@@ -106,7 +106,8 @@ _XLOGY_BY_NUMBER = _declare_xlogy(
 def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """Return ``input * ln(other)``, 0 where `input` is 0 (and `other` is not nan).
 
-    Derivative: ln(other) for `input`, 0 where it is 0; input / other for `other`.
+    Derivative: ln(other) for `input`, 0 where `input` is 0 and `other` not positive; input / other
+    for `other`.
 
     Parameters
     ----------
@@ -128,11 +129,7 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 _LOGIT = elementwise(
     "logit",
     ("input",),
-    (
-        lambda g, input: where(
-            (input >= 0) & (input <= 1), g / (input * (1 - input)), NAN
-        ),
-    ),
+    (lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input) + 0.0), NAN),),
     (interval(0.1, 0.9),),
     formula=lambda input: log(input / (1 - input)),
     kind="float",

@@ -86,16 +86,6 @@ def _std_mean_rule(
     return _var_mean_rule([cotangent, g[1]], input, dims, keepdim, correction, named)
 
 
-def _samples(name: str) -> list[Any]:
-    return [
-        sample(name, (2, 3)),
-        sample(name, (2, 3), dim=1),
-        sample(name, (2, 3, 4), dim=(0, -1), correction=0, keepdim=True),
-        sample(name, (4,), correction=1.5),
-        sample(name, (3, 0), dim=0),
-    ]
-
-
 def _std_mean(array: Array, dims: Dims, keepdim: bool, correction: float) -> tuple[Array, Array]:
     variance, average = kernels.var_mean(array, dims, keepdim, correction)
     return np.sqrt(variance, out=variance), average
@@ -117,7 +107,7 @@ def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",
             sample(name, (2, 3), dim=1),
             sample(name, (2, 3, 4), dim=(0, -1), correction=0, keepdim=True),
             sample(name, (4,), correction=1.5),
-            sample(name, (3, 0), dim=0),
+            sample(name, (3, 0), dim=0, correction=-1),
         ],
     )
 

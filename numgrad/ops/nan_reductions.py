@@ -62,7 +62,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     RuntimeError
         If the elements are complex; and as `sum` does.
     NotImplementedError
-        If `dtype` is complex.
+        If `dtype` is complex and the elements are not integers.
 
     >>> import numgrad as ng
     >>> ng.nansum(ng.tensor([1.0, float("nan"), 2.0]))
@@ -71,7 +71,8 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     dims = reduced_dims("nansum", input, dim, keepdim)
     if input._array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if dtype is not None and dtypes.to_dtype(dtype).is_complex:
+    is_float = input._array.dtype.kind == "f"
+    if is_float and dtype is not None and dtypes.to_dtype(dtype).is_complex:
         name = dtypes.to_dtype(dtype).scalar_name
         raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{name}'")
     result: Tensor = _NANSUM.apply(

@@ -10,13 +10,13 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.kernels import moments, reductions
-from numgrad.ops.arguments import accept_axis
+from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import div, mul, sub
 from numgrad.ops.complex import absolute, conj, sgn
 from numgrad.ops.exponential import exp, pow
 from numgrad.ops.functions import FUNCTIONS, public
-from numgrad.ops.primitive import Primitive
-from numgrad.ops.reduction_arguments import NO_DIM, in_dtype, named_dims, reduced_dims
+from numgrad.ops.primitive import Primitive, require_tensor
+from numgrad.ops.reduction_arguments import NO_DIM, check_dims, in_dtype, named_dims, reduced_dims
 from numgrad.ops.reductions import restore_dims
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
@@ -87,15 +87,19 @@ _NORM: Primitive = Primitive(
 
 
 def _vector_norm(function: str, input: Any, p: Any, dim: Any, keepdim: Any, dtype: Any) -> Tensor:
-    dims = reduced_dims(function, input, dim, keepdim)
-    array = input._array
+    array = require_tensor(input, function, "input", 1)._array
     if array.dtype.kind not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{input.dtype.scalar_name}"
         )
+    check_dims(function, dim)
     named = named_dims(dim)
-    reductions.require_norm_elements(array, p, named, all_dims=not named)
+    for item in named:
+        wrap_dim(item, array.ndim)
+        reductions.require_norm_elements(array, p, (item,))
+    reductions.require_norm_elements(array, p, (), all_dims=not named)
+    dims = reduced_dims(function, input, dim, keepdim)
     result: Tensor = _NORM.apply(
         input, dims=dims, keepdim=keepdim, p=float(p), dtype=_norm_dtype(input, dtype)
     )

@@ -12,7 +12,13 @@ from numgrad.ops.along import place_along
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive, require_tensor
-from numgrad.ops.reduction_arguments import NO_DIM, reduced_dim, reduced_dims, scanned_dim
+from numgrad.ops.reduction_arguments import (
+    NO_DIM,
+    check_dim,
+    reduced_dim,
+    reduced_dims,
+    scanned_dim,
+)
 from numgrad.ops.samples import sample
 
 __all__ = ["argmax", "argmin", "cummax", "cummin"]
@@ -35,6 +41,7 @@ def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tenso
         dims = reduced_dims(name, input, None, keepdim)
         require_elements(name, input._array, dims, all_dims=True)
     else:
+        check_dim(name, dim)
         _require_numbers(name, require_tensor(input, name, "input", 1))
         position = reduced_dim(name, input, dim, keepdim)
         dims = (position,) if input._array.ndim else ()

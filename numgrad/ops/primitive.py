@@ -15,8 +15,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.modes import modes
@@ -56,7 +54,7 @@ def restore_tensor(
         return variable
     tensor = wrap(array)
     tensor._counter = saved[1]
-    tensor._edge = NO_EDGE if node is None else edge
+    tensor._edge = edge
     return tensor
 
 
@@ -125,13 +123,11 @@ class PrimitiveNode(Node):
             raise RuntimeError(FREED)
         primitive = self.primitive
         environment: dict[str, Any] = dict(self.parameters)
-        for position, (name, (shape, _)) in enumerate(
-            zip(primitive.input_names(len(self.edges)), self.shapes, strict=True)
-        ):
+        names = primitive.input_names(len(self.edges))
+        for name, (shape, _) in zip(names, self.shapes, strict=True):
             environment[f"{name}_shape"] = shape
         environment["shapes"] = [shape for shape, _ in self.shapes]
         inputs: list[Any] = [None] * len(self.edges)
-        names = primitive.input_names(len(self.edges))
         for (kind, position), saved in zip(
             primitive.saved_for(self.needs, len(self.edges)), self.saved, strict=True
         ):
@@ -309,7 +305,11 @@ class Primitive:
             cls = self._node_classes.get(len(outputs))
             if cls is None:
                 cls = self._node_classes[len(outputs)] = make_node_class(
-                    self._node_name, PrimitiveNode, primitive=self, num_outputs=len(outputs), gives_views=self.view
+                    self._node_name,
+                    PrimitiveNode,
+                    primitive=self,
+                    num_outputs=len(outputs),
+                    gives_views=self.view,
                 )
         node = cls.__new__(cls)
         node.edges = tuple([gradient_edge(tensor) for tensor in inputs])

@@ -15,6 +15,8 @@ from numgrad.ops.primitive import require_tensor
 
 __all__ = [
     "NO_DIM",
+    "check_dim",
+    "check_dims",
     "check_keepdim",
     "in_dtype",
     "named_dims",
@@ -39,6 +41,30 @@ def check_keepdim(function: str, keepdim: Any) -> None:
 
 def _is_int(dim: Any) -> bool:
     return hasattr(dim, "__index__") and not isinstance(dim, (bool, np.bool_))
+
+
+def check_dim(function: str, dim: Any) -> None:
+    """Raise unless `dim` is an int."""
+    if not _is_int(dim):
+        raise TypeError(
+            f"{function}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}"
+        )
+
+
+def check_dims(function: str, dim: Any) -> None:
+    """Raise unless `dim` is an int, a sequence of ints, or None."""
+    if isinstance(dim, (tuple, list)):
+        for position, item in enumerate(dim):
+            if not _is_int(item):
+                raise TypeError(
+                    f"{function}(): argument 'dim' (position 1) must be tuple of ints, but found "
+                    f"element of type {type(item).__name__} at pos {position}"
+                )
+    elif dim is not None and not _is_int(dim):
+        raise TypeError(
+            f"{function}(): argument 'dim' (position 1) must be tuple of ints, not "
+            f"{type(dim).__name__}"
+        )
 
 
 def named_dims(dim: Any) -> tuple[Any, ...]:
@@ -73,18 +99,7 @@ def reduced_dims(function: str, input: Any, dim: Any, keepdim: Any = False) -> t
         check_keepdim(function, keepdim)
     if dim is None:
         return tuple(range(ndim))
-    if isinstance(dim, (tuple, list)):
-        for position, item in enumerate(dim):
-            if not _is_int(item):
-                raise TypeError(
-                    f"{function}(): argument 'dim' (position 1) must be tuple of ints, but found "
-                    f"element of type {type(item).__name__} at pos {position}"
-                )
-    elif not _is_int(dim):
-        raise TypeError(
-            f"{function}(): argument 'dim' (position 1) must be tuple of ints, not "
-            f"{type(dim).__name__}"
-        )
+    check_dims(function, dim)
     dims = tuple([wrap_dim(item, ndim) for item in named_dims(dim)])
     if len(set(dims)) < len(dims):
         read_dims(dims, ndim)  # says which one is named twice
@@ -106,10 +121,7 @@ def reduced_dim(function: str, input: Any, dim: Any, keepdim: Any = False) -> in
     ndim = require_tensor(input, function, "input", 1)._array.ndim
     if keepdim is not False:
         check_keepdim(function, keepdim)
-    if not _is_int(dim):
-        raise TypeError(
-            f"{function}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}"
-        )
+    check_dim(function, dim)
     return wrap_dim(dim, ndim)
 
 

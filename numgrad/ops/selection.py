@@ -58,8 +58,8 @@ def where(
     >>> ng.where(x > 0, x, 0.0)
     tensor([0., 2.])
     """
-    if condition is True or condition is False:
-        return input if condition else other
+    if isinstance(condition, (bool, np.bool_)):
+        return _chosen(input, other) if condition else _chosen(other, input)
     if isinstance(condition, Tensor):
         if input is None and other is None:
             return tuple(wrap(indices) for indices in np.nonzero(condition._array))
@@ -71,6 +71,13 @@ def where(
                 )
             condition = condition != 0
     return _where(condition, input, other, out=out)
+
+
+def _chosen(chosen: Any, left: Any) -> Any:
+    """Return the operand chosen for all elements, as a tensor if the other one is."""
+    if isinstance(chosen, Tensor) or not isinstance(left, Tensor):
+        return chosen
+    return wrap(np.full(left._array.shape, chosen, left._array.dtype))
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
@@ -148,8 +155,8 @@ _EXTREMA = {
 }
 maximum, minimum = _EXTREMA["maximum"], _EXTREMA["minimum"]
 
-# An element equal to a bound still gets the gradient, as in PyTorch. Where both bounds are given and
-# min > max, every element is max.
+# An element equal to a bound still gets the gradient, as in PyTorch. Where both bounds are given
+# and min > max, every element is max.
 _BOTH = (
     lambda g, input, min, max: where((input >= min) & (input <= max), g, 0),
     lambda g, input, min, max: where((min < max) & (input < min), g, 0),
@@ -195,7 +202,7 @@ _ONE_SIDED = {
         + f"Backward{int(by_number is generic)}",
         numbers=("bound",) if by_number else (),
         function_name="clamp" if generic else f"clamp_{side}",
-        kernel_name=f"clamp_{side}_scalar_cpu" if by_number else f"{side}imum_cpu",
+        kernel_name=f"clamp_{side}_scalar_cpu" if by_number else f"{limit.__name__}_cpu",
         refuses=_NOT_COMPLEX if by_number or generic else None,
         doc=f"Return elements limited by a {side}imum.",
     )
@@ -219,9 +226,7 @@ _ONE_SIDED = {
 
 
 @public("clamp", "clip", inplace=True)
-def clamp(
-    input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None
-) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Return elements limited to the range from `min` to `max`; nan stays nan.
 
     Derivative: 1 inside the range and at its bounds, 0 outside.

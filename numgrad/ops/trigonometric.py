@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.ops.complex import conj
+from numgrad.ops.complex import conj, is_complex
 from numgrad.ops.declare import binary, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, away_from, interval
 from numgrad.ops.exponential import rsqrt
@@ -15,10 +15,20 @@ __all__ = ["cos", "cosh", "sin", "sinh", "tanh"]
 
 PI, DEGREE = 3.141592653589793, 0.017453292519943295
 
+
+# The derivative of each of these stands below it.
+def _cos(x: Any) -> Any:
+    return cos(x)
+
+
+def _cosh(x: Any) -> Any:
+    return cosh(x)
+
+
 sin = publish(
     unary(
         "sin",
-        lambda g, input: g * conj(cos(input)),
+        lambda g, input: g * conj(_cos(input)),
         REAL,
         doc="Return the sine of an angle in radians.\n\nDerivative: cos x.",
         example="ng.sin(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.8415])",
@@ -116,7 +126,7 @@ hypot = publish(
 sinh = publish(
     unary(
         "sinh",
-        lambda g, input: g * conj(cosh(input)),
+        lambda g, input: g * conj(_cosh(input)),
         REAL,
         doc="Return the hyperbolic sine.\n\nDerivative: cosh x.",
         example="ng.sinh(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 1.1752])",
@@ -150,13 +160,20 @@ asinh = publish(
     ),
     "arcsinh",
 )
+
+
+def _acosh_rule(g: Any, input: Any) -> Any:
+    if is_complex(input):  # the root of a product is not the product of the roots
+        return g * conj(rsqrt(input - 1) * rsqrt(input + 1))
+    return g * rsqrt(input * input - 1)
+
+
 acosh = publish(
     unary(
         "acosh",
-        lambda g, input: g * conj(rsqrt(input - 1) * rsqrt(input + 1)),
+        _acosh_rule,
         interval(1.2, 4.0),
-        doc="Return the inverse hyperbolic cosine, nan below 1.\n\n"
-        "Derivative: 1/sqrt(x**2 - 1).",
+        doc="Return the inverse hyperbolic cosine, nan below 1.\n\nDerivative: 1/sqrt(x**2 - 1).",
         example="ng.acosh(ng.tensor([1.0, 2.0]))\ntensor([0.0000, 1.3170])",
     ),
     "arccosh",

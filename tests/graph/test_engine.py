@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.ops.primitive import CATALOGUE
 
 SECOND_TIME = (
@@ -110,7 +109,9 @@ def test_a_node_waits_for_all_of_its_gradients(lib: Any) -> None:
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 3)), min_size=1, max_size=25
+        st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 3)),
+        min_size=1,
+        max_size=25,
     )
 )
 def test_random_graphs_give_the_gradient_that_the_sum_over_paths_gives(
@@ -543,7 +544,7 @@ def test_is_grads_batched_gives_a_row_for_every_cotangent(lib: Any) -> None:
 
 def test_gradients_flow_only_to_outputs_that_were_used(lib: Any) -> None:
     w = lib.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    first, second = w.unbind(0)
+    _, second = w.unbind(0)
     (second * 2).sum().backward()
     assert w.grad.tolist() == [[0.0, 0.0], [2.0, 2.0]]
     values, _ = w.max(1)

@@ -26,7 +26,7 @@ from numgrad.kernels.threads import get_num_threads, set_num_threads
 
 FLOATS = [np.dtype(name) for name in ("float32", "float64")]
 COMPLEX = [np.dtype(name) for name in ("complex64", "complex128")]
-INTEGERS = [np.dtype(name) for name in ("bool", "uint8", "int32", "int64")]
+INTEGERS = [np.dtype(name) for name in ("bool", "uint8", "int32")]
 REAL = INTEGERS + FLOATS
 EVERY = REAL + COMPLEX
 

@@ -9,13 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.ops.catalogue_strategies import (
-    Operands,
-    array_primitives,
-    as_tensors,
-    elementwise_primitives,
-    operands_of,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +17,13 @@ from numgrad.autograd import grad, gradcheck, gradgradcheck
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.tangents import jvp
+from tests.ops.catalogue_strategies import (
+    Operands,
+    array_primitives,
+    as_tensors,
+    elementwise_primitives,
+    operands_of,
+)
 
 STEP = 1e-6
 ELEMENTWISE = elementwise_primitives()
@@ -63,7 +63,7 @@ def summed_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def moved(values: list[Any], position: int, step: Any) -> list[Any]:
     """Return the operands with one of them displaced."""
-    return [value + step if i == position else value for i, value in enumerate(values)]
+    return [np.asarray(v + step) if i == position else v for i, v in enumerate(values)]
 
 
 @all_elementwise
@@ -102,7 +102,9 @@ def test_second_derivative_is_the_central_difference_of_the_first(primitive, dat
     inputs = [tensors[p] for p in positions]
     gradients = grad(primitive(*tensors), inputs, ng.from_numpy(cotangent), create_graph=True)
     # The derivative of <gradients, directions> is the Hessian times the directions.
-    product = sum((g * ng.from_numpy(directions[p])).sum() for g, p in zip(gradients, positions, strict=True))
+    product = sum(
+        (g * ng.from_numpy(directions[p])).sum() for g, p in zip(gradients, positions, strict=True)
+    )
     if product.requires_grad:
         seconds = grad(product, inputs, allow_unused=True, materialize_grads=True)
     else:  # a derivative that is constant, such as that of a sum
@@ -111,7 +113,7 @@ def test_second_derivative_is_the_central_difference_of_the_first(primitive, dat
     def displaced(sign: int) -> list[np.ndarray]:
         values = list(operands.values)
         for position in positions:
-            values[position] = values[position] + sign * STEP * directions[position]
+            values[position] = np.asarray(values[position] + sign * STEP * directions[position])
         return first(values)
 
     for second, upper, lower in zip(seconds, displaced(1), displaced(-1), strict=True):
@@ -205,7 +207,7 @@ def test_array_operation_has_forward_mode(primitive: Primitive, sample):
         parts = result if isinstance(result, tuple) else (result,)
         return tuple(part for part in parts if part.is_floating_point())
 
-    outputs, derivatives = ng.func.jvp(bound, tensors, tangents)
+    _, derivatives = ng.func.jvp(bound, tensors, tangents)
     steps = [t.detach() for t in tensors]
     upper = bound(*[s + STEP * d for s, d in zip(steps, tangents, strict=True)])
     lower = bound(*[s - STEP * d for s, d in zip(steps, tangents, strict=True)])

@@ -1,0 +1,46 @@
+"""The docstrings of elementwise operations: each has an example, and the example runs."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+
+import pytest
+
+from numgrad.ops.elementwise import ElementwisePrimitive
+from numgrad.ops.functions import FUNCTIONS
+from numgrad.ops.primitive import CATALOGUE
+
+NAMES = sorted(
+    {
+        primitive.function_name
+        for primitive in CATALOGUE.values()
+        if isinstance(primitive, ElementwisePrimitive)
+    }
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_function_has_an_example_that_runs(name):
+    text = inspect.getdoc(FUNCTIONS[name])
+    assert text, f"{name} has no docstring"
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    assert test.examples, f"{name} has no example"
+    report: list[str] = []
+    doctest.DocTestRunner().run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_tells_the_derivative(name):
+    text = inspect.getdoc(FUNCTIONS[name]) or ""
+    assert any(
+        word in text
+        for word in (
+            "Derivative: ",
+            "No gradient flows",
+            "gradient",
+            "cotangent",
+            "not differentiable",
+        )
+    )
