@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Layout", "extent", "layout_of", "may_overlap", "positions", "strided_view"]
+__all__ = [
+    "Layout",
+    "extent",
+    "layout_of",
+    "may_overlap",
+    "positions",
+    "repeats_elements",
+    "strided_view",
+]
 
 Array = np.ndarray[Any, Any]
 # A shape, a stride for each dimension, and the offset of the first element.
@@ -100,6 +108,24 @@ def may_overlap(layout: Layout) -> bool:
             return True
         reach += (length - 1) * step
     return False
+
+
+def repeats_elements(array: Array) -> bool:
+    """Return whether a dim of stride 0 shows the same elements several times.
+
+    Examples
+    --------
+    >>> repeats_elements(np.broadcast_to(np.zeros(3), (2, 3)))
+    True
+    """
+    return (
+        0 in array.strides
+        and array.size > 1
+        and any(
+            step == 0 and length > 1
+            for length, step in zip(array.shape, array.strides, strict=True)
+        )
+    )
 
 
 def positions(layout: Layout) -> Array:

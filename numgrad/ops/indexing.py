@@ -11,6 +11,7 @@ from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.graph.inplace import check_inplace
 from numgrad.graph.modes import modes
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
+from numgrad.kernels.strides import repeats_elements
 from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy, scalar_array
 from numgrad.ops.functions import public
@@ -264,7 +265,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         return
     if source._array.ndim and source._array.shape != part._array.shape:
         source = expand(source, part._array.shape)
-    if _repeats_elements(part._array):
+    if repeats_elements(part._array):
         raise RuntimeError(OVERLAPS_ITSELF)
     if _is_plain(part, source):
         _write(part, ..., source)
@@ -283,14 +284,6 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")
-
-
-def _repeats_elements(array: Array) -> bool:
-    """Return whether an expanded dim shows the same elements several times."""
-    strides = array.strides
-    return 0 in strides and any(
-        step == 0 and length > 1 for length, step in zip(array.shape, strides, strict=True)
-    )
 
 
 def _is_plain(part: Tensor, source: Tensor) -> bool:

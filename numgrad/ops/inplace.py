@@ -19,7 +19,7 @@ from numgrad.graph.core import NO_EDGE, Edge, Tensor, move_retained, wrap
 from numgrad.graph.inplace import check_inplace
 from numgrad.graph.modes import modes
 from numgrad.graph.node import FREED, Node, next_sequence
-from numgrad.kernels.strides import extent, layout_of, may_overlap
+from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
 from numgrad.ops.filling import copy, fill, zero
 from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
 
@@ -181,9 +181,7 @@ def check_overlap(tensor: Tensor, arguments: Sequence[Any]) -> None:
         What is read; what is not a tensor does not matter.
     """
     array = tensor._array
-    if 0 in array.strides and any(
-        step == 0 and length > 1 for length, step in zip(array.shape, array.strides, strict=True)
-    ):
+    if repeats_elements(array):
         raise RuntimeError(OVERLAPS_ITSELF)
     for argument in arguments:
         if (
