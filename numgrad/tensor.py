@@ -16,12 +16,12 @@ from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
 from numgrad.graph.node import RemovableHandle
 from numgrad.ops import conversion
-from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.from_data import legacy_tensor
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
 from numgrad.ops.indexing import getitem, setitem
 from numgrad.ops.inplace import inplace_method
 from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.promotion import result_dtype
 from numgrad.ops.strided import geometry_of
 from numgrad.printing import tensor_format, tensor_repr
 

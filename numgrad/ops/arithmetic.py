@@ -12,8 +12,8 @@ from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import absolute, conj, zero_of
 from numgrad.ops.declare import NotDifferentiable, binary, elementwise, number_for, unary
 from numgrad.ops.domains import NONZERO, REAL, interval, number
-from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.promotion import result_dtype
 from numgrad.ops.selection import where
 
 __all__ = ["add", "div", "mul", "neg", "reciprocal", "rsub", "sub"]

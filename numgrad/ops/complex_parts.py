@@ -8,10 +8,10 @@ import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.ops.complex import conj, imag, real
-from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, write_result
 from numgrad.ops.primitive import Primitive, require_tensor
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = ["complex_", "polar"]
 

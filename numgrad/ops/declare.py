@@ -1,6 +1,6 @@
 """Declarations of elementwise operations: with an example, and with PyTorch's words of refusal.
 
-`unary`, `binary` and `elementwise` are those of `numgrad.ops.elementwise` with three more keywords:
+`unary`, `binary` and `elementwise` make an `ElementwisePrimitive` with three more keywords:
 
 `kernel_name`
     What PyTorch calls its kernel; it stands in the error for a dtype that has none.

@@ -11,12 +11,12 @@ import numpy as np
 from numgrad.graph.core import Tensor
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.diagonals import diagonal
-from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.functions import public
 from numgrad.ops.options import is_integer, type_name
 from numgrad.ops.permuting import permute
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.products import bmm
+from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import reshape
 
 __all__ = ["einsum"]

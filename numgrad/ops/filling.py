@@ -11,9 +11,9 @@ from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.complex import zero_of
-from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.selection import where
 
 __all__ = ["copy", "fill", "frozen", "masked_fill", "scalar_array", "zero"]

@@ -12,9 +12,9 @@ from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.modes import modes
 from numgrad.kernels.memory import empty
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
-from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import reshape, unsqueeze
 from numgrad.ops.slicing import select_view, slice_of
 

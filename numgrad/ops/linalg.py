@@ -16,12 +16,12 @@ from numgrad.graph.core import Tensor, wrap
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.casts import expand_to
-from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, write_result
 from numgrad.ops.permuting import permute, t, transpose
 from numgrad.ops.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.products import bmm, dot, mm, mv, outer_product
+from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.shape import flatten, reshape, squeeze, unsqueeze
 
 __all__ = ["inner", "kron", "matmul", "outer", "tensordot", "trace"]

@@ -8,10 +8,10 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
 from numgrad.kernels.accumulate import private_copy
-from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.filling import frozen, masked_fill
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = ["argwhere", "masked_scatter", "masked_select", "nonzero"]
 

@@ -9,7 +9,6 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.ops.complex import conj
-from numgrad.ops.elementwise import result_dtype
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, cpp_name, read_number, write_result
 from numgrad.ops.primitive import Primitive, require_tensor
@@ -25,6 +24,7 @@ from numgrad.ops.products import (
     mv,
     outer_product,
 )
+from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import expand
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]

@@ -20,7 +20,6 @@ from numgrad.ops.drawing import (
     draw_uniform,
     random_node,
 )
-from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.functions import public
 from numgrad.ops.generator import (
     Generator,
@@ -47,6 +46,7 @@ from numgrad.ops.options import (
     type_name,
 )
 from numgrad.ops.primitive import require_tensor
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = [
     "Generator",

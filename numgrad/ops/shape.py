@@ -10,9 +10,9 @@ import numpy as np
 from numgrad.graph.core import Tensor
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
-from numgrad.ops.elementwise import broadcast_shapes
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = ["expand", "flatten", "reshape", "squeeze", "unsqueeze", "view"]
 
