@@ -31,6 +31,9 @@ LIBRARIES = ("numgrad", "torch")
 NODES = 100_000
 ELEMENTS = 10_000_000
 
+# A library that was installed has its bytecode beside it, whatever this process was told.
+WITH_BYTECODE = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
 # What a fresh process runs. It says when it has got there, and the parent looks at the clock.
 IMPORT = "import {library}; print('here', flush=True)"
 NOTHING = "print('here', flush=True)"
@@ -142,7 +145,9 @@ def processes_in_turns(codes: Sequence[str], *, repeats: int) -> list[list[float
 
     def start(code: str) -> float:
         begin = time.perf_counter()
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, env=WITH_BYTECODE
+        ) as process:
             if process.stdout is None or not process.stdout.readline():
                 raise RuntimeError(f"a process failed that should have run:\n{code}")
             return time.perf_counter() - begin

@@ -147,7 +147,7 @@ def _run_step(m: Any, pool: list[Any], step: Step) -> None:
         if 0 in target.stride():
             return  # PyTorch lets some writes pass, and fails in the backward pass
         with m.set_grad_enabled(kind == "write"):
-            if source is not target and _storage(source) is _storage(target):
+            if source is not target and _overlap(source, target):
                 source = source.clone()  # PyTorch may read what it has just written
             WRITES[name](m, target, source, k)
     elif kind == "result":
@@ -169,9 +169,18 @@ def _operand(tensor: Any) -> Any:
     return tensor if through or not tensor.requires_grad else tensor.detach()
 
 
-def _storage(tensor: Any) -> Any:
-    """Return the tensor that owns the memory of a view."""
-    return tensor if tensor._base is None else tensor._base
+def _overlap(left: Any, right: Any) -> bool:
+    """Whether the memory that two tensors span has a part in common."""
+    (start, stop), (other_start, other_stop) = (
+        (
+            tensor.data_ptr(),
+            tensor.data_ptr()
+            + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+            * tensor.element_size(),
+        )
+        for tensor in (left, right)
+    )
+    return start <= other_stop and other_start <= stop
 
 
 def _second_order(m: Any, total: Any, w: Any) -> Any:
