@@ -16,6 +16,7 @@ from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
 from numgrad.graph.node import RemovableHandle
 from numgrad.ops import conversion
+from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
 from numgrad.ops.indexing import getitem, setitem
@@ -157,8 +158,16 @@ def _detach_(self: Tensor) -> Tensor:
 
 
 def _size(self: Tensor, dim: int | None = None) -> Any:
-    """Return the shape, or the length of one dimension."""
-    return self.shape if dim is None else self.shape[dim]
+    """Return the shape, or the length of one dimension.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dimension.
+    """
+    if dim is None:
+        return self.shape
+    return self._array.shape[wrap_dim(dim, self._array.ndim)]
 
 
 def _stride(self: Tensor, dim: int | None = None) -> Any:
@@ -316,7 +325,8 @@ def _bind() -> None:
         "__matmul__": _matmul,
         "__eq__": _operator("eq"),
         "__ne__": _operator("ne"),
-        "__hash__": object.__hash__,
+        "__hash__": id,
+        "__reduce_ex__": _reduce,
         "__getitem__": getitem,
         "__setitem__": setitem,
         "__iter__": _iterate,
@@ -361,6 +371,18 @@ def _bind() -> None:
     }
     for name, attribute in own.items():
         setattr(Tensor, name, attribute)
+
+
+def _reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+    """Pickle the elements and whether they require grad; no graph, no gradient, no sharing."""
+    return _rebuild, (np.ascontiguousarray(self._array), self.requires_grad)
+
+
+def _rebuild(array: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+    """Return an unpickled tensor, a leaf."""
+    tensor = wrap(array)
+    tensor.requires_grad = requires_grad
+    return tensor
 
 
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad, run_hooks
@@ -80,8 +80,13 @@ def run(
     previous_mode = modes.grad
     modes.grad = create_graph
     try:
-        while ready:
-            _, node, task = heappop(ready)
+        following = None  # the first node that became ready; in a chain it spares the heap
+        while ready or following:
+            if following is None:
+                _, node, task = heappop(ready)
+            else:
+                _, node, task = heappushpop(ready, following) if ready else following
+                following = None
             captured = captures.get(node) if captures else None
             if captured and needed and node in needed:  # before its hooks run, as in PyTorch
                 _capture(captured, task, results, create_graph)
@@ -134,7 +139,10 @@ def run(
                             target.accumulate_array(array, owned)
                             continue
                 if not waiting:
-                    heappush(ready, (-target.sequence, target, task))
+                    if following is None:
+                        following = (-target.sequence, target, task)
+                    else:
+                        heappush(ready, (-target.sequence, target, task))
     finally:
         modes.grad = previous_mode
     return results

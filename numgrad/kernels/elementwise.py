@@ -7,6 +7,7 @@ that every element meets, which are complex or bool. Numba specialises it for th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -199,10 +200,30 @@ def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str
             body.append(f"    {input_name}_s = {of_type}({input_name})")
         elif letter in "pS":
             body.append(f"    {input_name}_s = {input_name}")
-    body.append(f"    for i in range({output_names[0]}.size):")
-    body += [f"        {n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
-    body += [f"        {line}" for line in lines]
-    body += [
-        f"        {out}[i] = {result}" for out, result in zip(output_names, results, strict=True)
-    ]
+    loop = [f"for i in range({output_names[0]}.size):"]
+    loop += [f"    {n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
+    loop += [f"    {line}" for line in lines]
+    loop += [f"    {out}[i] = {name}" for out, name in zip(output_names, results, strict=True)]
+    angles = {n for n, letter in letters.items() if letter == "a"}
+    body += [f"    {line}" for line in _with_near_loop(loop, angles)]
     return "\n".join(body) + "\n"
+
+
+_WAVE = re.compile(r"scalar\.(sin|cos)\((\w+)_i\)")
+
+
+def _with_near_loop(loop: list[str], operands: set[str]) -> list[str]:
+    """Put a loop without branches before one that has sin or cos of an operand in it.
+
+    Which of the two runs is decided by one look at all of the operand's elements. An element has
+    the same value in both.
+    """
+    angles = sorted({match[2] for line in loop for match in _WAVE.finditer(line)} & operands)
+    if not angles:
+        return loop
+    near = [_WAVE.sub(r"scalar.\1_near(\2_i)", line) for line in loop]
+    code = ["far = 0"]
+    for angle in angles:
+        code += [f"for i in range({angle}.size):", f"    far += scalar.is_far({angle}[i])"]
+    code += ["if far == 0:", *(f"    {line}" for line in near)]
+    return [*code, "else:", *(f"    {line}" for line in loop)]

@@ -175,10 +175,12 @@ def emit(outputs: Iterable[Symbol]) -> tuple[list[str], list[str], set[str], dic
         arguments = [visit(argument) for argument in symbol.arguments]
         key = (symbol.operation, *arguments)
         if key not in names:
-            template = INFIX.get(symbol.operation)
+            template, function = INFIX.get(symbol.operation), symbol.operation
+            if function == "true_divide" and symbol.is_complex:  # Numba's raises for 0
+                template, function = None, "complex_divide"
             if template is None:
-                functions.add(symbol.operation)
-                code = f"scalar.{symbol.operation}({', '.join(arguments)})"
+                functions.add(function)
+                code = f"scalar.{function}({', '.join(arguments)})"
             else:
                 code = template.format(*arguments)
             names[key] = f"t{len(lines)}"

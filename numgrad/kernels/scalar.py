@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from numgrad.kernels import exponentials
+from numgrad.kernels import exponentials, trigonometry
 
 _REAL_TYPES = {types.float32: np.float32, types.float64: np.float64}
 _COMPLEX_TYPES = {types.complex64: np.float32, types.complex128: np.float64}
@@ -67,6 +67,15 @@ def _by_type(own: dict[Any, Any], otherwise: Any) -> Any:
     return function
 
 
+_real_exp = _by_type(exponentials.EXP, np.exp)
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_exp(z):  # type: ignore[no-untyped-def]
+    """Return e**z for complex z; without an imaginary part it stays without one."""
+    return complex(_real_exp(z.real), z.imag) if z.imag == 0 else np.exp(z)
+
+
 @njit(nogil=True, error_model="numpy")
 def _complex_expm1(z):  # type: ignore[no-untyped-def]
     """Return exp(z) - 1 for complex z: expm1(x) cos(y) + (cos(y) - 1) in the real part."""
@@ -98,7 +107,12 @@ def _for_complex(function: Any) -> dict[Any, Any]:
     return dict.fromkeys(_COMPLEX_TYPES, function)
 
 
-_exp = _by_type(exponentials.EXP, np.exp)
+_sin = _by_type(trigonometry.SIN, np.sin)
+_cos = _by_type(trigonometry.COS, np.cos)
+_sin_near = _by_type(trigonometry.SIN_NEAR, np.sin)
+_cos_near = _by_type(trigonometry.COS_NEAR, np.cos)
+_is_far = _by_type(trigonometry.IS_FAR, np.isnan)
+_exp = _by_type(exponentials.EXP | _for_complex(_complex_exp), np.exp)
 _expm1 = _by_type(exponentials.EXPM1 | _for_complex(_complex_expm1), np.expm1)
 _log1p = _by_type(_for_complex(_complex_log1p), np.log1p)
 _log2 = _by_type(_for_complex(_complex_log2), np.log2)
@@ -138,6 +152,24 @@ def sqrt(x):  # type: ignore[no-untyped-def]
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e to the power `x`."""
     return _exp(x)
+
+
+@_scalar
+def complex_divide(a, b):  # type: ignore[no-untyped-def]
+    """Return the quotient of complex numbers by Smith's method; that by 0 is inf or nan.
+
+    Source: R. L. Smith, "Algorithm 116: Complex division", CACM 5 (1962).
+    """
+    if np.abs(b.real) >= np.abs(b.imag):
+        if b.real == 0:
+            size = np.abs(b.real)
+            return complex(a.real / size, a.imag / size)
+        ratio = b.imag / b.real
+        scale = b.real + b.imag * ratio
+        return complex((a.real + a.imag * ratio) / scale, (a.imag - a.real * ratio) / scale)
+    ratio = b.real / b.imag
+    scale = b.real * ratio + b.imag
+    return complex((a.real * ratio + a.imag) / scale, (a.imag * ratio - a.real) / scale)
 
 
 @_scalar
@@ -216,13 +248,31 @@ def pow(base, exponent):  # type: ignore[no-untyped-def]
 @_scalar
 def sin(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle in radians."""
-    return np.sin(x)
+    return _sin(x)
 
 
 @_scalar
 def cos(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle in radians."""
-    return np.cos(x)
+    return _cos(x)
+
+
+@_scalar
+def sin_near(x):  # type: ignore[no-untyped-def]
+    """Return the sine of an angle that is not far; the same bits as `sin`, without a branch."""
+    return _sin_near(x)
+
+
+@_scalar
+def cos_near(x):  # type: ignore[no-untyped-def]
+    """Return the cosine of an angle that is not far; the same bits as `cos`, without a branch."""
+    return _cos_near(x)
+
+
+@_scalar
+def is_far(x):  # type: ignore[no-untyped-def]
+    """Whether an angle is too large for `sin_near` and `cos_near`, or nan."""
+    return _is_far(x)
 
 
 @_scalar

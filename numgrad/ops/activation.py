@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numgrad.graph.core import Tensor
 from numgrad.kernels.expression import Symbol
-from numgrad.ops.complex import conj
+from numgrad.ops.complex import conj, zero_of
 from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, number
 from numgrad.ops.exponential import exp, log1p
@@ -26,10 +28,29 @@ sigmoid = publish(
         example="ng.sigmoid(ng.tensor([0.0, 2.0]))\ntensor([0.5000, 0.8808])",
     )
 )
+# The rule of relu is an operation of its own: of the output it is constant, yet depends on it, so
+# that under create_graph the gradient hangs in the graph as PyTorch's does.
+_THRESHOLD = elementwise(
+    "threshold_backward",
+    ("input", "other"),
+    (lambda g, other: _threshold(g, other), lambda g: zero_of(g)),
+    (REAL, NONZERO),
+    formula=lambda input, other: where(other <= 0, 0, input),
+    accepts="fiu",
+    node="ThresholdBackwardBackward0",
+    kernel_name="threshold_cpu",
+    doc="Return `input` where `other` is positive, else 0.",
+)
+
+
+def _threshold(g: Any, y: Any) -> Any:
+    return _THRESHOLD(g, y)
+
+
 relu = publish(
     unary(
         "relu",
-        lambda g, y: where(y <= 0, 0, g),
+        lambda g, y: _threshold(g, y),
         NONZERO,
         formula=lambda input: where(input < 0, 0, input),
         kind="same",

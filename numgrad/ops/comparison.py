@@ -82,7 +82,7 @@ def _truth(name: str, words: str, values: str, **options: Any) -> Declared:
         kind="bool",
         accepts=options.pop("accepts", "fciub"),
         doc=f"Return where the element {words}. {_NO_GRADIENT}",
-        example=f'ng.{name}(ng.tensor([0.0, float("-inf"), float("nan")]))\ntensor([{values}])',
+        example=f"ng.{name}(ng.tensor([0.0, -ng.inf, ng.nan]))\ntensor([{values}])",
         **options,
     )
 

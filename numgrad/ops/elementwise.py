@@ -304,4 +304,7 @@ def _convert_number(value: Any, compute: np.dtype[Any]) -> Any:
         return complex(value)
     if compute.kind == "b":
         return bool(value)
-    return int(value)
+    whole = int(value)
+    if not -(2**63) <= whole < 2**64:
+        raise OverflowError("int too big to convert")
+    return whole

@@ -58,8 +58,8 @@ class ElementwiseNode(Node):
                 if counter[0] != version:
                     unpack_array(item, (self, 0) if position < 0 else self.edges[position], self)
                 if small:
+                    pattern += "b" if array.dtype.char == "?" else "a"
                     array = array.ravel()
-                    pattern += "b" if array.dtype == bool else "a"
                 operands.append(array)
             else:
                 operands.append(item)
@@ -69,13 +69,15 @@ class ElementwiseNode(Node):
             entry = plan.entries.get(pattern + dtype.char)
             if entry is None:
                 entry = plan.entries[pattern + dtype.char] = kernel.entry(pattern, dtype, count)
-            first = np.empty(shape, dtype)
-            if count == 1:
-                entry(*operands, first.ravel())
-                arrays = [first]
+            arrays = [np.empty(shape, dtype)]
+            for _ in range(count - 1):
+                arrays.append(np.empty(shape, dtype))
+            if len(shape) == 1:
+                entry(*operands, *arrays)
             else:
-                arrays = [first, *[np.empty(shape, dtype) for _ in range(count - 1)]]
                 entry(*operands, *[array.ravel() for array in arrays])
+            if plan.all_computed:
+                return [(array, True) for array in arrays]
         elif metas is None:
             arrays = kernel(shape, operands, [dtype] * count)
         else:

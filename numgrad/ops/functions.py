@@ -99,7 +99,7 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
             entry = entries.get(dtype)
             if entry is None:
                 entry = entries[dtype] = kernel.entry("a", dtype, 1)
-            entry(array.ravel(), value.ravel())
+            entry(array.ravel(), value if array.ndim == 1 else value.ravel())
         else:
             (value,) = kernel(array.shape, (array,), (dtype,))
         tensor = _new(Tensor)
@@ -158,7 +158,8 @@ def _binary_function(
                 entry = array_entries.get(dtype)
                 if entry is None:
                     entry = array_entries[dtype] = kernel.entry("aa", dtype, 1)
-                entry(array.ravel(), right.ravel(), value.ravel())
+                flat = value if array.ndim == 1 else value.ravel()
+                entry(array.ravel(), right.ravel(), flat)
             else:
                 (value,) = kernel(array.shape, (array, right), (dtype,))
         elif (type(other) is float or type(other) is int) and dtype in FLOATING and dtype in plain:
@@ -169,7 +170,7 @@ def _binary_function(
                 entry = number_entries.get(dtype)
                 if entry is None:
                     entry = number_entries[dtype] = kernel.entry("as", dtype, 1)
-                entry(array.ravel(), right, value.ravel())
+                entry(array.ravel(), right, value if array.ndim == 1 else value.ravel())
             else:
                 (value,) = kernel(array.shape, (array, right), (dtype,))
         else:
@@ -221,6 +222,8 @@ def _attach(
             node.saved = ((input._array, counter, counter[0]), own)
         else:
             node.saved = (own if positions[0] else (input._array, counter, counter[0]),)
+    elif positions == (1,) and type(other) is not Tensor:
+        node.saved = (right,)
     else:
         saved: list[Any] = []
         for position in positions:

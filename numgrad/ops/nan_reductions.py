@@ -65,7 +65,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
         If `dtype` is complex and the elements are not integers.
 
     >>> import numgrad as ng
-    >>> ng.nansum(ng.tensor([1.0, float("nan"), 2.0]))
+    >>> ng.nansum(ng.tensor([1.0, ng.nan, 2.0]))
     tensor(3.)
     """
     dims = reduced_dims("nansum", input, dim, keepdim)
@@ -102,7 +102,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         If the elements are not real floating point numbers; and as `mean` does.
 
     >>> import numgrad as ng
-    >>> ng.nanmean(ng.tensor([1.0, float("nan"), 2.0]))
+    >>> ng.nanmean(ng.tensor([1.0, ng.nan, 2.0]))
     tensor(1.5000)
     """
     dims = reduced_dims("nanmean", input, dim, keepdim)

@@ -217,7 +217,7 @@ def nan_to_num(
         For a complex tensor that requires grad.
 
     >>> import numgrad as ng
-    >>> ng.nan_to_num(ng.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    >>> ng.nan_to_num(ng.tensor([1.0, ng.nan, ng.inf]), posinf=9.0)
     tensor([1., 0., 9.])
     """
     kind = input._array.dtype.kind

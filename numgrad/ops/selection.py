@@ -137,7 +137,7 @@ _EXTREMA = {
             ),
             lambda input, other: where((input >= other) | (other != other), input, other),
             "1 for the operand that is returned, `input` at ties, 0 for the other.",
-            'ng.fmax(ng.tensor([1.0, float("nan")]), ng.tensor([2.0, 3.0]))\ntensor([2., 3.])',
+            "ng.fmax(ng.tensor([1.0, ng.nan]), ng.tensor([2.0, 3.0]))\ntensor([2., 3.])",
         ),
         (
             "fmin",
@@ -149,7 +149,7 @@ _EXTREMA = {
             ),
             lambda input, other: where((input <= other) | (other != other), input, other),
             "1 for the operand that is returned, `input` at ties, 0 for the other.",
-            'ng.fmin(ng.tensor([1.0, float("nan")]), ng.tensor([2.0, 3.0]))\ntensor([1., 3.])',
+            "ng.fmin(ng.tensor([1.0, ng.nan]), ng.tensor([2.0, 3.0]))\ntensor([1., 3.])",
         ),
     )
 }
@@ -239,7 +239,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
 
     Raises
     ------
-    ValueError
+    RuntimeError
         If neither bound is given.
 
     >>> import numgrad as ng
@@ -247,7 +247,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     tensor([-1.0000,  0.5000,  1.0000])
     """
     if min is None and max is None:
-        raise ValueError("clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is not None and max is not None:
         if isinstance(min, Tensor) or isinstance(max, Tensor):
             result: Tensor = _clamp_tensors(input, min, max, out=out)

@@ -22,6 +22,11 @@ INTEGERS = [0, 1, -1, 2, 5, -7, 100]
 
 # How PyTorch spells the calls whose operands do not stand in the order of the primitive's.
 CALLS: dict[str, Any] = {
+    "threshold_backward": lambda m, a, b: (
+        CATALOGUE["threshold_backward"](a, b)
+        if m is ng
+        else m.ops.aten.threshold_backward(a, b, 0.0)
+    ),
     "add_scaled": lambda m, a, b, alpha: m.add(a, b, alpha=alpha),
     "sub_scaled": lambda m, a, b, alpha: m.sub(a, b, alpha=alpha),
     "rsub_scaled": lambda m, a, b, alpha: m.rsub(a, b, alpha=alpha),
