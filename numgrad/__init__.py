@@ -125,5 +125,6 @@ globals().update(FUNCTIONS)
 __all__ += sorted(set(FUNCTIONS) - set(__all__))
 
 
+# Tells type checkers that there are names they cannot see: the functions entered above.
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'numgrad' has no attribute {name!r}")
