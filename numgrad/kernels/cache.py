@@ -231,13 +231,12 @@ class _Indescribable(Exception):
 @functools.cache
 def _toolchain() -> bytes | None:
     """Describe everything but the kernel; None if this package's own source can't be read."""
-    here = importlib.resources.files(__package__)
-    sources = sorted((s for s in here.iterdir() if s.name.endswith(".py")), key=lambda s: s.name)
+    sources = sorted(_sources(importlib.resources.files(__package__)))
     if not sources:
         return None
     digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    for name, content in sources:
+        digest.update(name.encode() + b"\0" + content + b"\0")
     versions = (
         getattr(sys.modules["numgrad"], "__version__", ""),
         numba.__version__,
@@ -248,6 +247,15 @@ def _toolchain() -> bytes | None:
     )
     digest.update(repr(versions).encode())
     return digest.digest()
+
+
+def _sources(folder: Any, path: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield the path and content of every Python file under a folder of this package."""
+    for entry in folder.iterdir():
+        if entry.name.endswith(".py"):
+            yield path + entry.name, entry.read_bytes()
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _sources(entry, f"{path}{entry.name}/")
 
 
 def describe(function: Callable[..., Any]) -> Iterator[str]:

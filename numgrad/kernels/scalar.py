@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from numgrad.kernels import exponentials, trigonometry
+from numgrad.kernels.vector import exponentials, trigonometry
 
 _REAL_TYPES = {types.float32: np.float32, types.float64: np.float64}
 _COMPLEX_TYPES = {types.complex64: np.float32, types.complex128: np.float64}

@@ -3,13 +3,13 @@
 Method: write x = k pi/2 + r with an integer k and abs(r) <= pi/4, pi/2 split in four parts so that
 k times each of the first three is exact; the Taylor polynomials of sin r and cos r; and of these
 the one, and the sign, that the two low bits of k choose. k is rounded as in
-`numgrad.kernels.exponentials`.
+`numgrad.kernels.vector.exponentials`.
 
 Where abs(x) is above 2**19 (float32: 2**11) the products are no longer exact: `is_far` tells, and
 the C library's functions take over. A loop asks once for a whole chunk of its operand.
 
-Error bounds, measured against mpmath in tests/kernels/test_trigonometry.py: 2 ulp for float64 and
-for float32, around the zeros of the functions too.
+Error bounds, measured against mpmath in tests/kernels/vector: 2 ulp for float64 and float32,
+around the zeros of the functions too.
 
 Sources: Cody and Waite, *Software Manual for the Elementary Functions* (1980), for the reduction;
 the polynomials are Taylor's, 1/n!.
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
-from numgrad.kernels.exponentials import to_bits
+from numgrad.kernels.vector.bits import to_bits
 
 __all__ = ["COS", "COS_NEAR", "IS_FAR", "SIN", "SIN_NEAR"]
 

@@ -1,0 +1,1 @@
+"""Elementary functions without branches: LLVM vectorises the loops they stand in."""
