@@ -83,9 +83,7 @@ def _retain_grad(self: Tensor) -> None:
         return
     node, output_nr = gradient_edge(self)
     if node is not None:
-        if node._retained is None:
-            node._retained = {}
-        node._retained[output_nr] = weakref.ref(self)
+        node.attach().retained[output_nr] = weakref.ref(self)
     self._retains_grad = True
 
 
@@ -106,11 +104,9 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
         hooks = self._hooks
         accumulator = None if self._accumulator is None else self._accumulator()
         if accumulator is not None:
-            accumulator._tensor_hooks = {0: hooks}
+            accumulator.attach().hooks[0] = hooks
     else:
-        if node._tensor_hooks is None:
-            node._tensor_hooks = {}
-        hooks = node._tensor_hooks.setdefault(self.output_nr, {})
+        hooks = node.attach().hooks.setdefault(self.output_nr, {})
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

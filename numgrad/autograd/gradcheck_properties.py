@@ -59,9 +59,9 @@ class UndefinedGrad(Node):
 
     __slots__ = ()
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Hand on no gradient."""
-        return (None,)
+        return (None,), (False,)
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Hand on no gradient."""

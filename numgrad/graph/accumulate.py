@@ -19,8 +19,7 @@ OVERLAPS_ITSELF = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
 )
-# Leaves come before anything else that is ready, as in PyTorch.
-_FIRST = 2**62
+_new = object.__new__
 
 
 class AccumulateGrad(Node):
@@ -29,15 +28,6 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     variable: Tensor
-
-    def __init__(self, variable: Tensor) -> None:
-        self.variable = variable
-        self.edges = ()
-        self.saved = ()
-        self.sequence = _FIRST + next_sequence()
-        self._metadata = self._retained = None
-        hooks = variable._hooks
-        self._tensor_hooks = None if hooks is None else {0: hooks}
 
     def accumulate_array(self, gradient: np.ndarray[Any, Any], owned: bool) -> None:
         """Add a gradient that carries no graph; keep the array itself if it is ours to keep."""
@@ -69,11 +59,11 @@ class AccumulateGrad(Node):
             for hook in list(leaf._post_accumulate_hooks.values()):
                 hook(leaf)
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Add the gradient; there is nothing below a leaf to hand one to."""
         if gradients[0] is not None:
             self.accumulate_array(gradients[0], owned=False)
-        return ()
+        return (), ()
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Add the gradient; there is nothing below a leaf to hand one to."""
@@ -118,6 +108,12 @@ def gradient_edge(tensor: Tensor) -> Edge:
     reference = tensor._accumulator
     node = None if reference is None else reference()
     if node is None:
-        node = AccumulateGrad(tensor)
+        node = _new(AccumulateGrad)
+        node.variable = tensor
+        node.targets = node.numbers = node.saved = ()
+        node.sequence = next_sequence()
+        node.attached = None
+        if tensor._hooks is not None:
+            node.attach().hooks[0] = tensor._hooks
         tensor._accumulator = weakref.ref(node)
     return (node, 0)

@@ -344,13 +344,11 @@ def move_retained(tensor: Tensor, old: Edge | None, new: Edge) -> None:
     """Let a tensor that retains its gradient retain that of its new node, not of its old one."""
     if not tensor._retains_grad:
         return
-    if old is not None and old[0] is not None and old[0]._retained:
-        old[0]._retained.pop(old[1], None)
+    if old is not None and old[0] is not None and old[0].attached is not None:
+        old[0].attached.retained.pop(old[1], None)
     node, output_nr = new
     if node is not None:
-        if node._retained is None:
-            node._retained = {}
-        node._retained[output_nr] = weakref.ref(tensor)
+        node.attach().retained[output_nr] = weakref.ref(tensor)
 
 
 _MULTIPLE_VIEWS = (

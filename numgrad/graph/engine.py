@@ -1,21 +1,19 @@
 """The engine: runs a backward graph from its roots to its leaves, without recursion.
 
-Three steps, in this order in `run`:
-
-1. count, for every node that the roots reach, how many gradients it waits for;
-2. where only some tensors' gradients are wanted, find the nodes on the way to them;
-3. take ready nodes in descending sequence number (the last recorded first), hand each the sum of
-   the gradients that arrived for its outputs, and pass on what it returns.
+A node is younger than the nodes its gradients go to. So of the nodes that a gradient has come to,
+the youngest has all of its gradients: the engine takes it, hands it their sums, and passes on what
+it returns. Leaves are fed when nothing else is left to run; where a user's code could see the
+difference (a hook, say), each is fed as soon as its last gradient has come.
 
 Gradients travel as arrays. Under ``create_graph`` they travel as tensors and every rule records.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush, heappushpop
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from numgrad.graph.accumulate import AccumulateGrad, run_hooks
 from numgrad.graph.core import Edge, Tensor, wrap
@@ -24,6 +22,22 @@ from numgrad.graph.node import Node
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 
 __all__ = ["run"]
+
+# What came to a node: for each of its outputs the gradient so far (an array, or under create_graph
+# a tensor; None if there is none), and whether we may write to that.
+Arrived = list[Any]
+# A leaf of more elements, with a gradient that is there already, is fed without delay: otherwise
+# the new gradients of all leaves would be in memory beside the present ones.
+LARGE = 1 << 16
+
+
+class Request(NamedTuple):
+    """What a run of the engine is for."""
+
+    create_graph: bool
+    results: list[Tensor | None]  # for each input
+    captures: dict[Node, list[tuple[int, int]]]  # (output number, which input) by node
+    needed: set[Node] | None  # the nodes to run, if not all
 
 
 def run(
@@ -54,200 +68,226 @@ def run(
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    tasks = _count_dependencies(roots)
-    results: list[Tensor | None] = []
-    captures: dict[Node, list[tuple[int, int]]] = {}
-    needed: set[Node] | None = None
-    if inputs is not None:
-        results = [None] * len(inputs)
-        for position, (node, output_nr) in enumerate(inputs):
-            if node is not None:
-                captures.setdefault(node, []).append((output_nr, position))
-        needed = _nodes_towards(captures, roots, tasks)
-        if accumulate:  # leaves among the inputs are run; the others' gradients are captured
-            needed.update(node for node in captures if isinstance(node, AccumulateGrad))
-
-    for (node, output_nr), gradient in roots:
+    request = _request(roots, create_graph, inputs, accumulate)
+    captures, needed = request.captures, request.needed
+    pending: dict[Node, Arrived] = {}
+    leaves: dict[Any, Arrived] = {}
+    for (node, number), gradient in roots:
         if node is not None:
-            if create_graph:
-                _add_tensor(tasks[node], output_nr, gradient)
-            else:
-                _add_array(tasks[node], output_nr, gradient._array, False)
-    starts = dict.fromkeys(node for (node, _), _ in roots if node is not None)
-    ready = [(-node.sequence, node, tasks[node]) for node in starts if not tasks[node][0]]
-    heapify(ready)
+            table = leaves if type(node) is AccumulateGrad else pending
+            if node not in table:
+                table[node] = [None, False] * node.num_outputs
+            _add(table[node], number, gradient if create_graph else gradient._array, False)
+    heap = [(-node.sequence, node) for node in pending]
+    heapify(heap)
+    following: tuple[int, Node] | None = None  # the first node reached; spares chains the heap
+    waits: dict[Node, int] | None = None  # once counted: the gradients that leaves wait for
 
     previous_mode = modes.grad
     modes.grad = create_graph
     try:
-        following = None  # the first node that became ready; in a chain it spares the heap
-        while ready or following:
-            if following is None:
-                _, node, task = heappop(ready)
-            else:
-                _, node, task = heappushpop(ready, following) if ready else following
+        while heap or following:
+            if following:
+                node = (heappushpop(heap, following) if heap else following)[1]
                 following = None
-            captured = captures.get(node) if captures else None
-            if captured and needed and node in needed:  # before its hooks run, as in PyTorch
-                _capture(captured, task, results, create_graph)
-                captured = None
-            if node._tensor_hooks or node._retained:
-                _run_tensor_hooks(node, task, create_graph)
-            if captured:
-                _capture(captured, task, results, create_graph)
+            else:
+                node = heappop(heap)[1]
+            if node.attached is not None and waits is None:
+                waits = _count_ways_to_leaves([node, *pending], needed)
+                _feed_complete(leaves, waits, request)
+            arrived = pending.pop(node)
+            if node.attached is not None or captures:
+                _call_out(node, arrived, request)
             if needed is not None and node not in needed:
                 continue
-            if type(node) is AccumulateGrad:
-                if task[1] is not None:
-                    if create_graph:
-                        node.accumulate_tensor(task[1])
-                    else:
-                        node.accumulate_array(task[1], task[2])
-                continue
-            outputs: Sequence[Any] = (
-                node.run_tensors(task[1::2]) if create_graph else node.run_arrays(task[1::2])
-            )
-            was_owned = task[2]
-            task[1] = None  # nobody needs the gradients any more
-            if len(task) > 3:
-                task[1:] = ()
+            owned: Iterable[bool | None]
+            if create_graph:
+                outputs, owned = node.run_tensors(arrived[::2]), repeat(False)
+            else:
+                outputs, owned = node.run_arrays(arrived[::2])
+            was_owned = arrived[1]
+            del arrived  # nobody needs these gradients any more, and they may be large
             if node.saved and not keep_graph:
-                node.release()
-            for (target, output_nr), output in zip(node.edges, outputs):  # noqa: B905 - hot
+                node.saved = None
+            urgent = False
+            edges = zip(node.targets, node.numbers, outputs, owned)  # noqa: B905 - hot
+            for target, number, output, own in edges:
                 if target is None:
                     continue
-                task = tasks[target]
-                task[0] = waiting = task[0] - 1
-                if output is not None:
-                    if create_graph:
-                        _add_tensor(task, output_nr, output)
-                    else:
-                        array, owned = output
-                        if owned is None:
-                            owned = was_owned
-                        if task[2 * output_nr + 1] is not None:
-                            _add_array(task, output_nr, array, owned)
-                        elif (
-                            waiting
-                            or captures
-                            or type(target) is not AccumulateGrad
-                            or target._tensor_hooks
-                        ):
-                            task[2 * output_nr + 1] = array
-                            task[2 * output_nr + 2] = owned
-                        else:  # a leaf that would be next anyway
-                            target.accumulate_array(array, owned)
-                            continue
-                if not waiting:
-                    if following is None:
-                        following = (-target.sequence, target, task)
-                    else:
-                        heappush(ready, (-target.sequence, target, task))
+                if own is None:
+                    own = was_owned
+                is_leaf = type(target) is AccumulateGrad
+                if is_leaf:
+                    if waits is not None:
+                        waits[target] -= 1
+                        urgent = True
+                    elif _is_urgent(target):
+                        urgent = True
+                table = leaves if is_leaf else pending
+                there = table.get(target)
+                if there is not None:
+                    if output is not None:
+                        _add(there, number, output, own)
+                    continue
+                if number or target.num_outputs != 1:
+                    table[target] = there = [None, False] * target.num_outputs
+                    _add(there, number, output, own)
+                else:
+                    table[target] = [output, own]
+                if is_leaf:
+                    pass
+                elif following is None:
+                    following = (-target.sequence, target)
+                else:
+                    heappush(heap, (-target.sequence, target))
+            if urgent:
+                if waits is None:
+                    waits = _count_ways_to_leaves(list(pending), needed)
+                _feed_complete(leaves, waits, request)
+        for leaf, arrived in leaves.items():
+            _feed(leaf, arrived, request)
     finally:
         modes.grad = previous_mode
-    return results
+    return request.results
 
 
-def _count_dependencies(roots: Sequence[tuple[Edge, Tensor]]) -> dict[Node, list[Any]]:
-    """Return a task for every node within reach.
-
-    A task is a list: how many edges lead to the node, from which no gradient came yet; then, for
-    each of the node's outputs, its gradient so far and whether we may write to that.
-    """
-    tasks: dict[Node, list[Any]] = {}
-    stack: list[Node] = []
-    for (node, _), _ in roots:
-        if node is not None and node not in tasks:
-            tasks[node] = [0] + [None, False] * node.num_outputs
-            stack.append(node)
-    while stack:
-        for child, _ in stack.pop().edges:
-            if child is None:
-                continue
-            task = tasks.get(child)
-            if task is not None:
-                task[0] += 1
-                continue
-            outputs = child.num_outputs
-            tasks[child] = [1, None, False] if outputs == 1 else [1] + [None, False] * outputs
-            if child.edges:
-                stack.append(child)
-    return tasks
-
-
-def _nodes_towards(
-    captures: dict[Node, list[tuple[int, int]]],
+def _request(
     roots: Sequence[tuple[Edge, Tensor]],
-    tasks: dict[Node, list[Any]],
-) -> set[Node]:
+    create_graph: bool,
+    inputs: Sequence[Edge] | None,
+    accumulate: bool,
+) -> Request:
+    """Find out which nodes have to run, and where gradients are taken."""
+    if inputs is None:
+        return Request(create_graph, [], {}, None)
+    captures: dict[Node, list[tuple[int, int]]] = {}
+    for position, (node, number) in enumerate(inputs):
+        if node is not None:
+            captures.setdefault(node, []).append((number, position))
+    needed = _nodes_towards(captures, [node for (node, _), _ in roots if node is not None])
+    if accumulate:  # leaves among the inputs are fed; the others' gradients are captured
+        needed.update(node for node in captures if type(node) is AccumulateGrad)
+    return Request(create_graph, [None] * len(inputs), captures, needed)
+
+
+def _nodes_towards(captures: dict[Node, Any], roots: Sequence[Node]) -> set[Node]:
     """Return the nodes that must run so that gradients arrive at `captures`."""
-    remaining = {node: task[0] for node, task in tasks.items()}
-    order = list(dict.fromkeys(n for (n, _), _ in roots if n is not None and not remaining[n]))
-    for node in order:  # grows while we walk it: a topological order, consumers first
-        for child, _ in node.edges:
-            if child is not None:
-                remaining[child] -= 1
-                if not remaining[child]:
-                    order.append(child)
+    reached = set(roots)
+    stack = list(reached)
+    while stack:
+        for target in stack.pop().targets:
+            if target is not None and target not in reached:
+                reached.add(target)
+                stack.append(target)
     needed: set[Node] = set()
-    for node in reversed(order):
-        if any(child in needed or child in captures for child, _ in node.edges):
+    for node in sorted(reached, key=lambda node: node.sequence):  # targets come before
+        if any(target in needed or target in captures for target in node.targets):
             needed.add(node)
     return needed
 
 
-def _capture(
-    wanted: list[tuple[int, int]],
-    task: list[Any],
-    results: list[Tensor | None],
-    create_graph: bool,
+def _count_ways_to_leaves(nodes: list[Node], needed: set[Node] | None) -> dict[Node, int]:
+    """Return how many edges lead to each leaf from the nodes that are yet to run."""
+    ways: dict[Node, int] = {}
+    reached = set(nodes)
+    stack = nodes
+    while stack:
+        node = stack.pop()
+        if needed is not None and node not in needed:
+            continue
+        for target in node.targets:
+            if type(target) is AccumulateGrad:
+                ways[target] = ways.get(target, 0) + 1
+            elif target is not None and target not in reached:
+                reached.add(target)
+                stack.append(target)
+    return ways
+
+
+def _is_urgent(leaf: Any) -> bool:
+    """Whether it matters when the leaf is fed."""
+    variable = leaf.variable
+    return (
+        leaf.attached is not None
+        or variable._post_accumulate_hooks is not None
+        or (variable._grad is not None and variable._array.size > LARGE)
+    )
+
+
+def _feed_complete(
+    leaves: dict[AccumulateGrad, Arrived], waits: dict[Node, int], request: Request
 ) -> None:
-    """Keep the gradients that the caller asked for; from now on they are the caller's."""
-    for output_nr, position in wanted:
-        gradient = task[2 * output_nr + 1]
-        if gradient is not None:
-            if create_graph:
-                results[position] = gradient
-            else:
-                owned = task[2 * output_nr + 2]
-                results[position] = wrap(gradient if owned else private_copy(gradient))
-                task[2 * output_nr + 2] = False
+    """Feed the leaves that no more gradients will come to."""
+    for leaf in [leaf for leaf in leaves if not waits.get(leaf)]:
+        _feed(leaf, leaves.pop(leaf), request)
 
 
-def _add_array(task: list[Any], output_nr: int, gradient: Any, owned: bool) -> None:
+def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
+    """Run a leaf's hooks and add the gradient that arrived to its ``.grad``."""
+    if leaf.attached is not None or request.captures:
+        _call_out(leaf, arrived, request)
+    gradient = arrived[0]
+    if gradient is None or (request.needed is not None and leaf not in request.needed):
+        return
+    if request.create_graph:
+        leaf.accumulate_tensor(gradient)
+    else:
+        leaf.accumulate_array(gradient, arrived[1])
+
+
+def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> None:
     """Add a gradient to what arrived for an output, in place only where the memory is ours."""
-    at = 2 * output_nr + 1
-    present = task[at]
+    at = 2 * number
+    present = arrived[at]
     if present is None:
-        task[at], task[at + 1] = gradient, owned
-    elif task[at + 1]:
+        arrived[at], arrived[at + 1] = gradient, owned
+    elif type(gradient) is Tensor:
+        arrived[at] = present + gradient
+    elif arrived[at + 1]:
         add_into(present, gradient)
     elif owned:
         add_into(gradient, present)
-        task[at], task[at + 1] = gradient, True
+        arrived[at], arrived[at + 1] = gradient, True
     else:
-        task[at], task[at + 1] = add_arrays(present, gradient), True
+        arrived[at], arrived[at + 1] = add_arrays(present, gradient), True
 
 
-def _add_tensor(task: list[Any], output_nr: int, gradient: Tensor) -> None:
-    """Add a gradient to what arrived for an output, recording the addition."""
-    at = 2 * output_nr + 1
-    present = task[at]
-    task[at] = gradient if present is None else present + gradient
+def _call_out(node: Node, arrived: Arrived, request: Request) -> None:
+    """Run a node's hooks and take what the caller asked for, in PyTorch's order."""
+    captured = request.captures.get(node)
+    if captured and request.needed and node in request.needed:  # that is before the hooks
+        _capture(captured, arrived, request)
+        captured = None
+    if node.attached is not None:
+        _run_tensor_hooks(node, arrived, request.create_graph)
+    if captured:
+        _capture(captured, arrived, request)
 
 
-def _run_tensor_hooks(node: Node, task: list[Any], create_graph: bool) -> None:
+def _capture(wanted: list[tuple[int, int]], arrived: Arrived, request: Request) -> None:
+    """Keep the gradients that the caller asked for; from now on they are the caller's."""
+    for number, position in wanted:
+        gradient, owned = arrived[2 * number : 2 * number + 2]
+        if gradient is not None:
+            if request.create_graph:
+                request.results[position] = gradient
+            else:
+                request.results[position] = wrap(gradient if owned else private_copy(gradient))
+                arrived[2 * number + 1] = False
+
+
+def _run_tensor_hooks(node: Node, arrived: Arrived, create_graph: bool) -> None:
     """Run the hooks of the node's outputs, then store the gradients that were retained."""
-    for output_nr, hooks in (node._tensor_hooks or {}).items():
-        gradient = task[2 * output_nr + 1]
+    attached = node.attach()
+    for number, hooks in attached.hooks.items():
+        gradient = arrived[2 * number]
         if gradient is None or not hooks:
             continue
         result = run_hooks(hooks, gradient if create_graph else wrap(gradient))
-        task[2 * output_nr + 1] = result if create_graph else result._array
-        task[2 * output_nr + 2] = False
-    retained: dict[int, weakref.ref[Tensor]] = node._retained or {}
-    for output_nr, reference in retained.items():
-        gradient, tensor = task[2 * output_nr + 1], reference()
+        arrived[2 * number] = result if create_graph else result._array
+        arrived[2 * number + 1] = False
+    for number, reference in attached.retained.items():
+        gradient, tensor = arrived[2 * number], reference()
         if gradient is None or tensor is None:
             continue
         if create_graph:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import itertools
 import re
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numgrad import dtypes
+from numgrad.graph.core import NO_EDGE, Edge, Tensor
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from numgrad.graph.core import Edge, Tensor
-
-__all__ = ["FREED", "Node", "RemovableHandle", "SavedArray", "next_sequence", "unpack_array"]
+__all__ = [
+    "FREED",
+    "FROM_FIRST_OUTPUTS",
+    "Attached",
+    "Node",
+    "RemovableHandle",
+    "SavedArray",
+    "next_sequence",
+    "unpack_array",
+]
 
 next_sequence = itertools.count().__next__
 
 # What a node saved of a tensor: the array, its version counter, and the version when it was saved.
 SavedArray = tuple["np.ndarray[Any, Any]", list[Any], int]
+# The output numbers of as many edges that all lead to first outputs; nearly every node has these.
+FROM_FIRST_OUTPUTS = tuple((0,) * count for count in range(4))
 # Those of PyTorch's nodes that no formula generates tell their namespace in their names.
 _NAMESPACED = {"AccumulateGrad", "CopyBackwards", "CopySlices"}
 
@@ -31,56 +42,86 @@ FREED = (
 )
 
 
-class Node:
-    """A function of the backward graph: gradients of its outputs in, gradients of its inputs out.
+class Attached:
+    """What users hung on a node: most nodes have none of it.
 
     Attributes
     ----------
-    edges : tuple of (Node or None, int)
-        Where each input's gradient goes: the node that computed the input, and which of that
-        node's outputs it was.
-    sequence : int
-        Grows with every node made; the engine runs the highest first.
-    saved : tuple or None
-        What the rule needs; None once freed.
+    hooks : dict
+        For an output number, the hooks of the tensor that is this output, by the id of a handle.
+    retained : dict
+        For an output number, a weak reference to the tensor that retains its gradient.
+    metadata : dict
+        The user's own notes.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_metadata",
-        "_retained",
-        "_tensor_hooks",
-        "edges",
-        "saved",
-        "sequence",
-    )
+    __slots__ = ("hooks", "metadata", "retained")
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, dict[int, Callable[[Any], Any]]] = {}
+        self.retained: dict[int, weakref.ref[Any]] = {}
+        self.metadata: dict[str, Any] = {}
+
+
+class Node:
+    """A function of the backward graph: gradients of its outputs in, gradients of its inputs out.
+
+    A graph of a million operations has a million nodes, and the garbage collector visits every
+    container again and again. So a node holds few: what could be tuples of tuples lies flat.
+
+    Attributes
+    ----------
+    targets : tuple of (Node or None)
+        Where each input's gradient goes: the node that computed the input.
+    numbers : tuple of int
+        Which of that node's outputs each input was.
+    sequence : int
+        Grows with every node made; the engine runs the highest first. A node is younger than its
+        targets.
+    saved : tuple or None
+        What the rule needs, three entries for each value: an array, its version counter, and the
+        version when it was saved; or what is no array, None, and 0. None once freed.
+    attached : Attached or None
+        Hooks and the like.
+    """
+
+    __slots__ = ("__weakref__", "attached", "numbers", "saved", "sequence", "targets")
 
     num_outputs: ClassVar[int] = 1
     gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
-    _metadata: dict[str, Any] | None
-    _tensor_hooks: dict[int, dict[int, Callable[[Any], Any]]] | None
-    _retained: dict[int, Any] | None
-    edges: tuple[Edge, ...]
+    targets: tuple[Node | None, ...]
+    numbers: tuple[int, ...]
     saved: tuple[Any, ...] | None
     sequence: int
+    attached: Attached | None
 
-    def __init__(self, edges: tuple[Edge, ...], saved: tuple[Any, ...] | None = ()) -> None:
-        self.edges = edges
+    def __init__(self, edges: Sequence[Edge], saved: tuple[Any, ...] | None = ()) -> None:
+        self.targets = tuple([node for node, _ in edges])
+        self.numbers = tuple([number for _, number in edges])
         self.saved = saved
         self.sequence = next_sequence()
-        self._metadata = self._tensor_hooks = self._retained = None
+        self.attached = None
+
+    def edge(self, position: int) -> Edge:
+        """Return where the gradient of an input goes: a node, and which of its outputs it was."""
+        target = self.targets[position]
+        return NO_EDGE if target is None else (target, self.numbers[position])
 
     @property
     def next_functions(self) -> tuple[Edge, ...]:
         """The nodes that this one hands its gradients to, each with its output number."""
-        return self.edges
+        return tuple(zip(self.targets, self.numbers, strict=True))
+
+    def attach(self) -> Attached:
+        """Return what is attached, made if there was nothing."""
+        if self.attached is None:
+            self.attached = Attached()
+        return self.attached
 
     @property
     def metadata(self) -> dict[str, Any]:
         """A dictionary for the user's own notes about this node."""
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
+        return self.attach().metadata
 
     def name(self) -> str:
         """Return the node's name, PyTorch's name for the same operation."""
@@ -94,26 +135,26 @@ class Node:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
-        """Return the gradient of each input as an array, with whether the caller may write to it.
-
-        None in that place says: if it may write to the gradient it gave.
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Return the gradient of each input as an array (or None), and whose memory each is.
 
         Parameters
         ----------
         gradients : sequence of array or None
             The gradient of each output; None for an output nothing depended on.
+
+        Returns
+        -------
+        gradients : sequence of array or None
+            One for each input.
+        owned : sequence of (bool or None)
+            Whether the caller may write to it. None says: if it may write to the gradient it gave.
         """
         raise NotImplementedError
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return the gradient of each input as a tensor, recording a graph if grad mode is on."""
         raise NotImplementedError
-
-    def release(self) -> None:
-        """Free what was saved."""
-        if self.saved:
-            self.saved = None
 
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:
@@ -137,7 +178,7 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
     """
     array, counter, version = saved
     node, output_nr = edge
-    name = "" if node is None or not node.edges else node.operation_name()
+    name = "" if node is None or not node.targets else node.operation_name()
     if node is None or node is not owner:
         if node is not None and node.gives_views:
             name, output_nr = "AsStrided", 0

@@ -136,7 +136,7 @@ class NotDifferentiable(Declared):
     ) -> None:
         """Attach a node that raises when a gradient comes to it."""
         edges = [gradient_edge(o) if isinstance(o, Tensor) else NO_EDGE for o in operands]
-        node = _NotImplementedNode(tuple(edges))
+        node = _NotImplementedNode(edges)
         node.function_name = self.function_name
         tensor._edge = (node, 0)
 

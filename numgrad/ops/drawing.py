@@ -32,16 +32,17 @@ class RandomNode(Node):
 
     metas: tuple[tuple[tuple[int, ...], Any], ...]  # (shape, dtype) of each input
 
-    def run_arrays(self, gradients: Any) -> list[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Any) -> tuple[list[Any], list[bool]]:
         """Return zeros for the inputs."""
-        return [
-            None if edge[0] is None else (np.zeros(shape, dtype), True)
-            for edge, (shape, dtype) in zip(self.edges, self.metas, strict=True)
+        zeros = [
+            None if target is None else np.zeros(shape, dtype)
+            for target, (shape, dtype) in zip(self.targets, self.metas, strict=True)
         ]
+        return zeros, [True] * len(zeros)
 
     def run_tensors(self, gradients: Any) -> list[Tensor | None]:
         """Return zeros for the inputs."""
-        return [None if pair is None else wrap(pair[0]) for pair in self.run_arrays(gradients)]
+        return [None if array is None else wrap(array) for array in self.run_arrays(gradients)[0]]
 
 
 _node_classes: dict[str, Any] = {}

@@ -15,7 +15,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import Elementwise
@@ -100,7 +100,7 @@ class ElementwisePrimitive:
         self.doc = doc
         self.kernel = Elementwise(name, inputs, self._formula)
         self.node_class: Any = make_node_class(node, ElementwiseNode, primitive=self)
-        self.plans: dict[int, GradientPlan] = {}
+        self.plans: dict[tuple[int, str], GradientPlan] = {}
         # Real dtypes for which the result has the dtype of the operands, with nothing to check.
         kinds = "f" if kind == "float" else "fiu"
         self.plain_dtypes = frozenset(
@@ -130,11 +130,15 @@ class ElementwisePrimitive:
             )
         return known
 
-    def plan(self, needs: int) -> GradientPlan:
-        """Return the plan for the inputs whose bits are set in `needs`."""
-        plan = self.plans.get(needs)
+    def plan(self, needs: int, kinds: str) -> GradientPlan:
+        """Return the plan for the inputs whose bits are set in `needs`.
+
+        `kinds` tells for each operand whether it is a tensor, ``t`` (a mask: ``m``), or a number,
+        ``n`` (a mask: ``q``).
+        """
+        plan = self.plans.get((needs, kinds))
         if plan is None:
-            plan = self.plans[needs] = GradientPlan(self, needs)
+            plan = self.plans[needs, kinds] = GradientPlan(self, needs, kinds)
         return plan
 
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Any:
@@ -254,44 +258,45 @@ class ElementwisePrimitive:
         self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
     ) -> None:
         """Attach a node to the result."""
-        needs = 0
-        edges = []
+        needs, kinds = 0, ""
+        edges: list[Edge] = []
         metas: list[Any] = []
         output = tensor._array
         equal = True
         for position, operand in enumerate(operands):
+            is_mask = position in self.masks
             if not isinstance(operand, Tensor):
                 metas.append(None)
                 edges.append(NO_EDGE)
+                kinds += "q" if is_mask else "n"
                 continue
             edge = gradient_edge(operand)
             edges.append(edge)
             if edge is not NO_EDGE and self.rules[position] is not None:
                 needs |= 1 << position
-            metas.append((operand._array.shape, operand._array.dtype))
-            like_output = metas[-1] == (output.shape, output.dtype)
-            if not like_output and (position not in self.masks or metas[-1][0] != output.shape):
-                equal = False
-        plan = self.plan(needs)
+            array = operand._array
+            metas.append((array.shape, array.dtype))
+            kinds += "m" if is_mask else "t"
+            expected = np.dtype(bool) if is_mask else output.dtype
+            equal = equal and array.shape == output.shape and array.dtype == expected
         if not needs:
             # Operations without a derivative (floor, sign, ...) have rules that give zeros; here
             # only operands without a rule (a mask, a parameter) require grad.
             return
         node = self.node_class.__new__(self.node_class)
-        node.edges = tuple(edges[: self.tensor_count])
+        node.targets = tuple([target for target, _ in edges[: self.tensor_count]])
+        node.numbers = tuple([number for _, number in edges[: self.tensor_count]])
         node.sequence = next_sequence()
-        node._metadata = node._tensor_hooks = node._retained = None
-        node.plan = plan
+        node.attached = None
+        node.plan = plan = self.plan(needs, kinds)
         node.metas = None if equal else (compute, metas[: self.tensor_count])
         saved: list[Any] = []
         for position in plan.positions:
-            if position < 0:
-                saved.append((output, tensor._counter, tensor._counter[0]))
-            elif isinstance(operands[position], Tensor):
-                operand = operands[position]
-                saved.append((operand._array, operand._counter, operand._counter[0]))
+            operand = tensor if position < 0 else operands[position]
+            if isinstance(operand, Tensor):
+                saved += (operand._array, operand._counter, operand._counter[0])
             else:
-                saved.append(arrays[position])
+                saved += (arrays[position], None, 0)
         node.saved = tuple(saved)
         tensor._edge = (node, 0)
 

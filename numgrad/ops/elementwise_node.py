@@ -1,7 +1,7 @@
 """The node of an elementwise operation, and the plan of its gradients.
 
-A plan belongs to a primitive and a choice of the inputs that need a gradient: what is saved, and
-the one kernel that computes all of the gradients in one pass.
+A plan belongs to a primitive, a choice of the inputs that need a gradient, and which operands are
+tensors: what is saved, and the one kernel that computes all of the gradients in one pass.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.node import FREED, Node, unpack_array
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence, unpack_array
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
+from numgrad.ops.elementwise_source import attach_source, define, run_source
 from numgrad.ops.primitive import Primitive, restore_tensor
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
 Array = np.ndarray[Any, Any]
+Gradients = tuple[Sequence[Any], Sequence[bool | None]]
 
 
 class ElementwiseNode(Node):
@@ -32,121 +35,102 @@ class ElementwiseNode(Node):
 
     primitive: ClassVar[ElementwisePrimitive]
     plan: GradientPlan
-    metas: Any  # None where every tensor input has the output's shape and dtype; else see _record
+    # None where every tensor input has the output's shape and dtype. Otherwise the dtype of the
+    # computation, and (shape, dtype) of each input.
+    metas: tuple[Any, Sequence[Any]] | None
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> Gradients:
         """Run the fused gradient kernel."""
-        gradient = gradients[0]
-        plan = self.plan
+        if self.metas is None:
+            result: Gradients = self.plan.run(self, gradients[0])
+            return result
+        gradient, plan = gradients[0], self.plan
         if gradient is None:
             return plan.nothing
-        saved = self.saved
+        if plan.kernel_outputs == 0:
+            arrays: list[Array] = []
+        else:
+            if self.saved is None:
+                raise RuntimeError(FREED)
+            self.raise_if_modified()
+            arrays = self._run_unequal(gradient)
+        return self._fit(*plan.place(gradient, arrays))
+
+    def run_any_size(self, gradient: Array) -> Gradients:
+        """Run the kernel where no operand was broadcast or cast on the way forward."""
+        plan, saved, dtype = self.plan, self.saved, gradient.dtype
         if saved is None:
             raise RuntimeError(FREED)
-        if plan.passes_through:
-            pairs = plan.pass_through(gradient)
-            if self.metas is None:
-                return pairs
-            return [pair and self._fit(pair, position) for position, pair in enumerate(pairs)]
-        shape, dtype, metas = gradient.shape, gradient.dtype, self.metas
-        small = metas is None and gradient.size <= SMALL and dtype in FLOATING
-        operands = [gradient.ravel() if small else gradient]
-        pattern = "a"
-        for position, item in zip(plan.positions, saved):  # noqa: B905 - same length, and hot
-            if type(item) is tuple:
-                array, counter, version = item
-                if counter[0] != version:
-                    unpack_array(item, (self, 0) if position < 0 else self.edges[position], self)
-                if small:
-                    pattern += "b" if array.dtype.char == "?" else "a"
-                    array = array.ravel()
-                operands.append(array)
-            else:
-                operands.append(item)
-                pattern += "p" if type(item) is bool else "s"
-        kernel, count = plan.kernel, plan.kernel_outputs
-        if small:
-            entry = plan.entries.get(pattern + dtype.char)
-            if entry is None:
-                entry = plan.entries[pattern + dtype.char] = kernel.entry(pattern, dtype, count)
-            arrays = [np.empty(shape, dtype)]
-            for _ in range(count - 1):
-                arrays.append(np.empty(shape, dtype))
-            if len(shape) == 1:
-                entry(*operands, *arrays)
-            else:
-                entry(*operands, *[array.ravel() for array in arrays])
-            if plan.all_computed:
-                return [(array, True) for array in arrays]
-        elif metas is None:
-            arrays = kernel(shape, operands, [dtype] * count)
-        else:
-            arrays = self._run_unequal(kernel, gradient, operands)
-        if metas is None and plan.all_computed:
-            return [(array, True) for array in arrays]
-        results: list[tuple[Any, bool | None] | None] = []
-        at = 0
-        for need, source in zip(plan.mask, plan.sources, strict=True):
-            if not need:
-                results.append(None)
-                continue
-            if source is None:
-                pair: tuple[Array, bool | None] = (gradient, False)
-            else:
-                pair = (arrays[at], True)
-                at += 1
-            results.append(pair if self.metas is None else self._fit(pair, len(results)))
-        return results
+        if gradient.size <= SMALL and dtype in FLOATING and dtype not in plan.entries:
+            plan.entries[dtype] = plan.kernel.entry(plan.pattern, dtype, plan.kernel_outputs)
+            result: Gradients = plan.run(self, gradient)
+            return result
+        outputs = [dtype] * plan.kernel_outputs
+        return plan.place(gradient, plan.kernel(gradient.shape, [gradient, *saved[::3]], outputs))
 
-    def _run_unequal(self, kernel: Any, gradient: Array, operands: list[Any]) -> list[Array]:
+    def _run_unequal(self, gradient: Array) -> list[Array]:
         """Run the kernel for operands that were broadcast or cast on the way forward."""
-        compute = self.metas[0]
-        cast = operands[:1]
-        for position, operand in zip(self.plan.positions, operands[1:], strict=True):
+        plan, (compute, _), saved = self.plan, self.metas, self.saved  # type: ignore[misc]
+        operands = [gradient]
+        for position, operand in zip(plan.positions, saved[::3], strict=True):  # type: ignore[index]
             is_input = type(operand) is np.ndarray and position >= 0
             if is_input and operand.dtype != compute and position not in self.primitive.masks:
                 operand = operand.astype(compute)
-            cast.append(operand)
+            operands.append(operand)
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
-        dtypes_out = [wide] * self.plan.kernel_outputs
-        arrays: list[Array] = kernel(gradient.shape, cast, dtypes_out)
+        arrays: list[Array] = plan.kernel(gradient.shape, operands, [wide] * plan.kernel_outputs)
         return arrays
 
-    def _fit(self, pair: tuple[Array, bool | None], position: int) -> tuple[Array, bool | None]:
-        """Return a gradient in its input's shape and dtype."""
-        array, _ = pair
-        shape, dtype = self.metas[1][position]
-        if array.shape == shape and array.dtype == dtype:
-            return pair
-        tensor = wrap(array)
-        if array.shape != shape:
-            tensor = Primitive.sum_to_size(tensor, shape)
-        if array.dtype != dtype:
-            tensor = Primitive.cast(tensor, dtype)
-        return (tensor._array, tensor._base is None and tensor._array is not array)
+    def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:
+        """Return gradients in their inputs' shapes and dtypes."""
+        fitted, fitted_owned = list(arrays), list(owned)
+        for position, array in enumerate(arrays):
+            if array is None:
+                continue
+            shape, dtype = self.metas[1][position]  # type: ignore[index]
+            if array.shape == shape and array.dtype == dtype:
+                continue
+            tensor = wrap(array)
+            if array.shape != shape:
+                tensor = Primitive.sum_to_size(tensor, shape)
+            if array.dtype != dtype:
+                tensor = Primitive.cast(tensor, dtype)
+            fitted[position] = tensor._array
+            fitted_owned[position] = tensor._base is None and tensor._array is not array
+        return fitted, fitted_owned
+
+    def saved_edge(self, position: int) -> Edge:
+        """Return where a saved tensor hung in the graph: -1 is the output."""
+        return (self, 0) if position < 0 else self.edge(position)
+
+    def raise_if_modified(self) -> None:
+        """Raise if a tensor that was saved has been written to since."""
+        saved: Any = self.saved
+        for index, position in enumerate(self.plan.positions):
+            if saved[3 * index + 1] is not None:
+                unpack_array(saved[3 * index : 3 * index + 3], self.saved_edge(position), self)
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules on tensors; under grad mode that records them."""
         gradient = gradients[0]
         plan = self.plan
         if gradient is None:
-            return [None] * len(self.edges)
+            return plan.nothing[0]
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
         environment: dict[str, Any] = {"g": gradient}
         names = self.primitive.inputs
-        for position, item in zip(plan.positions, saved, strict=True):
-            if type(item) is not tuple:
-                environment[names[position]] = item
-            elif position < 0:
-                environment["y"] = restore_tensor(item, (self, 0), self)
-            else:
-                environment[names[position]] = restore_tensor(item, self.edges[position])
+        for index, position in enumerate(plan.positions):
+            value, counter, version = saved[3 * index : 3 * index + 3]
+            if counter is not None:
+                owner = self if position < 0 else None
+                value = restore_tensor((value, counter, version), self.saved_edge(position), owner)
+            environment["y" if position < 0 else names[position]] = value
         results: list[Tensor | None] = []
-        for position, need in enumerate(plan.mask):
-            if not need:
+        for position, source in enumerate(plan.sources):
+            if source is None:
                 results.append(None)
                 continue
             rule, parameters = self.primitive.rules[position]  # type: ignore[misc]
@@ -166,34 +150,38 @@ class GradientPlan:
 
     Attributes
     ----------
-    mask : tuple of bool
-        Which inputs get a gradient.
     positions : tuple of int
-        What is saved, in order: the positions of inputs, and -1 for the output.
-    sources : tuple
-        For each input None if its gradient is the cotangent itself, else True.
+        What is saved, in order: the positions of operands, and -1 for the output.
+    sources : tuple of (bool or None)
+        For each input whether the kernel computes its gradient; False if that is the cotangent
+        itself, None if it gets none.
+    owned : tuple of (bool or None)
+        For each input whether its gradient is the receiver's to write to; see `Node.run_arrays`.
+    attach : callable
+        ``attach(tensor, input, other, number)`` records a node where nothing is broadcast or cast.
+    run : callable
+        ``run(node, gradient)`` does what `Node.run_arrays` does for such a node.
     """
 
     __slots__ = (
-        "all_computed",
+        "attach",
         "entries",
         "kernel",
         "kernel_outputs",
-        "mask",
         "nothing",
-        "ownership",
-        "passes_through",
+        "owned",
+        "pattern",
         "positions",
+        "run",
         "sources",
     )
 
-    def __init__(self, primitive: ElementwisePrimitive, needs: int) -> None:
-        self.mask = tuple(
-            bool((needs >> position) & 1) and primitive.rules[position] is not None
+    def __init__(self, primitive: ElementwisePrimitive, needs: int, kinds: str) -> None:
+        wanted = [
+            position
             for position in range(primitive.tensor_count)
-        )
-        self.nothing = [None] * len(self.mask)
-        wanted = [position for position, need in enumerate(self.mask) if need]
+            if (needs >> position) & 1 and primitive.rules[position] is not None
+        ]
         named: list[str] = []
         for position in wanted:
             named += primitive.rules[position][1]  # type: ignore[index]
@@ -201,16 +189,15 @@ class GradientPlan:
             position for position, name in enumerate(primitive.inputs) if name in named
         ) + ((-1,) if "y" in named else ())
         self.sources = tuple(
-            None if not need or primitive.is_identity(position) else True
-            for position, need in enumerate(self.mask)
+            (not primitive.is_identity(position)) if position in wanted else None
+            for position in range(primitive.tensor_count)
         )
-        self.passes_through = not any(self.sources)
         # The only receiver of the cotangent itself may write to it if we might have.
-        self.ownership = None if len(wanted) == 1 else False
-        self.all_computed = all(self.sources)
+        cotangent = None if len(wanted) == 1 else False
+        self.owned = tuple(True if source else cotangent for source in self.sources)
+        self.nothing = (None,) * len(self.sources), self.owned
         computed = [position for position in wanted if self.sources[position]]
         self.kernel_outputs = len(computed)
-        operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
 
         def formula(symbols: dict[str, Symbol]) -> list[Symbol]:
             outputs = []
@@ -219,11 +206,41 @@ class GradientPlan:
                 outputs.append(literal(rule(*[symbols[name] for name in parameters])))
             return outputs
 
+        operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
         self.kernel = Elementwise(title, ["g", *operand_names], formula)
-        self.entries: dict[str, Any] = {}  # by pattern and dtype
+        letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
+        self.pattern = "a" + "".join(
+            "a" if position < 0 else letters[kinds[position]] for position in self.positions
+        )
+        self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
+        namespace = {
+            "FREED": FREED,
+            "FROM_FIRST": FROM_FIRST_OUTPUTS,
+            "SMALL": SMALL,
+            "empty": np.empty,
+            "entries": self.entries,
+            "gradient_edge": gradient_edge,
+            "new": object.__new__,
+            "next_sequence": next_sequence,
+            "node_class": primitive.node_class,
+            "nothing": self.nothing,
+            "owned": self.owned,
+            "plan": self,
+        }
+        name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
+        run = run_source(kinds.replace("q", "n"), self.positions, self.sources)
+        self.run = define("run", run, f"run of {name}", namespace)
+        if kinds in ("t", "tt", "tn"):
+            attach = attach_source(kinds, self.positions, primitive.tensor_count)
+            self.attach = define("attach", attach, f"attach of {name}", namespace)
 
-    def pass_through(self, gradient: Array) -> list[tuple[Array, bool | None] | None]:
-        """Return the cotangent as the gradient of every input that needs one."""
-        pair = (gradient, self.ownership)
-        return [pair if need else None for need in self.mask]
+    def place(self, gradient: Array, arrays: Sequence[Array]) -> Gradients:
+        """Return what the kernel computed, and the cotangent where that is a gradient itself."""
+        computed = iter(arrays)
+        return tuple(
+            [
+                None if source is None else next(computed) if source else gradient
+                for source in self.sources
+            ]
+        ), self.owned

@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
 from numgrad.graph.modes import modes
-from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
 
@@ -82,7 +80,8 @@ def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
 
 def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     kernel, plain = primitive.kernel, primitive.plain_dtypes
-    entries: dict[Any, Any] = {}  # of floating point dtypes
+    entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
+    plans: dict[int, Any] = {}
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if type(input) is not Tensor or out is not None:
@@ -90,23 +89,27 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
             return result
         array = input._array
         dtype = array.dtype
-        if dtype not in plain:
-            return primitive.apply((input,))
         if input._base is not None:
             refresh_view(input)
-        if array.size <= SMALL and dtype in FLOATING:
-            value = _empty(array.shape, dtype)
-            entry = entries.get(dtype)
-            if entry is None:
-                entry = entries[dtype] = kernel.entry("a", dtype, 1)
-            entry(array.ravel(), value if array.ndim == 1 else value.ravel())
+        entry = entries.get(dtype)
+        if entry is not None and array.size <= SMALL:
+            shape = array.shape
+            value = _empty(shape, dtype)
+            entry(array.ravel(), value if len(shape) == 1 else value.ravel())
+        elif dtype not in plain:
+            return primitive.apply((input,))
         else:
             (value,) = kernel(array.shape, (array,), (dtype,))
+            if entry is None and dtype in FLOATING:
+                entries[dtype] = kernel.entry("a", dtype, 1)
         tensor = _new(Tensor)
         tensor._array = value
         tensor._counter = [0]
         if input._edge is not NO_EDGE and modes.grad:
-            _attach(primitive, 1, tensor, input, None, None)
+            plan = plans.get(1)
+            if plan is None:
+                plan = plans[1] = primitive.plan(1, "t")
+            plan.attach(tensor, input, None, None)
         return tensor
 
     return function
@@ -137,8 +140,10 @@ def _binary_function(
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
-    array_entries: dict[Any, Any] = {}  # of floating point dtypes, for two arrays
-    number_entries: dict[Any, Any] = {}  # and for an array and a number
+    entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
+    number_entries: dict[Any, Any] = {}  # for such an array and a number
+    plans: dict[int, Any] = {}  # by which operands require grad
+    number_plans: dict[int, Any] = {}
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
         if type(input) is not Tensor or out is not None:
@@ -148,94 +153,61 @@ def _binary_function(
         dtype = array.dtype
         if type(other) is Tensor:
             right: Any = other._array
-            if dtype is not right.dtype or array.shape != right.shape or dtype not in plain:
+            shape = array.shape
+            if dtype is not right.dtype or shape != right.shape:
                 return primitive.apply((input, other))
             if other._base is not None:
                 refresh_view(other)
-            needs = 2 if other._edge is not NO_EDGE else 0
-            if array.size <= SMALL and dtype in FLOATING:
-                value = _empty(array.shape, dtype)
-                entry = array_entries.get(dtype)
-                if entry is None:
-                    entry = array_entries[dtype] = kernel.entry("aa", dtype, 1)
-                flat = value if array.ndim == 1 else value.ravel()
+            if input._base is not None:
+                refresh_view(input)
+            entry = entries.get(dtype)
+            if entry is not None and array.size <= SMALL:
+                value = _empty(shape, dtype)
+                flat = value if len(shape) == 1 else value.ravel()
                 entry(array.ravel(), right.ravel(), flat)
+            elif dtype not in plain:
+                return primitive.apply((input, other))
             else:
-                (value,) = kernel(array.shape, (array, right), (dtype,))
-        elif (type(other) is float or type(other) is int) and dtype in FLOATING and dtype in plain:
-            right = float(other)
-            needs = 0
-            if array.size <= SMALL:
-                value = _empty(array.shape, dtype)
-                entry = number_entries.get(dtype)
-                if entry is None:
-                    entry = number_entries[dtype] = kernel.entry("as", dtype, 1)
-                entry(array.ravel(), right, value if array.ndim == 1 else value.ravel())
-            else:
-                (value,) = kernel(array.shape, (array, right), (dtype,))
-        else:
+                (value,) = kernel(shape, (array, right), (dtype,))
+                if entry is None and dtype in FLOATING:
+                    entries[dtype] = kernel.entry("aa", dtype, 1)
+            tensor = _new(Tensor)
+            tensor._array = value
+            tensor._counter = [0]
+            needs = 0 if input._edge is NO_EDGE else 1
+            if other._edge is not NO_EDGE:
+                needs += 2
+            if needs and modes.grad:
+                plan = plans.get(needs)
+                if plan is None:
+                    plan = plans[needs] = primitive.plan(needs, "tt")
+                plan.attach(tensor, input, other, None)
+            return tensor
+        if not (type(other) is float or type(other) is int):
             return otherwise(input, other)
         if input._base is not None:
             refresh_view(input)
+        entry = number_entries.get(dtype)
+        if entry is not None and array.size <= SMALL:
+            right = float(other)
+            shape = array.shape
+            value = _empty(shape, dtype)
+            entry(array.ravel(), right, value if len(shape) == 1 else value.ravel())
+        elif dtype in FLOATING and dtype in plain:
+            right = float(other)
+            (value,) = kernel(array.shape, (array, right), (dtype,))
+            if entry is None:
+                number_entries[dtype] = kernel.entry("as", dtype, 1)
+        else:
+            return otherwise(input, other)
         tensor = _new(Tensor)
         tensor._array = value
         tensor._counter = [0]
-        if input._edge is not NO_EDGE:
-            needs += 1
-        if needs and modes.grad:
-            _attach(primitive, needs, tensor, input, other, right)
+        if input._edge is not NO_EDGE and modes.grad:
+            plan = number_plans.get(1)
+            if plan is None:
+                plan = number_plans[1] = primitive.plan(1, "tn")
+            plan.attach(tensor, input, None, right)
         return tensor
 
     return function
-
-
-def _attach(
-    primitive: ElementwisePrimitive,
-    needs: int,
-    tensor: Tensor,
-    input: Tensor,
-    other: Any,
-    right: Any,
-) -> None:
-    """Attach a node to a result of operands with its own shape and dtype (or a number)."""
-    plan = primitive.plans.get(needs) or primitive.plan(needs)
-    node = _new(primitive.node_class)
-    edge = input._edge
-    if edge is None:
-        edge = gradient_edge(input)
-    if other is None:
-        node.edges = (edge,)
-    elif type(other) is Tensor:
-        second = other._edge
-        node.edges = (edge, gradient_edge(other) if second is None else second)
-    else:
-        node.edges = (edge, NO_EDGE)
-    node.sequence = next_sequence()
-    node._metadata = node._tensor_hooks = node._retained = node.metas = None
-    node.plan = plan
-    positions = plan.positions
-    if not positions:
-        node.saved = ()
-    elif other is None:  # the operand, the output, or both
-        counter, own = input._counter, (tensor._array, tensor._counter, 0)
-        if len(positions) == 2:
-            node.saved = ((input._array, counter, counter[0]), own)
-        else:
-            node.saved = (own if positions[0] else (input._array, counter, counter[0]),)
-    elif positions == (1,) and type(other) is not Tensor:
-        node.saved = (right,)
-    else:
-        saved: list[Any] = []
-        for position in positions:
-            if position == 0:
-                counter = input._counter
-                saved.append((input._array, counter, counter[0]))
-            elif position < 0:
-                saved.append((tensor._array, tensor._counter, 0))
-            elif type(other) is Tensor:
-                counter = other._counter
-                saved.append((other._array, counter, counter[0]))
-            else:
-                saved.append(right)
-        node.saved = tuple(saved)
-    tensor._edge = (node, 0)

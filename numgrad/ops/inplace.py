@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.accumulate import OVERLAPS_ITSELF, gradient_edge
+from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, move_retained, wrap
 from numgrad.graph.inplace import check_inplace
 from numgrad.graph.modes import modes
@@ -40,42 +40,36 @@ class CopySlices(Node):
     operation that wrote there.
     """
 
-    __slots__ = ("function", "geometry")
+    __slots__ = ("geometry",)
 
-    function: Node | None  # None once freed
     geometry: Geometry
 
     def __init__(self, base_edge: Edge, function: Node, geometry: Geometry) -> None:
-        # What is saved is the function's; that there is something calls for `release`.
-        super().__init__((base_edge, *function.edges[1:]), ("of the function",))
-        self.function = function
+        # The operation is freed with what it saved.
+        super().__init__((base_edge, *function.next_functions[1:]), (function, None, 0))
         self.geometry = geometry
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Split the gradient, on tensors that record nothing."""
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
-        return [
-            None if result is None else (result._array, False)
-            for result in self.run_tensors(tensors)
-        ]
+        results = self.run_tensors(tensors)
+        arrays = [None if result is None else result._array for result in results]
+        return arrays, [False] * len(arrays)
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Split the gradient: the view's part through the operation, the rest to the base."""
         gradient = gradients[0]
         if gradient is None:
-            return [None] * len(self.edges)
-        if self.function is None:
+            return [None] * len(self.targets)
+        if self.saved is None:
             raise RuntimeError(FREED)
+        function = self.saved[0]
         inside = strided(gradient, self.geometry)
-        results = list(self.function.run_tensors([inside]))
+        results = list(function.run_tensors([inside]))
         through = results[0]
         if through is None:
             through = wrap(np.zeros(inside._array.shape, inside._array.dtype))
         return [strided_scatter(gradient, through, self.geometry), *results[1:]]
-
-    def release(self) -> None:
-        """Let go of the operation; where its result was differentiated again, it has to run yet."""
-        self.function = None
 
 
 class _ZeroNode(Node):
@@ -86,9 +80,9 @@ class _ZeroNode(Node):
     shape: tuple[int, ...]
     dtype: Any
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Return zeros."""
-        return [None if gradients[0] is None else (np.zeros(self.shape, self.dtype), True)]
+        return (None if gradients[0] is None else np.zeros(self.shape, self.dtype),), (True,)
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return zeros."""
@@ -257,10 +251,10 @@ def _nodes_since(node: Node | None, start: int) -> list[Node]:
         candidate = stack.pop()
         if candidate is None or candidate in found or candidate.sequence <= start:
             continue
-        if not candidate.edges:  # an AccumulateGrad, which has the highest numbers
+        if isinstance(candidate, AccumulateGrad):
             continue
         found.append(candidate)
-        stack.extend(child for child, _ in candidate.edges)
+        stack.extend(candidate.targets)
     return found
 
 
@@ -271,20 +265,20 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
         if not node.saved:
             continue
         entries = list(node.saved)
-        for position, entry in enumerate(entries):
-            if type(entry) is tuple and entry[1] is stand_in._counter:
-                array = copies.setdefault(id(entry[0]), np.array(entry[0]))
-                entries[position] = (array, [0], 0)
+        for at in range(0, len(entries), 3):
+            if entries[at + 1] is stand_in._counter:
+                array = copies.setdefault(id(entries[at]), np.array(entries[at]))
+                entries[at : at + 3] = (array, [0], 0)
         node.saved = tuple(entries)
 
 
 def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
     """Put `replacement` where a node saved the tensor with that version counter."""
-    if node.saved and any(type(entry) is tuple and entry[1] is counter for entry in node.saved):
-        node.saved = tuple(
-            replacement if type(entry) is tuple and entry[1] is counter else entry
-            for entry in node.saved
-        )
+    entries = list(node.saved or ())
+    for at in range(0, len(entries), 3):
+        if entries[at + 1] is counter:
+            entries[at : at + 3] = replacement
+    node.saved = tuple(entries)
 
 
 def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
@@ -298,7 +292,7 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
         tensor._edge = edge
         tensor._counter[1:] = [function.operation_name()]
         return
-    if not (direct and function.edges[0] is before and function.num_outputs == 1):
+    if not (direct and function.edge(0) == before and function.num_outputs == 1):
         # The view's part came from several nodes: it is as if their result had been copied in.
         source = wrap(tensor._array)
         source._edge = (function, output_nr)

@@ -79,24 +79,26 @@ class PrimitiveNode(Node):
     shapes: tuple[Any, ...]  # (shape, dtype) of each input
     output_metas: tuple[Any, ...]  # (shape, dtype) of each output
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Run the rules on tensors that record nothing, and say which results are new memory."""
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
-        results: list[tuple[Any, bool] | None] = []
+        results: list[Any] = []
+        owned: list[bool] = []
         arguments = set(map(id, tensors))
         for result in self.run_tensors(tensors):
             if result is None:
                 results.append(None)
+                owned.append(False)
             else:
-                fresh = result._base is None and id(result) not in arguments
+                results.append(result._array)
+                owned.append(result._base is None and id(result) not in arguments)
                 arguments.add(id(result))
-                results.append((result._array, fresh))
-        return results
+        return results, owned
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules."""
         primitive = self.primitive
-        count = len(self.edges)
+        count = len(self.targets)
         if all(gradient is None for gradient in gradients):
             return [None] * count
         environment = self._environment(gradients)
@@ -123,16 +125,16 @@ class PrimitiveNode(Node):
             raise RuntimeError(FREED)
         primitive = self.primitive
         environment: dict[str, Any] = dict(self.parameters)
-        names = primitive.input_names(len(self.edges))
+        count = len(self.targets)
+        names = primitive.input_names(count)
         for name, (shape, _) in zip(names, self.shapes, strict=True):
             environment[f"{name}_shape"] = shape
         environment["shapes"] = [shape for shape, _ in self.shapes]
-        inputs: list[Any] = [None] * len(self.edges)
-        for (kind, position), saved in zip(
-            primitive.saved_for(self.needs, len(self.edges)), self.saved, strict=True
-        ):
+        inputs: list[Any] = [None] * count
+        for index, (kind, position) in enumerate(primitive.saved_for(self.needs, count)):
+            saved: SavedArray = self.saved[3 * index : 3 * index + 3]
             if kind == "input":
-                value = restore_tensor(saved, self.edges[position])
+                value = restore_tensor(saved, self.edge(position))
                 inputs[position] = value
                 environment[names[position]] = value
             else:
@@ -312,19 +314,19 @@ class Primitive:
                     gives_views=self.view,
                 )
         node = cls.__new__(cls)
-        node.edges = tuple([gradient_edge(tensor) for tensor in inputs])
+        edges = [gradient_edge(tensor) for tensor in inputs]
+        node.targets = tuple([target for target, _ in edges])
+        node.numbers = tuple([number for _, number in edges])
         node.sequence = next_sequence()
-        node._metadata = node._tensor_hooks = node._retained = None
+        node.attached = None
         node.needs = needs
         node.parameters = parameters
         node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
         node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
-        node.saved = tuple(
-            [
-                save_tensor(inputs[position] if kind == "input" else outputs[position])
-                for kind, position in self.saved_for(needs, len(inputs))
-            ]
-        )
+        saved: tuple[Any, ...] = ()
+        for kind, position in self.saved_for(needs, len(inputs)):
+            saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
+        node.saved = saved
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)

@@ -74,12 +74,15 @@ def restore_dims(input: Tensor, shape: Sequence[int], dims: Dims, keepdim: bool)
     return spread(input, [1 if i in dims else n for i, n in enumerate(shape)], dims, keepdim)
 
 
+_NOT_OWNED = (False,)
+
+
 class _TotalNode(PrimitiveNode):
     """The node of a sum or mean of everything: the root of most graphs, so it takes a short way."""
 
     __slots__ = ()
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool | None] | None]:
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Hand on the cotangent, for a mean divided, as an array whose strides are all 0."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
@@ -87,7 +90,7 @@ class _TotalNode(PrimitiveNode):
             return super().run_arrays(gradients)
         if self.primitive is not _TOTAL:
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
-        return [(np.ndarray(shape, dtype, gradient, 0, (0,) * len(shape)), False)]
+        return (np.ndarray(shape, dtype, gradient, 0, (0,) * len(shape)),), _NOT_OWNED
 
 
 def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
@@ -102,9 +105,10 @@ def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
     edge = input._edge
     if edge is not NO_EDGE and modes.grad:
         node = _new(primitive.node_class)
-        node.edges = (gradient_edge(input) if edge is None else edge,)
+        target, number = gradient_edge(input) if edge is None else edge
+        node.targets, node.numbers = (target,), (number,)
         node.sequence = next_sequence()
-        node._metadata = node._tensor_hooks = node._retained = None
+        node.attached = None
         node.needs = 1
         node.parameters = _PLAIN
         node.shapes = ((shape, dtype),)

@@ -374,9 +374,8 @@ class Twice(Node):
     __slots__ = ("rule",)
     rule: Callable[[Any], Any]
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
-        gradient = self.rule(gradients[0])
-        return (None if gradient is None else (gradient, False),)
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+        return (self.rule(gradients[0]),), (False,)
 
 
 def twice(rule: Callable[[Any], Any]) -> Function:
@@ -466,10 +465,10 @@ def test_undefined_gradients_are_tried_for_one_output_at_a_time() -> None:
         __slots__ = ()
         num_outputs = 2
 
-        def run_arrays(self, gradients: Sequence[Any]) -> Sequence[tuple[Any, bool] | None]:
+        def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
             seen.append((gradients[0] is None, gradients[1] is None))
             found = [gradient for gradient in gradients if gradient is not None]
-            return ((sum(found) * 2, False) if found else None,)
+            return (sum(found) * 2 if found else None,), (False,)
 
     def function(x: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
         node = Both((gradient_edge(x),))

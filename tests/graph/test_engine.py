@@ -289,8 +289,9 @@ def check_ownership(node: Any, gradients: list[Any]) -> None:
     """Run a node; True says a result is new, None that it is as much ours as the gradient was."""
     gradients += [None] * (node.num_outputs - len(gradients))
     kept = [array for array in gradients if array is not None]
-    kept += [entry[0] for entry in node.saved if type(entry) is tuple]
-    results = [result for result in node.run_arrays(gradients) if result is not None]
+    kept += [entry for entry in node.saved[::3] if isinstance(entry, np.ndarray)]
+    found = zip(*node.run_arrays(gradients), strict=True)
+    results = [(array, owned) for array, owned in found if array is not None]
     for array, owned in results:
         if owned:
             assert array.flags.writeable

@@ -57,7 +57,7 @@ def float32_kernels(primitive: ElementwisePrimitive) -> list:
     (out,) = forward((8,), operands, [np.dtype(bool) if primitive.kind == "bool" else float32])
     loops = list(forward.loops.values())
     if any(primitive.rules):
-        plan = primitive.plan((1 << primitive.tensor_count) - 1)
+        plan = primitive.plan((1 << primitive.tensor_count) - 1, "t" * len(primitive.inputs))
         if plan.kernel_outputs:
             backward = inspected(plan.kernel)
             saved = [out if position < 0 else operands[position] for position in plan.positions]
