@@ -1,44 +1,49 @@
-"""Elementwise kernels: an expression becomes one loop over flat arrays.
+"""Elementwise kernels: an expression becomes one loop over all of its operands.
 
 An `Elementwise` computes one or several expressions of the same named inputs in one pass. Its loop
-is emitted and compiled for each *pattern* of operands: which are arrays, which are single numbers
-that every element meets, which are complex or bool. Numba specialises it for the dtypes.
+is emitted and compiled for each *pattern* of operands (see `numgrad.kernels.loop_source`) and their
+dtypes. What a call takes beyond that is found out once for operands of given shapes and strides.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
-from numgrad.kernels.expression import Symbol, emit
-from numgrad.kernels.memory import empty
-from numgrad.kernels.threads import parallel_for
+from numgrad.kernels.flat_calls import FlatCall, Number, is_flat
+from numgrad.kernels.iteration import loop_order
+from numgrad.kernels.loop_source import Formula, flat_source, strided_source
+from numgrad.kernels.strided_calls import StridedCall
+from numgrad.kernels.summing_calls import SummingCall
 
-__all__ = ["Elementwise", "loop_source"]
+__all__ = ["FLOATING", "GRAIN", "MEMORY", "SMALL", "Elementwise"]
 
 Array = np.ndarray[Any, Any]
-Number = bool | int | float | complex
-Formula = Callable[[dict[str, Symbol]], Sequence[Symbol]]
 
 # Elements a thread takes at a time. A dispatch costs about what 2**15 elements of an arithmetic
 # operation do, so fewer than this many run where they are.
 GRAIN = 1 << 17
 # Up to this many elements, callers that know their operands to be plain call the loop themselves,
-# and an operand that is one number spread out is written out, which spares a compiled variant.
+# and operands that do not lie flat are written out, which spares compiled variants.
 SMALL = 1 << 12
+# Calls that are remembered; when there are more, all are found out anew.
+MEMORY = 1 << 10
 
 FLOATING = frozenset((np.dtype("float32"), np.dtype("float64")))
 
-# How an operand enters the loop: real array, complex array or bool array, and single numbers.
-_ARRAY_LETTER = {"f": "a", "i": "a", "u": "a", "c": "A", "b": "b"}
-_NUMBER_LETTER = {"a": "s", "A": "S", "b": "p"}
-_ARRAYS = "aAb"
+_POSITIONS = types.Array(types.int64, 1, "C")
+_STRIDED_HEAD = (
+    _POSITIONS,
+    types.Array(types.int64, 2, "C"),
+    _POSITIONS,
+    *(types.int64,) * 5,
+)
+_NUMBERS = {bool: types.boolean, float: types.float64, complex: types.complex128}
 
 
 class Elementwise:
@@ -58,15 +63,23 @@ class Elementwise:
         self.name = name
         self.inputs = tuple(inputs)
         self.formula = formula
-        self.loops: dict[str, Any] = {}
-        self.entries: dict[tuple[str, np.dtype[Any]], Any] = {}
+        self.loops: dict[str, Any] = {}  # by pattern; of strided loops, with the modes
+        self.entries: dict[Any, Any] = {}
+        self.calls: dict[Any, tuple[Any, Any]] = {}
 
-    def loop(self, pattern: str) -> Any:
-        """Return the compiled loop for a pattern, such as ``"as"``: an array and a number."""
-        loop = self.loops.get(pattern)
+    def loop(self, pattern: str, modes: str | None = None) -> Any:
+        """Return the compiled loop for a pattern, such as ``"as"``: an array and a number.
+
+        With `modes` it is the loop for operands of any strides.
+        """
+        key = pattern if modes is None else f"{pattern} {modes}"
+        loop = self.loops.get(key)
         if loop is None:
-            source = loop_source(self.name, self.inputs, self.formula, pattern)
-            loop = self.loops[pattern] = compile_source("loop", source)
+            if modes is None:
+                source = flat_source(self.name, self.inputs, self.formula, pattern)
+            else:
+                source = strided_source(self.name, self.inputs, self.formula, pattern, modes)
+            loop = self.loops[key] = compile_source("loop", source)
         return loop
 
     def entry(self, pattern: str, dtype: np.dtype[Any], count: int) -> Any:
@@ -77,18 +90,21 @@ class Elementwise:
         arrays in all places of `pattern` that say so, and in those of the `count` outputs, must be
         C-contiguous with exactly one dimension and that dtype; numbers must be Python floats.
         """
-        found = self.entries.get((pattern, dtype))
+        array = types.Array(from_dtype(dtype), 1, "C")
+        mask = types.Array(types.boolean, 1, "C")
+        of_letter = {"a": array, "b": mask, "s": types.float64, "p": types.boolean}
+        return self._entry(pattern, None, (*(of_letter[n] for n in pattern), *(array,) * count))
+
+    def _entry(self, pattern: str, modes: str | None, signature: tuple[Any, ...]) -> Any:
+        """Return the compiled entry point of a loop for arguments of these types."""
+        key = (pattern, modes, signature)
+        found = self.entries.get(key)
         if found is None:
-            loop = self.loop(pattern)
-            found = loop
+            found = loop = self.loop(pattern, modes)
             if hasattr(loop, "compile"):  # it is the plain function under NUMBA_DISABLE_JIT
-                array = types.Array(from_dtype(dtype), 1, "C")
-                mask = types.Array(types.boolean, 1, "C")
-                of_letter = {"a": array, "b": mask, "s": types.float64, "p": types.boolean}
-                signature = (*(of_letter[letter] for letter in pattern), *(array,) * count)
                 loop.compile(signature)
                 found = loop.overloads[signature].entry_point
-            self.entries[pattern, dtype] = found
+            self.entries[key] = found
         return found
 
     def __call__(
@@ -97,6 +113,7 @@ class Elementwise:
         operands: Sequence[Array | Number],
         dtypes: Sequence[np.dtype[Any]],
         outputs: Sequence[Array] | None = None,
+        shapes: Sequence[tuple[int, ...]] | None = None,
     ) -> list[Array]:
         """Compute the outputs for operands that broadcast to `shape`.
 
@@ -109,121 +126,92 @@ class Elementwise:
         dtypes : sequence of numpy.dtype
             The dtype of each output.
         outputs : sequence of array, optional
-            C-contiguous arrays to write to, instead of new ones.
+            C-contiguous arrays to write to. New ones have the strides that PyTorch gives the
+            result: if the operands are transposed, it is too.
+        shapes : sequence of tuple of int, optional
+            For each output a shape that broadcasts to `shape`: the values are summed to it, as the
+            gradient of an operand that was broadcast is, without being stored. Not with `outputs`.
         """
-        if outputs is None:
-            outputs = [empty(shape, dtype) for dtype in dtypes]
-        pattern = ""
-        flat_operands: list[Any] = []
-        for operand in operands:
-            letter, value = _flatten(operand, shape)
-            pattern += letter
-            flat_operands.append(value)
-        if not any(letter in _ARRAYS for letter in pattern):  # every operand is one number
-            pattern, flat_operands = _spread(operands, shape)
-        flat_outputs = [output if output.ndim == 1 else output.ravel() for output in outputs]
-        loop = self.loops.get(pattern) or self.loop(pattern)
-        size = flat_outputs[0].size
-        if size <= GRAIN:
-            loop(*flat_operands, *flat_outputs)
+        key = (shape, outputs is None, shapes, *dtypes, *map(_description, operands))
+        call, back = self.calls.get(key) or self._prepare(key, operands, dtypes)
+        results: list[Array] = call(operands, outputs)
+        return results if back is None else [result.transpose(back) for result in results]
+
+    def _prepare(
+        self,
+        key: Any,
+        operands: Sequence[Array | Number],
+        dtypes: Sequence[np.dtype[Any]],
+    ) -> tuple[Any, Any]:
+        """Find out what a call takes, and remember it."""
+        shape, is_new, shapes, *_ = key
+        arrays = [operand for operand in operands if type(operand) is np.ndarray]
+        order = back = None
+        if is_new and shapes is None:
+            order = _order(shape, arrays)
+            back = None if order is None else tuple(np.argsort(order).tolist())
+        ordered = shape if order is None else tuple([shape[dim] for dim in order])
+        size = int(np.prod(shape, dtype=np.int64))
+        if shapes is not None:
+            call: Any = SummingCall(self._strided_loop, shape, operands, dtypes, shapes, GRAIN)
+        elif size <= SMALL or all(is_flat(_transpose(o, order), ordered) for o in operands):
+            call = FlatCall(self._flat_loop, shape, order, operands, dtypes, GRAIN)
         else:
-            arguments = [*flat_operands, *flat_outputs]
-            is_array = [isinstance(argument, np.ndarray) for argument in arguments]
+            call = StridedCall(self._strided_loop, shape, order, operands, dtypes, GRAIN)
+        if len(self.calls) >= MEMORY:
+            self.calls.clear()
+        self.calls[key] = call, back
+        return call, back
 
-            def task(start: int, stop: int) -> None:
-                loop(
-                    *(
-                        argument[start:stop] if sliced else argument
-                        for argument, sliced in zip(arguments, is_array, strict=True)
-                    )
-                )
+    def _flat_loop(self, pattern: str, arguments: Sequence[Any]) -> Any:
+        """Return what computes flat arrays like these."""
+        signature = _signature(arguments, "C")
+        return self.loop(pattern) if signature is None else self._entry(pattern, None, signature)
 
-            parallel_for(task, size, GRAIN)
-        return list(outputs)
+    def _strided_loop(
+        self, pattern: str, modes: str, arguments: Sequence[Any], room: Sequence[Any] = ()
+    ) -> Any:
+        """Return what computes arrays of any strides, known by their first elements.
 
-
-def _flatten(operand: Array | Number, shape: tuple[int, ...]) -> tuple[str, Any]:
-    """Return an operand's letter, and it as a flat array or as a number."""
-    if type(operand) is not np.ndarray:
-        if isinstance(operand, bool):
-            return "p", operand
-        return ("S", operand) if isinstance(operand, complex) else ("s", operand)
-    letter = _ARRAY_LETTER[operand.dtype.kind]
-    if operand.shape == shape:
-        if operand.size <= SMALL or any(operand.strides):
-            return letter, operand.ravel()
-        return _NUMBER_LETTER[letter], operand.flat[0].item()
-    if operand.size == 1:
-        return _NUMBER_LETTER[letter], operand.item()
-    return letter, np.broadcast_to(operand, shape).ravel()
+        `room` is what the loop has as room for values of a row.
+        """
+        signature = _signature(arguments, "A")
+        if signature is None:
+            return self.loop(pattern, modes)
+        of_room = _signature(room, "C") or ()
+        return self._entry(pattern, modes, (*_STRIDED_HEAD, *signature, *of_room))
 
 
-def _spread(operands: Sequence[Array | Number], shape: tuple[int, ...]) -> tuple[str, list[Any]]:
-    """Return the pattern and flat operands with the first array operand written out in full."""
-    pattern, flat = "", []
-    for operand in operands:
-        letter, value = _flatten(operand, shape)
-        if type(operand) is np.ndarray and not any(one in _ARRAYS for one in pattern):
-            letter = _ARRAY_LETTER[operand.dtype.kind]
-            value = np.broadcast_to(operand, shape).ravel()
-        pattern += letter
-        flat.append(value)
-    return pattern, flat
+def _description(operand: Array | Number) -> Any:
+    """Return what a call depends on: for an array all but its place and its values."""
+    if type(operand) is np.ndarray:
+        return (operand.shape, operand.strides, operand.dtype)
+    return type(operand)
 
 
-def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str) -> str:
-    """Return the Python source of the loop that computes `formula` for a pattern of operands."""
-    symbols = {
-        input_name: Symbol.input(
-            f"{input_name}_i" if letter in _ARRAYS else f"{input_name}_s", letter in "AS"
-        )
-        for input_name, letter in zip(inputs, pattern, strict=True)
-    }
-    outputs = formula(symbols)
-    lines, results, functions, constants = emit(outputs)
-    output_names = [f"out{position}" for position in range(len(results))]
-    letters = dict(zip(inputs, pattern, strict=True))
-    # Constants take the dtype of the arrays they meet: numpy.float32 with a Python number would
-    # silently become float64 in Numba.
-    typed = [n for n in inputs if letters[n] == "a"] + [n for n in inputs if letters[n] == "A"]
-    of_type = f"{typed[0] if typed else output_names[0]}.dtype.type"
-    body = [f'"""{name}, for operands {pattern}."""', "", "import numpy as np", ""]
-    if functions:
-        body += ["from numgrad.kernels import scalar", ""]
-    body += ["", f"def loop({', '.join([*inputs, *output_names])}):"]
-    for constant, text in constants.items():
-        body.append(
-            f"    {constant} = {text if text in ('True', 'False') else f'{of_type}({text})'}"
-        )
-    for input_name, letter in letters.items():
-        if letter == "s":
-            body.append(f"    {input_name}_s = {of_type}({input_name})")
-        elif letter in "pS":
-            body.append(f"    {input_name}_s = {input_name}")
-    loop = [f"for i in range({output_names[0]}.size):"]
-    loop += [f"    {n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
-    loop += [f"    {line}" for line in lines]
-    loop += [f"    {out}[i] = {name}" for out, name in zip(output_names, results, strict=True)]
-    angles = {n for n, letter in letters.items() if letter == "a"}
-    body += [f"    {line}" for line in _with_near_loop(loop, angles)]
-    return "\n".join(body) + "\n"
+def _signature(arguments: Sequence[Any], layout: Literal["A", "C"]) -> tuple[Any, ...] | None:
+    """Return the Numba types of arguments; None if they depend on a value, as an int's does."""
+    signature: list[Any] = []
+    for argument in arguments:
+        if type(argument) is np.ndarray:
+            signature.append(types.Array(from_dtype(argument.dtype), 1, layout))
+        elif type(argument) in _NUMBERS:
+            signature.append(_NUMBERS[type(argument)])
+        else:
+            return None
+    return tuple(signature)
 
 
-_WAVE = re.compile(r"scalar\.(sin|cos)\((\w+)_i\)")
+def _order(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[int, ...] | None:
+    """Return the order in which to walk the dims, None if that is the order they have."""
+    if len(shape) < 2 or all(array.flags.c_contiguous for array in arrays):
+        return None
+    order = loop_order(shape, arrays)
+    return None if order == tuple(range(len(shape))) else order
 
 
-def _with_near_loop(loop: list[str], operands: set[str]) -> list[str]:
-    """Put a loop without branches before one that has sin or cos of an operand in it.
-
-    Which of the two runs is decided by one look at all of the operand's elements. An element has
-    the same value in both.
-    """
-    angles = sorted({match[2] for line in loop for match in _WAVE.finditer(line)} & operands)
-    if not angles:
-        return loop
-    near = [_WAVE.sub(r"scalar.\1_near(\2_i)", line) for line in loop]
-    code = ["far = 0"]
-    for angle in angles:
-        code += [f"for i in range({angle}.size):", f"    far += scalar.is_far({angle}[i])"]
-    code += ["if far == 0:", *(f"    {line}" for line in near)]
-    return [*code, "else:", *(f"    {line}" for line in loop)]
+def _transpose(operand: Array | Number, order: tuple[int, ...] | None) -> Array | Number:
+    """Return an operand with its dims in the order of the loops."""
+    if order is None or type(operand) is not np.ndarray or operand.ndim != len(order):
+        return operand
+    return operand.transpose(order)

@@ -18,7 +18,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.node import next_sequence
-from numgrad.kernels.elementwise import Elementwise
+from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
@@ -109,6 +109,7 @@ class ElementwisePrimitive:
             if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
         )
         self._identities: dict[int, bool] = {}
+        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]] = {}
         if name in CATALOGUE:
             raise ValueError(f"the catalogue has a primitive called {name} already")
         CATALOGUE[name] = self
@@ -153,25 +154,32 @@ class ElementwisePrimitive:
 
     def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Promote, broadcast, compute, and record a node where one is needed."""
-        tensors = self._check_operands(operands)
-        voting = [
-            operand for position, operand in enumerate(operands) if position not in self.masks
-        ]
-        common = result_dtype(voting)
-        compute, result = self._dtypes(common)
+        key: list[Any] = [dtypes.default_dtype()]
+        records = False
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                if operand._base is not None:
+                    refresh_view(operand)
+                if operand._edge is not NO_EDGE:
+                    records = modes.grad
+                key += (operand._array.dtype, operand._array.shape)
+            else:
+                key.append(type(operand))
+        found = self._met.get(tuple(key))
+        if found is None:
+            found = self._meet(tuple(key), operands)
+        compute, result, shape = found
         arrays: list[Any] = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
                 array = operand._array
-                if array.dtype != compute and position not in self.masks:
-                    array = array.astype(compute)
+                if array.dtype is not compute and position not in self.masks:
+                    array = array.astype(compute, copy=False)
                 arrays.append(array)
             elif position in self.masks:
                 arrays.append(bool(operand))
             else:
                 arrays.append(_convert_number(operand, compute))
-        shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
-        records = modes.grad and any(tensor._edge is not NO_EDGE for tensor in tensors)
         if out is not None:
             return self._write(out, shape, arrays, compute, result, records)
         (array,) = self.kernel(shape, arrays, [result])
@@ -180,13 +188,26 @@ class ElementwisePrimitive:
             self._record(tensor, operands, arrays, compute)
         return tensor
 
+    def _meet(
+        self, key: Any, operands: Sequence[Any]
+    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]:
+        """Find out, for operands of some dtypes and shapes, those of computation and result."""
+        tensors = self._check_operands(operands)
+        voting = [
+            operand for position, operand in enumerate(operands) if position not in self.masks
+        ]
+        compute, result = self._dtypes(result_dtype(voting))
+        shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
+        if len(self._met) >= MEMORY:
+            self._met.clear()
+        self._met[key] = compute, result, shape
+        return compute, result, shape
+
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
         tensors = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
-                if operand._base is not None:
-                    refresh_view(operand)
                 tensors.append(operand)
             elif not isinstance(operand, Number) or (position == 0 and len(operands) == 1):
                 raise TypeError(

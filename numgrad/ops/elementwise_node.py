@@ -79,7 +79,15 @@ class ElementwiseNode(Node):
             operands.append(operand)
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
-        arrays: list[Array] = plan.kernel(gradient.shape, operands, [wide] * plan.kernel_outputs)
+        shapes = None
+        if gradient.size > SMALL:  # sums of few numbers are not worth a kernel of their own
+            shapes = tuple(
+                [meta[0] for meta, s in zip(self.metas[1], plan.sources, strict=True) if s]  # type: ignore[index]
+            )
+            if all(shape == gradient.shape for shape in shapes):
+                shapes = None
+        outputs = [wide] * plan.kernel_outputs
+        arrays: list[Array] = plan.kernel(gradient.shape, operands, outputs, shapes=shapes)
         return arrays
 
     def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:

@@ -92,7 +92,7 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
         if input._base is not None:
             refresh_view(input)
         entry = entries.get(dtype)
-        if entry is not None and array.size <= SMALL:
+        if entry is not None and array.size <= SMALL and _is_plain(array):
             shape = array.shape
             value = _empty(shape, dtype)
             entry(array.ravel(), value if len(shape) == 1 else value.ravel())
@@ -113,6 +113,11 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
         return tensor
 
     return function
+
+
+def _is_plain(*arrays: np.ndarray[Any, Any]) -> bool:
+    """Whether the strides of arrays of one shape leave no choice of the result's."""
+    return all(array.ndim < 2 or array.flags.c_contiguous for array in arrays)
 
 
 def make_operator(
@@ -161,7 +166,7 @@ def _binary_function(
             if input._base is not None:
                 refresh_view(input)
             entry = entries.get(dtype)
-            if entry is not None and array.size <= SMALL:
+            if entry is not None and array.size <= SMALL and _is_plain(array, right):
                 value = _empty(shape, dtype)
                 flat = value if len(shape) == 1 else value.ravel()
                 entry(array.ravel(), right.ravel(), flat)
@@ -188,7 +193,7 @@ def _binary_function(
         if input._base is not None:
             refresh_view(input)
         entry = number_entries.get(dtype)
-        if entry is not None and array.size <= SMALL:
+        if entry is not None and array.size <= SMALL and _is_plain(array):
             right = float(other)
             shape = array.shape
             value = _empty(shape, dtype)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
-from numgrad.kernels.elementwise import GRAIN, Elementwise, loop_source
+from numgrad.kernels.elementwise import GRAIN, Elementwise
 from numgrad.kernels.expression import Symbol, emit
+from numgrad.kernels.loop_source import flat_source
 from numgrad.kernels.threads import get_num_threads, set_num_threads
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import CATALOGUE
@@ -106,7 +107,7 @@ def test_a_formula_may_not_branch_on_a_value():
 
 
 def test_source_gives_constants_the_dtype_of_the_arrays():
-    source = loop_source("half", ["x"], lambda symbols: [symbols["x"] * 0.5], "a")
+    source = flat_source("half", ["x"], lambda symbols: [symbols["x"] * 0.5], "a")
     assert "c0 = x.dtype.type(0.5)" in source
 
 

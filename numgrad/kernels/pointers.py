@@ -1,0 +1,52 @@
+"""Read and write anywhere in an array's memory, by the distance from its first element.
+
+Kernels that walk several arrays of any strides count positions themselves. Indexing would turn a
+negative position into one from the end, and know the array's own shape and stride only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["element", "store"]
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [position])
+
+
+def _element(typing_context: Any, array: Any, position: Any) -> Any:
+    """Return the element that lies `position` elements behind the first one in memory."""
+    if not (isinstance(array, types.Array) and isinstance(position, types.Integer)):
+        return None
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        position = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        address = _address(context, builder, signature.args[0], arguments[0], position)
+        return context.unpack_value(builder, signature.args[0].dtype, address)
+
+    return array.dtype(array, position), lower
+
+
+def _store(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
+    """Write `value`, in the array's dtype, `position` elements behind the first one in memory."""
+    if not (isinstance(array, types.Array) and isinstance(position, types.Integer)):
+        return None
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array_type, position_type, value_type = signature.args
+        position = context.cast(builder, arguments[1], position_type, types.intp)
+        value = context.cast(builder, arguments[2], value_type, array_type.dtype)
+        address = _address(context, builder, array_type, arguments[0], position)
+        context.pack_value(builder, array_type.dtype, value, address)
+        return context.get_dummy_value()
+
+    return types.void(array, position, value), lower
+
+
+element: Any = intrinsic(_element)
+store: Any = intrinsic(_store)
