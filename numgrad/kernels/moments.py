@@ -21,7 +21,7 @@ from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.reductions import amax, as_complex, as_real, sum
 
-__all__ = ["logsumexp", "std", "var", "var_mean"]
+__all__ = ["logsumexp", "shifted_totals", "std", "var", "var_mean"]
 
 ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
@@ -71,10 +71,10 @@ def _finite(tops, centres, n, inner, part_rows, first, last):  # type: ignore[no
 
 
 @kernel
-def _join_exponentials(tops, centres, sums, out, parts, inner):  # type: ignore[no-untyped-def]
-    """Add the parts of each ``(parts, inner)`` block relative to their maximum; store the log."""
+def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-untyped-def]
+    """Join the parts of each ``(parts, inner)`` block: sums relative to their greatest element."""
     zero = sums.dtype.type(0)
-    for i in range(out.size):
+    for i in range(sums.size // parts):
         p = (i // inner) * parts * inner + i % inner
         top = tops[p]
         for q in range(p + inner, p + parts * inner, inner):
@@ -84,7 +84,15 @@ def _join_exponentials(tops, centres, sums, out, parts, inner):  # type: ignore[
         for q in range(p, p + parts * inner, inner):
             if sums[q] != zero:  # else 0 times an overflowing factor would be nan
                 total += sums[q] * scalar.exp(centres[q] - centre)
-        out[i] = scalar.log(total) + centre
+        tops[i], sums[i] = top, total
+
+
+@kernel
+def _logarithms(tops, sums):  # type: ignore[no-untyped-def]
+    """Store the logarithms of the totals, in the place of the sums relative to `tops`."""
+    for i in range(sums.size):
+        centre = tops[i] if abs(tops[i]) != np.inf else tops.dtype.type(0)
+        sums[i] = scalar.log(sums[i]) + centre
 
 
 def _in_groups(run: Callable[[int, int], None], rows: int, inner: int) -> Callable[..., None]:
@@ -174,11 +182,21 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     if array.dtype.kind == "c":
         return _complex_logsumexp(array, dims, keepdim)
     arranged = arrange(array, dims, adjacent=True)
-    flat, outer, n, inner, _, _ = arranged
+    tops, totals = shifted_totals(arranged.flat, arranged.outer, arranged.n, arranged.inner)
+    _logarithms(tops, totals)
+    return restore(totals, arranged, array.shape, dims, keepdim)
+
+
+def shifted_totals(flat: Array, outer: int, n: int, inner: int) -> tuple[Array, Array]:
+    """Return the greatest elements over n, and the sums of exponentials relative to them.
+
+    What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
+    ``(outer, n, inner)``, the results flat ``(outer, inner)``.
+    """
     part_rows = max(ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
-    tops, centres, sums = [empty((outer * parts * inner,), array.dtype) for _ in range(3)]
-    no_centre = zero(array.dtype)
+    tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
+    no_centre = zero(flat.dtype)
 
     def run(first: int, last: int) -> None:
         MAX.kernel(flat, tops, no_centre, n, inner, part_rows, first, last, -math.inf)
@@ -186,9 +204,11 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
         SUM_EXP.kernel(flat, sums, centres, n, inner, part_rows, first, last, 0.0)
 
     share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
-    out = empty((outer * inner,), array.dtype)
-    _join_exponentials(tops, centres, sums, out, parts, inner)
-    return restore(out, arranged, array.shape, dims, keepdim)
+    if parts > 1:
+        _join_exponentials(tops, centres, sums, parts, inner)
+        size = outer * inner
+        tops, sums = tops[:size].copy(), sums[:size].copy()  # so that the rest is freed
+    return tops, sums
 
 
 def _complex_logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
