@@ -8,7 +8,6 @@ by that of Chan, Golub and LeVeque, exponentials by moving them to a common maxi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,9 +15,10 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
 from numgrad.kernels.fold_loops import PART, TILE, locate
-from numgrad.kernels.folds import parts_of, share, zero
+from numgrad.kernels.folds import Run, parts_of, share, zero
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import Strided
 from numgrad.kernels.reductions import amax, as_complex, as_real, sum
 
 __all__ = ["logsumexp", "shifted_totals", "std", "var", "var_mean"]
@@ -95,15 +95,15 @@ def _logarithms(tops, sums):  # type: ignore[no-untyped-def]
         sums[i] = scalar.log(sums[i]) + centre
 
 
-def _in_groups(run: Callable[[int, int], None], rows: int, inner: int) -> Callable[..., None]:
+def _in_groups(run: Run, part_rows: int) -> Run:
     """Have `run` called with a few items at a time, whose elements stay in the cache meanwhile."""
-    group = max(1, PART // max(1, rows * min(inner, TILE)))
 
-    def task(first: int, last: int) -> None:
+    def grouped(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+        group = max(1, PART // max(1, min(n, part_rows) * min(inner, TILE)))
         for begin in range(first, last, group):
-            run(begin, min(begin + group, last))
+            run(flat, target, n, inner, begin, min(begin + group, last))
 
-    return task
+    return grouped
 
 
 def var_mean(
@@ -130,13 +130,13 @@ def var_mean(
     squares = empty((outer * parts * inner,), array.dtype)
     no_centre = zero(array.dtype)
 
-    def run(first: int, last: int) -> None:
-        SUM.kernel(flat, means, no_centre, n, inner, part_rows, first, last, 0.0)
-        _divide(means, n, inner, part_rows, first, last)
-        distances = SUM_SQUARED_DISTANCES.kernel
-        distances(flat, squares, means, n, inner, part_rows, first, last, 0.0)
+    def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+        totals, distances = means[target:], SUM_SQUARED_DISTANCES.kernel
+        SUM.kernel(flat, totals, no_centre, n, inner, part_rows, first, last, 0.0)
+        _divide(totals, n, inner, part_rows, first, last)
+        distances(flat, squares[target:], totals, n, inner, part_rows, first, last, 0.0)
 
-    share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
@@ -187,7 +187,7 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     return restore(totals, arranged, array.shape, dims, keepdim)
 
 
-def shifted_totals(flat: Array, outer: int, n: int, inner: int) -> tuple[Array, Array]:
+def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
     """Return the greatest elements over n, and the sums of exponentials relative to them.
 
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
@@ -198,12 +198,13 @@ def shifted_totals(flat: Array, outer: int, n: int, inner: int) -> tuple[Array, 
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
     no_centre = zero(flat.dtype)
 
-    def run(first: int, last: int) -> None:
-        MAX.kernel(flat, tops, no_centre, n, inner, part_rows, first, last, -math.inf)
-        _finite(tops, centres, n, inner, part_rows, first, last)
-        SUM_EXP.kernel(flat, sums, centres, n, inner, part_rows, first, last, 0.0)
+    def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+        top, centre, total = tops[target:], centres[target:], sums[target:]
+        MAX.kernel(flat, top, no_centre, n, inner, part_rows, first, last, -math.inf)
+        _finite(top, centre, n, inner, part_rows, first, last)
+        SUM_EXP.kernel(flat, total, centre, n, inner, part_rows, first, last, 0.0)
 
-    share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
         size = outer * inner

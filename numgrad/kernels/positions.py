@@ -125,10 +125,14 @@ def _find(
     values = empty((outer * parts * inner,), data.dtype)
     indices = empty((outer * parts * inner,), np.int64)
 
-    def task(first: int, last: int) -> None:
-        find(flat, values, indices, n, inner, part_rows, first, last)
+    def run(block: Array, target: int, rows: int, columns: int, first: int, last: int) -> None:
+        results, places = values[target:], indices[target:]
+        find(block, results, places, rows, columns, part_rows, first, last)
+        part = target // inner % parts
+        if part and block is not flat:  # one part of many, whose rows were counted from 0
+            places[:columns] += part * part_rows
 
-    share(task, outer, parts, n, inner)
+    share(run, flat, outer, n, inner, part_rows)
     if parts > 1:
         join_parts(values, indices, parts, inner)
         values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)

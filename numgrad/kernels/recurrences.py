@@ -15,6 +15,7 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import contiguous
 
 __all__ = ["linear_recurrence", "logcumsumexp"]
 
@@ -98,8 +99,8 @@ def linear_recurrence(factors: Array, terms: Array, dim: int, *, reverse: bool =
     if terms.size:
         run: Any = _recur_backward if reverse else _recur_forward
         run(
-            np.ascontiguousarray(factors).reshape(-1),
-            np.ascontiguousarray(terms).reshape(-1),
+            contiguous(factors),
+            contiguous(terms),
             out,
             *_around(shape, dim),
         )
@@ -121,7 +122,5 @@ def logcumsumexp(array: Array, dim: int) -> Array:
     if array.size:
         outer, n, inner = _around(shape, dim)
         carry = np.empty((2, inner), array.dtype)
-        _logcumsumexp(
-            np.ascontiguousarray(array).reshape(-1), out, carry[0], carry[1], outer, n, inner
-        )
+        _logcumsumexp(contiguous(array), out, carry[0], carry[1], outer, n, inner)
     return out.reshape(shape)

@@ -20,6 +20,7 @@ from numgrad.kernels.fold_loops import TILE, inline
 from numgrad.kernels.folds import GRAIN
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import contiguous
 from numgrad.kernels.reductions import (
     INT64,
     REAL,
@@ -140,7 +141,7 @@ def _scan(kernel_: Any, array: Array, dim: int, dtype: np.dtype[Any], reverse: b
         return _scan(kernel_, array.reshape(1), 0, dtype, reverse).reshape(())
     shape = array.shape
     outer, n, inner = _around(shape, dim)
-    data = np.ascontiguousarray(array).reshape(-1)
+    data = contiguous(array)
     out = empty((array.size,), dtype)
     like = np.empty((0,), _CARRIED.get(dtype, dtype))
 
@@ -197,7 +198,7 @@ def _extreme(kernel_: Any, array: Array, dim: int) -> tuple[Array, Array]:
         values, indices = _extreme(kernel_, array.reshape(1), 0)
         return values.reshape(()), indices.reshape(())
     outer, n, inner = _around(array.shape, dim)
-    data = as_bytes(np.ascontiguousarray(array)).reshape(-1)
+    data = contiguous(as_bytes(array))
     values, indices = empty((array.size,), data.dtype), empty((array.size,), INT64)
 
     def task(first: int, last: int) -> None:

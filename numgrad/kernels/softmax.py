@@ -22,6 +22,7 @@ from numgrad.kernels.folds import GRAIN, zero
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
 from numgrad.kernels.moments import shifted_totals
+from numgrad.kernels.packing import contiguous
 from numgrad.kernels.threads import parallel_for
 
 __all__ = [
@@ -206,7 +207,7 @@ def softmax(array: Array, dim: int) -> Array:
     out = empty((array.size,), array.dtype)
     if not array.size:
         return out.reshape(array.shape)
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = contiguous(array)
     blocks = _Blocks(array.shape, dim)
     n, inner = blocks.n, blocks.inner
     if blocks.fit:
@@ -236,7 +237,7 @@ def log_softmax(array: Array, dim: int) -> Array:
     out = empty((array.size,), array.dtype)
     if not array.size:
         return out.reshape(array.shape)
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = contiguous(array)
     blocks = _Blocks(array.shape, dim)
     n, inner = blocks.n, blocks.inner
     if blocks.fit:
@@ -267,8 +268,8 @@ def softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     out = empty((output.size,), output.dtype)
     if not output.size:
         return out.reshape(output.shape)
-    g = np.ascontiguousarray(cotangent).reshape(-1)
-    y = np.ascontiguousarray(output).reshape(-1)
+    g = contiguous(cotangent)
+    y = contiguous(output)
     blocks = _Blocks(output.shape, dim)
     n, inner = blocks.n, blocks.inner
     if blocks.fit:
@@ -297,8 +298,8 @@ def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     out = empty((output.size,), output.dtype)
     if not output.size:
         return out.reshape(output.shape)
-    g = np.ascontiguousarray(cotangent).reshape(-1)
-    y = np.ascontiguousarray(output).reshape(-1)
+    g = contiguous(cotangent)
+    y = contiguous(output)
     blocks = _Blocks(output.shape, dim)
     n, inner = blocks.n, blocks.inner
     if blocks.fit:
@@ -350,6 +351,6 @@ def logsumexp_gradient(cotangent: Array, input: Array, output: Array, dims: Dims
     p, q = (
         np.broadcast_to(rows.reshape(kept), repeated).reshape(-1) for rows in (output, cotangent)
     )
-    flat = np.ascontiguousarray(input).reshape(-1)
+    flat = contiguous(input)
     blocks.map(_SCALED_EXPONENTIAL, flat, flat, out, p, q)
     return out.reshape(shape)
