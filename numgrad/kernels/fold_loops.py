@@ -49,13 +49,14 @@ inline = register_jitable(nogil=True, error_model="numpy", boundscheck=False)
 
 
 @inline
-def locate(item, n, inner, part_rows):  # type: ignore[no-untyped-def]
+def locate(item, n, inner, part_rows, parts):  # type: ignore[no-untyped-def]
     """Return where an item's block begins, its rows and columns, and where its result goes.
 
     Items number the tiles of the parts of the outer blocks: ``(outer, part, tile)`` in C order.
+    How many parts there are is for the caller to say, once for all items: a division takes as long
+    as a short row.
     """
     tiles = (inner + TILE - 1) // TILE
-    parts = (n + part_rows - 1) // part_rows
     if tiles <= 1 and parts <= 1:
         return item * n * inner, n, inner, item * inner
     block, tile = item // tiles, item % tiles
@@ -118,8 +119,9 @@ def make_fold(name: str, transform: Any, combine: Any) -> Any:
             for j in range(np.uintp(TILE)):
                 scratch[centre + j] = centres[0]
 
+        parts = (n + part_rows - 1) // part_rows
         for item in range(first, last):
-            start, rows, columns, target = locate(item, n, inner, part_rows)
+            start, rows, columns, target = locate(item, n, inner, part_rows, parts)
             at = np.uintp(target)
             if narrow:
                 live = rows

@@ -29,8 +29,9 @@ ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own ca
 @kernel
 def _divide(sums, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
     """Divide what `locate` says is an item's result by the number of its rows."""
+    parts = (n + part_rows - 1) // part_rows
     for item in range(first, last):
-        _, rows, columns, target = locate(item, n, inner, part_rows)
+        _, rows, columns, target = locate(item, n, inner, part_rows, parts)
         count = sums.dtype.type(rows)
         for j in range(target, target + columns):
             sums[j] /= count
@@ -64,8 +65,9 @@ def _join_variances(means, squares, n, inner, part_rows):  # type: ignore[no-unt
 @kernel
 def _finite(tops, centres, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
     """Store what to subtract in the exponents: the greatest element, or 0 if it is infinite."""
+    parts = (n + part_rows - 1) // part_rows
     for item in range(first, last):
-        _, _, columns, target = locate(item, n, inner, part_rows)
+        _, _, columns, target = locate(item, n, inner, part_rows, parts)
         for j in range(target, target + columns):
             centres[j] = tops[j] if abs(tops[j]) != np.inf else tops.dtype.type(0)
 

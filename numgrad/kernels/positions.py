@@ -59,8 +59,8 @@ def find_parts(a, values, indices, n, inner, part_rows, first, last, better):  #
     parts = (n + part_rows - 1) // part_rows
     tiles = (inner + TILE - 1) // TILE
     for item in range(first, last):
-        start, rows, columns, target = locate(item, n, inner, part_rows)
-        offset = item // tiles % parts * part_rows
+        start, rows, columns, target = locate(item, n, inner, part_rows, parts)
+        offset = item // tiles % parts * part_rows if parts > 1 else 0
         if inner == 1:
             position = find_in_row(a, start, rows, better)
             values[target] = a[start + position]

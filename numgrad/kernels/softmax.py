@@ -17,7 +17,7 @@ import numpy as np
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP
-from numgrad.kernels.fold_loops import PART, TILE, inline
+from numgrad.kernels.fold_loops import PART, TILE, inline, locate
 from numgrad.kernels.folds import GRAIN, zero
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
@@ -48,20 +48,17 @@ def _make_map(name: str, function: Any) -> Any:
         tiles = (inner + TILE - 1) // TILE
         parts = (n + part_rows - 1) // part_rows
         for item in range(first, last):
-            block, tile = item // tiles, item % tiles
-            outer, part = block // parts, block % parts
-            rows = min(part_rows, n - part * part_rows)
-            start = (outer * n + part * part_rows) * inner + tile * TILE
+            start, rows, columns, _ = locate(item, n, inner, part_rows, parts)
+            outer = item if parts * tiles == 1 else item // tiles // parts
             if inner == 1:
                 s, x, y = np.uintp(start), p[outer], q[outer]
                 for j in range(np.uintp(rows)):
                     out[s + j] = function(a[s + j], b[s + j], x, y)
                 continue
-            columns = np.uintp(min(TILE, inner - tile * TILE))
-            at = np.uintp(outer * inner + tile * TILE)
+            at = np.uintp(outer * inner + (item % tiles * TILE if tiles > 1 else 0))
             for i in range(rows):
                 s = np.uintp(start + i * inner)
-                for j in range(columns):
+                for j in range(np.uintp(columns)):
                     out[s + j] = function(a[s + j], b[s + j], p[at + j], q[at + j])
 
     run.__name__ = name
