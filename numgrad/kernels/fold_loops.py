@@ -32,13 +32,14 @@ from numba.extending import register_jitable
 
 from numgrad.kernels.compile import kernel
 
-__all__ = ["LANES", "PART", "ROWS", "SHORT", "TILE", "inline", "locate", "make_fold"]
+__all__ = ["LANES", "PART", "ROWS", "SHORT", "SHORT_ROW", "TILE", "inline", "locate", "make_fold"]
 
 LANES = 1024  # the least width of a row, where there are elements enough: memory likes long runs
 TILE = 2 * LANES  # columns handled at once: more than any width made of fewer columns than LANES
 LEAF = 32  # rows that are combined before the tree begins
 SHORT = 128  # elements below which a block is not read as rows
-LAST = 64  # lanes that are left when halving them further no longer fills a register
+SHORT_ROW = 512  # and below which one that is reduced to one number is not
+LAST = 64  # lanes that are left when halving them further no longer pays
 PART = 65536  # elements that make a part, at least
 ROWS = 256  # and rows, at least
 
@@ -48,13 +49,14 @@ inline = register_jitable(nogil=True, error_model="numpy", boundscheck=False)
 
 
 @inline
-def locate(item, n, inner, part_rows):  # type: ignore[no-untyped-def]
+def locate(item, n, inner, part_rows, parts):  # type: ignore[no-untyped-def]
     """Return where an item's block begins, its rows and columns, and where its result goes.
 
     Items number the tiles of the parts of the outer blocks: ``(outer, part, tile)`` in C order.
+    How many parts there are is for the caller to say, once for all items: a division takes as long
+    as a short row.
     """
     tiles = (inner + TILE - 1) // TILE
-    parts = (n + part_rows - 1) // part_rows
     if tiles <= 1 and parts <= 1:
         return item * n * inner, n, inner, item * inner
     block, tile = item // tiles, item % tiles
@@ -102,8 +104,8 @@ def make_fold(name: str, transform: Any, combine: Any) -> Any:
 
     def fold(a, out, centres, n, inner, part_rows, first, last, identity):  # type: ignore[no-untyped-def]
         nothing = out.dtype.type(identity)
-        narrow = inner < 16 and n * inner < SHORT
-        room = SHORT
+        narrow = n < SHORT_ROW if inner == 1 else inner < 16 and n * inner < SHORT
+        room = SHORT_ROW
         if not narrow:
             # For the levels of the tree, each of TILE lanes, and for the centre of each lane.
             room = 3 * TILE
@@ -117,8 +119,9 @@ def make_fold(name: str, transform: Any, combine: Any) -> Any:
             for j in range(np.uintp(TILE)):
                 scratch[centre + j] = centres[0]
 
+        parts = (n + part_rows - 1) // part_rows
         for item in range(first, last):
-            start, rows, columns, target = locate(item, n, inner, part_rows)
+            start, rows, columns, target = locate(item, n, inner, part_rows, parts)
             at = np.uintp(target)
             if narrow:
                 live = rows
@@ -134,6 +137,12 @@ def make_fold(name: str, transform: Any, combine: Any) -> Any:
                     out[at + np.uintp(j)] = total
                 if inner > 1:
                     continue
+                while live > LAST:
+                    half = (live + 1) // 2
+                    other = np.uintp(half)
+                    for j in range(np.uintp(live - half)):
+                        scratch[j] = combine(scratch[j], scratch[other + j])
+                    live = half
             else:
                 live = columns
                 if inner <= TILE:

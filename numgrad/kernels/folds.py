@@ -11,9 +11,10 @@ import numpy as np
 from numgrad.kernels.fold_loops import PART, ROWS, TILE
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import Strided
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["GRAIN", "Fold", "part_rows_of", "parts_of", "share", "zero"]
+__all__ = ["GRAIN", "Fold", "Run", "part_rows_of", "parts_of", "share", "zero"]
 
 GRAIN = 1 << 18  # elements below which a second thread costs more than it saves
 
@@ -38,10 +39,43 @@ def parts_of(n: int, part_rows: int) -> int:
     return max(1, -(-n // part_rows))
 
 
-def share(task: Callable[[int, int], None], outer: int, parts: int, n: int, inner: int) -> None:
-    """Run ``task(first, last)`` over all items of a reduction, in threads where it pays."""
-    items = outer * parts * -(-inner // TILE)
+# run(flat, target, n, inner, first, last) reduces items of flat (outer, n, inner) elements; their
+# results begin at number `target` of all results.
+Run = Callable[[Array, int, int, int, int, int], None]
+
+
+def share(run: Run, flat: Array | Strided, outer: int, n: int, inner: int, part_rows: int) -> None:
+    """Call `run` for all items of a reduction (see `fold_loops.locate`), in threads where it pays.
+
+    Elements that are not contiguous are gathered for it, in blocks that fit in the cache.
+    """
+    parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+    items = outer * parts * tiles
     elements = outer * n * inner
+
+    def task(first: int, last: int) -> None:
+        if not isinstance(flat, Strided):
+            run(flat, 0, n, inner, first, last)
+        elif parts == tiles == 1:
+            size = n * inner
+            group = max(1, PART // max(1, size))
+            for begin in range(first, last, group):
+                count = min(group, last - begin)
+                block = flat.block(begin * size, 1, count * size, 0)
+                run(block, begin * inner, n, inner, 0, count)
+        else:
+            for item in range(first, last):
+                block_number, tile = divmod(item, tiles)
+                part = block_number % parts
+                rows = min(part_rows, n - part * part_rows)
+                columns = min(TILE, inner - tile * TILE)
+                start = (block_number // parts * n + part * part_rows) * inner + tile * TILE
+                if columns == inner:
+                    block = flat.block(start, 1, rows * inner, 0)
+                else:
+                    block = flat.block(start, rows, columns, inner)
+                run(block, block_number * inner + tile * TILE, rows, columns, 0, 1)
+
     if elements < 2 * GRAIN:
         task(0, items)
     else:
@@ -113,7 +147,7 @@ class Fold:
 
     def reduce(
         self,
-        flat: Array,
+        flat: Array | Strided,
         outer: int,
         n: int,
         inner: int,
@@ -126,10 +160,11 @@ class Fold:
         parts = parts_of(n, part_rows)
         out = empty((outer * parts * inner,), dtype)
 
-        def task(first: int, last: int) -> None:
-            self.kernel(flat, out, centres, n, inner, part_rows, first, last, identity)
+        def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+            results = out[target:] if target else out
+            self.kernel(flat, results, centres, n, inner, part_rows, first, last, identity)
 
-        share(task, outer, parts, n, inner)
+        share(run, flat, outer, n, inner, part_rows)
         if parts == 1:
             return out
         return self.merge.reduce(out, outer, parts, inner, dtype, identity, zero(dtype))

@@ -1,16 +1,19 @@
 """Bring an array of any strides to a flat, contiguous one in which the reduced dims lie together.
 
 Kernels that reduce see ``(outer, n, inner)``: a C-contiguous block whose middle axis is reduced.
-The data is copied only where no order of the dims makes it contiguous.
+Where no order of the dims makes the data contiguous, it is gathered a block at a time (`packing`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from numgrad.kernels.packing import Strided, contiguous, is_strided
 
 __all__ = ["Arrangement", "Array", "arrange", "reduced_shape", "restore"]
 
@@ -23,8 +26,9 @@ class Arrangement(NamedTuple):
 
     Attributes
     ----------
-    flat : numpy.ndarray
-        The elements, one-dimensional and contiguous; often a view of the caller's array.
+    flat : numpy.ndarray or Strided
+        The elements, one-dimensional and contiguous, often a view of the caller's array; or a
+        `Strided` one, where they are neither contiguous nor few.
     outer, inner : int
         How many elements stand before and behind the last reduced group, as ``outer * n * inner``.
     n : int
@@ -36,7 +40,7 @@ class Arrangement(NamedTuple):
         The dims that stay, in the order in which the result holds them.
     """
 
-    flat: Array
+    flat: Array | Strided
     outer: int
     n: int
     inner: int
@@ -98,11 +102,10 @@ def arrange(
 
 def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool) -> Arrangement:
     """Do what `arrange` does, for every case."""
-    contiguous = array.flags.c_contiguous
-    if contiguous:
+    if array.flags.c_contiguous:
         order = list(range(array.ndim))
     elif ordered:
-        order = _ordered(array.strides, dims)
+        order = _as_one_block(array.strides, dims, sorted(dims))
     else:
         # A sum is the same from either end, so a reversed dim is read forwards.
         strides = array.strides
@@ -111,18 +114,16 @@ def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool)
             if strides[dim] < 0:
                 flips[dim] = slice(None, None, -1)
         array = array[tuple(flips)]
-        order = sorted(range(array.ndim), key=lambda i: -abs(strides[i]))
+        order = _by_stride(array.strides, range(array.ndim))
     groups = _groups(array.shape, dims, order)
     if adjacent and sum(is_reduced for _, is_reduced in groups) > 1:
-        contiguous = False
-        order = [i for i in range(array.ndim) if i not in dims] + sorted(dims)
+        reduced = sorted(dims) if ordered else _by_stride(array.strides, dims)
+        order = _as_one_block(array.strides, dims, reduced)
         groups = _groups(array.shape, dims, order)
-    if not contiguous:
-        array = np.ascontiguousarray(array.transpose(order))
     inner = groups.pop()[0] if groups and not groups[-1][1] else 1
     n = groups.pop()[0] if groups else 1
     return Arrangement(
-        array.reshape(-1),
+        _flat(array.transpose(order)),
         prod([size for size, _ in groups]),
         n,
         inner,
@@ -131,13 +132,25 @@ def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool)
     )
 
 
-def _ordered(strides: tuple[int, ...], dims: tuple[int, ...]) -> list[int]:
-    """Return an order in which the reduced dims move as one block, and are as they were in it."""
-    kept = [i for i in range(len(strides)) if i not in dims]
-    kept.sort(key=lambda i: -abs(strides[i]))
+def _flat(array: Array) -> Array | Strided:
+    """Return the elements in C order, as `Arrangement` has them."""
+    if array.flags.c_contiguous or not is_strided(array):
+        return contiguous(array)
+    strided = Strided(array)
+    return strided.all() if strided.is_adverse else strided
+
+
+def _by_stride(strides: tuple[int, ...], dims: Iterable[int]) -> list[int]:
+    """Return dims in the order in which memory has them."""
+    return sorted(dims, key=lambda i: -abs(strides[i]))
+
+
+def _as_one_block(strides: tuple[int, ...], dims: tuple[int, ...], reduced: list[int]) -> list[int]:
+    """Return an order of all dims in which the reduced ones stand together, in their order."""
+    kept = _by_stride(strides, [i for i in range(len(strides)) if i not in dims])
     width = min([abs(strides[i]) for i in dims], default=0)
     before = len([i for i in kept if abs(strides[i]) > width])
-    return kept[:before] + sorted(dims) + kept[before:]
+    return kept[:before] + reduced + kept[before:]
 
 
 def _groups(

@@ -8,7 +8,6 @@ by that of Chan, Golub and LeVeque, exponentials by moving them to a common maxi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,12 +15,13 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
 from numgrad.kernels.fold_loops import PART, TILE, locate
-from numgrad.kernels.folds import parts_of, share, zero
+from numgrad.kernels.folds import Run, parts_of, share, zero
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import Strided
 from numgrad.kernels.reductions import amax, as_complex, as_real, sum
 
-__all__ = ["logsumexp", "std", "var", "var_mean"]
+__all__ = ["logsumexp", "shifted_totals", "std", "var", "var_mean"]
 
 ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
@@ -29,8 +29,9 @@ ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own ca
 @kernel
 def _divide(sums, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
     """Divide what `locate` says is an item's result by the number of its rows."""
+    parts = (n + part_rows - 1) // part_rows
     for item in range(first, last):
-        _, rows, columns, target = locate(item, n, inner, part_rows)
+        _, rows, columns, target = locate(item, n, inner, part_rows, parts)
         count = sums.dtype.type(rows)
         for j in range(target, target + columns):
             sums[j] /= count
@@ -64,17 +65,18 @@ def _join_variances(means, squares, n, inner, part_rows):  # type: ignore[no-unt
 @kernel
 def _finite(tops, centres, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
     """Store what to subtract in the exponents: the greatest element, or 0 if it is infinite."""
+    parts = (n + part_rows - 1) // part_rows
     for item in range(first, last):
-        _, _, columns, target = locate(item, n, inner, part_rows)
+        _, _, columns, target = locate(item, n, inner, part_rows, parts)
         for j in range(target, target + columns):
             centres[j] = tops[j] if abs(tops[j]) != np.inf else tops.dtype.type(0)
 
 
 @kernel
-def _join_exponentials(tops, centres, sums, out, parts, inner):  # type: ignore[no-untyped-def]
-    """Add the parts of each ``(parts, inner)`` block relative to their maximum; store the log."""
+def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-untyped-def]
+    """Join the parts of each ``(parts, inner)`` block: sums relative to their greatest element."""
     zero = sums.dtype.type(0)
-    for i in range(out.size):
+    for i in range(sums.size // parts):
         p = (i // inner) * parts * inner + i % inner
         top = tops[p]
         for q in range(p + inner, p + parts * inner, inner):
@@ -84,18 +86,26 @@ def _join_exponentials(tops, centres, sums, out, parts, inner):  # type: ignore[
         for q in range(p, p + parts * inner, inner):
             if sums[q] != zero:  # else 0 times an overflowing factor would be nan
                 total += sums[q] * scalar.exp(centres[q] - centre)
-        out[i] = scalar.log(total) + centre
+        tops[i], sums[i] = top, total
 
 
-def _in_groups(run: Callable[[int, int], None], rows: int, inner: int) -> Callable[..., None]:
+@kernel
+def _logarithms(tops, sums):  # type: ignore[no-untyped-def]
+    """Store the logarithms of the totals, in the place of the sums relative to `tops`."""
+    for i in range(sums.size):
+        centre = tops[i] if abs(tops[i]) != np.inf else tops.dtype.type(0)
+        sums[i] = scalar.log(sums[i]) + centre
+
+
+def _in_groups(run: Run, part_rows: int) -> Run:
     """Have `run` called with a few items at a time, whose elements stay in the cache meanwhile."""
-    group = max(1, PART // max(1, rows * min(inner, TILE)))
 
-    def task(first: int, last: int) -> None:
+    def grouped(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+        group = max(1, PART // max(1, min(n, part_rows) * min(inner, TILE)))
         for begin in range(first, last, group):
-            run(begin, min(begin + group, last))
+            run(flat, target, n, inner, begin, min(begin + group, last))
 
-    return task
+    return grouped
 
 
 def var_mean(
@@ -122,13 +132,13 @@ def var_mean(
     squares = empty((outer * parts * inner,), array.dtype)
     no_centre = zero(array.dtype)
 
-    def run(first: int, last: int) -> None:
-        SUM.kernel(flat, means, no_centre, n, inner, part_rows, first, last, 0.0)
-        _divide(means, n, inner, part_rows, first, last)
-        distances = SUM_SQUARED_DISTANCES.kernel
-        distances(flat, squares, means, n, inner, part_rows, first, last, 0.0)
+    def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+        totals, distances = means[target:], SUM_SQUARED_DISTANCES.kernel
+        SUM.kernel(flat, totals, no_centre, n, inner, part_rows, first, last, 0.0)
+        _divide(totals, n, inner, part_rows, first, last)
+        distances(flat, squares[target:], totals, n, inner, part_rows, first, last, 0.0)
 
-    share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
@@ -174,21 +184,34 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     if array.dtype.kind == "c":
         return _complex_logsumexp(array, dims, keepdim)
     arranged = arrange(array, dims, adjacent=True)
-    flat, outer, n, inner, _, _ = arranged
+    tops, totals = shifted_totals(arranged.flat, arranged.outer, arranged.n, arranged.inner)
+    _logarithms(tops, totals)
+    return restore(totals, arranged, array.shape, dims, keepdim)
+
+
+def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
+    """Return the greatest elements over n, and the sums of exponentials relative to them.
+
+    What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
+    ``(outer, n, inner)``, the results flat ``(outer, inner)``.
+    """
     part_rows = max(ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
-    tops, centres, sums = [empty((outer * parts * inner,), array.dtype) for _ in range(3)]
-    no_centre = zero(array.dtype)
+    tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
+    no_centre = zero(flat.dtype)
 
-    def run(first: int, last: int) -> None:
-        MAX.kernel(flat, tops, no_centre, n, inner, part_rows, first, last, -math.inf)
-        _finite(tops, centres, n, inner, part_rows, first, last)
-        SUM_EXP.kernel(flat, sums, centres, n, inner, part_rows, first, last, 0.0)
+    def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+        top, centre, total = tops[target:], centres[target:], sums[target:]
+        MAX.kernel(flat, top, no_centre, n, inner, part_rows, first, last, -math.inf)
+        _finite(top, centre, n, inner, part_rows, first, last)
+        SUM_EXP.kernel(flat, total, centre, n, inner, part_rows, first, last, 0.0)
 
-    share(_in_groups(run, min(n, part_rows), inner), outer, parts, n, inner)
-    out = empty((outer * inner,), array.dtype)
-    _join_exponentials(tops, centres, sums, out, parts, inner)
-    return restore(out, arranged, array.shape, dims, keepdim)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
+    if parts > 1:
+        _join_exponentials(tops, centres, sums, parts, inner)
+        size = outer * inner
+        tops, sums = tops[:size].copy(), sums[:size].copy()  # so that the rest is freed
+    return tops, sums
 
 
 def _complex_logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool) -> Array:

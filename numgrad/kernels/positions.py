@@ -59,8 +59,8 @@ def find_parts(a, values, indices, n, inner, part_rows, first, last, better):  #
     parts = (n + part_rows - 1) // part_rows
     tiles = (inner + TILE - 1) // TILE
     for item in range(first, last):
-        start, rows, columns, target = locate(item, n, inner, part_rows)
-        offset = item // tiles % parts * part_rows
+        start, rows, columns, target = locate(item, n, inner, part_rows, parts)
+        offset = item // tiles % parts * part_rows if parts > 1 else 0
         if inner == 1:
             position = find_in_row(a, start, rows, better)
             values[target] = a[start + position]
@@ -125,10 +125,14 @@ def _find(
     values = empty((outer * parts * inner,), data.dtype)
     indices = empty((outer * parts * inner,), np.int64)
 
-    def task(first: int, last: int) -> None:
-        find(flat, values, indices, n, inner, part_rows, first, last)
+    def run(block: Array, target: int, rows: int, columns: int, first: int, last: int) -> None:
+        results, places = values[target:], indices[target:]
+        find(block, results, places, rows, columns, part_rows, first, last)
+        part = target // inner % parts
+        if part and block is not flat:  # one part of many, whose rows were counted from 0
+            places[:columns] += part * part_rows
 
-    share(task, outer, parts, n, inner)
+    share(run, flat, outer, n, inner, part_rows)
     if parts > 1:
         join_parts(values, indices, parts, inner)
         values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)

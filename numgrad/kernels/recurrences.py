@@ -6,71 +6,106 @@ forward is one that runs backward with the same factors, so it is its own deriva
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
+from numgrad.kernels.fold_kernels import greatest
+from numgrad.kernels.fold_loops import TILE
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import contiguous
+from numgrad.kernels.scans import around, share_scan
 
 __all__ = ["linear_recurrence", "logcumsumexp"]
 
 
-@kernel
-def _recur_forward(factors, terms, out, outer, n, inner):  # type: ignore[no-untyped-def]
-    for block in range(outer):
-        start = block * n * inner
-        for j in range(inner):
-            out[start + j] = terms[start + j]
-        for p in range(start + inner, start + n * inner):
-            out[p] = terms[p] + factors[p] * out[p - inner]
+BLOCK = 256  # elements of a row whose exponentials and logarithms are taken at once
 
 
 @kernel
-def _recur_backward(factors, terms, out, outer, n, inner):  # type: ignore[no-untyped-def]
-    for block in range(outer):
-        start = block * n * inner
-        last = start + (n - 1) * inner
-        for j in range(inner):
-            out[last + j] = terms[last + j]
-        for p in range(last - 1, start - 1, -1):
-            out[p] = terms[p] + factors[p + inner] * out[p + inner]
-
-
-@kernel
-def _logcumsumexp(a, out, tops, totals, outer, n, inner):  # type: ignore[no-untyped-def]
-    """Carry the greatest element and the sum of exponentials relative to it."""
-    one = out.dtype.type(1)
-    for block in range(outer):
-        start = block * n * inner
-        for j in range(inner):
-            tops[j] = out[start + j] = a[start + j]
-            totals[j] = one
+def _recur_forward(factors, terms, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+    tiles = (inner + TILE - 1) // TILE
+    for item in range(first, last):
+        block, tile = item // tiles, item % tiles
+        columns = np.uintp(min(TILE, inner - tile * TILE))
+        start = block * n * inner + tile * TILE
+        p = np.uintp(start)
+        for j in range(columns):
+            out[p + j] = terms[p + j]
         for i in range(1, n):
-            p = start + i * inner
-            for j in range(inner):
-                x, top = a[p + j], tops[j]
-                if x <= top:
-                    if x > -np.inf and top < np.inf:
-                        totals[j] += scalar.exp(x - top)
-                elif x > top:
-                    if x < np.inf and top > -np.inf:
-                        totals[j] = one + totals[j] * scalar.exp(top - x)
-                    else:
-                        totals[j] = one
-                    tops[j] = x
-                else:  # one of them is nan, and stays
-                    tops[j] = x + top
-                out[p + j] = tops[j] + scalar.log(totals[j])
+            q, p = p, np.uintp(start + i * inner)
+            for j in range(columns):
+                out[p + j] = terms[p + j] + factors[p + j] * out[q + j]
 
 
-def _around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """Return the sizes before, at and behind a dim; a 0-d array counts as one of size 1."""
-    shape = shape or (1,)
-    return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+@kernel
+def _recur_backward(factors, terms, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+    tiles = (inner + TILE - 1) // TILE
+    for item in range(first, last):
+        block, tile = item // tiles, item % tiles
+        columns = np.uintp(min(TILE, inner - tile * TILE))
+        start = block * n * inner + tile * TILE
+        p = np.uintp(start + (n - 1) * inner)
+        for j in range(columns):
+            out[p + j] = terms[p + j]
+        for i in range(n - 2, -1, -1):
+            q, p = p, np.uintp(start + i * inner)
+            for j in range(columns):
+                out[p + j] = terms[p + j] + factors[q + j] * out[q + j]
+
+
+@kernel
+def _logcumsumexp(a, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+    """Carry the greatest element and the sum of exponentials relative to it.
+
+    When the greatest element changes the sum is multiplied by the exponential of the difference,
+    else by exp(0), so that there is no branch and the exponentials are taken in vector registers.
+    """
+    zero, one = out.dtype.type(0), out.dtype.type(1)
+    if inner == 1:
+        tops, sums = np.empty(BLOCK + 1, out.dtype), np.empty(BLOCK, out.dtype)
+        scales = np.empty(BLOCK, out.dtype)
+        for row in range(first, last):
+            tops[0], total = out.dtype.type(-np.inf), zero
+            for begin in range(0, n, BLOCK):
+                count = np.uintp(min(BLOCK, n - begin))
+                p = np.uintp(row * n + begin)
+                for j in range(count):
+                    tops[j + np.uintp(1)] = greatest(tops[j], a[p + j])
+                for j in range(count):
+                    before, top, x = tops[j], tops[j + np.uintp(1)], a[p + j]
+                    scale, term = scalar.exp(before - top), scalar.exp(x - top)
+                    # The difference of equal infinities would be nan.
+                    scales[j] = one if before == top else scale
+                    sums[j] = one if x == top else term
+                for j in range(count):
+                    total = total * scales[j] + sums[j]
+                    sums[j] = total
+                for j in range(count):
+                    out[p + j] = tops[j + np.uintp(1)] + scalar.log(sums[j])
+                tops[0] = tops[count]
+        return
+    tiles = (inner + TILE - 1) // TILE
+    tops, sums = np.empty(min(inner, TILE), out.dtype), np.empty(min(inner, TILE), out.dtype)
+    for item in range(first, last):
+        block, tile = item // tiles, item % tiles
+        columns = np.uintp(min(TILE, inner - tile * TILE))
+        start = block * n * inner + tile * TILE
+        for j in range(columns):
+            tops[j], sums[j] = out.dtype.type(-np.inf), zero
+        for i in range(n):
+            p = np.uintp(start + i * inner)
+            for j in range(columns):
+                before, x = tops[j], a[p + j]
+                top = greatest(before, x)
+                scale, term = scalar.exp(before - top), scalar.exp(x - top)
+                scale = one if before == top else scale
+                total = sums[j] * scale + (one if x == top else term)
+                tops[j], sums[j] = top, total
+                out[p + j] = top + scalar.log(total)
 
 
 def linear_recurrence(factors: Array, terms: Array, dim: int, *, reverse: bool = False) -> Array:
@@ -95,14 +130,14 @@ def linear_recurrence(factors: Array, terms: Array, dim: int, *, reverse: bool =
     """
     shape = terms.shape
     out = empty((terms.size,), terms.dtype)
-    if terms.size:
-        run: Any = _recur_backward if reverse else _recur_forward
-        run(
-            np.ascontiguousarray(factors).reshape(-1),
-            np.ascontiguousarray(terms).reshape(-1),
-            out,
-            *_around(shape, dim),
-        )
+    run: Any = _recur_backward if reverse else _recur_forward
+    flat_factors, flat_terms = contiguous(factors), contiguous(terms)
+    outer, n, inner = around(shape, dim)
+
+    def task(first: int, last: int) -> None:
+        run(flat_factors, flat_terms, out, n, inner, first, last)
+
+    share_scan(task, outer, n, inner)
     return out.reshape(shape)
 
 
@@ -116,12 +151,12 @@ def logcumsumexp(array: Array, dim: int) -> Array:
     >>> logcumsumexp(np.array([1000.0, 1000.0]), 0)
     array([1000.        , 1000.69314718])
     """
-    shape = array.shape
     out = empty((array.size,), array.dtype)
-    if array.size:
-        outer, n, inner = _around(shape, dim)
-        carry = np.empty((2, inner), array.dtype)
-        _logcumsumexp(
-            np.ascontiguousarray(array).reshape(-1), out, carry[0], carry[1], outer, n, inner
-        )
-    return out.reshape(shape)
+    flat = contiguous(array)
+    outer, n, inner = around(array.shape, dim)
+
+    def task(first: int, last: int) -> None:
+        _logcumsumexp(flat, out, n, inner, first, last)
+
+    share_scan(task, outer, n, inner)
+    return out.reshape(array.shape)

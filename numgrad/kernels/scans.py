@@ -20,6 +20,7 @@ from numgrad.kernels.fold_loops import TILE, inline
 from numgrad.kernels.folds import GRAIN
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
+from numgrad.kernels.packing import contiguous
 from numgrad.kernels.reductions import (
     INT64,
     REAL,
@@ -30,7 +31,7 @@ from numgrad.kernels.reductions import (
 )
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum"]
+__all__ = ["around", "cummax", "cummin", "cumprod", "cumsum", "share_scan"]
 
 # The type of the running value.
 _CARRIED = {
@@ -119,12 +120,14 @@ def _cummin(a, values, indices, n, inner, first, last):  # type: ignore[no-untyp
     extreme_items(a, values, indices, n, inner, first, last, not_above)
 
 
-def _around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """Return the sizes before, at and behind a dim."""
+def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    """Return the sizes before, at and behind a dim; a 0-d array counts as one of size 1."""
+    shape = shape or (1,)
     return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
 
 
-def _share(task: Callable[[int, int], None], outer: int, n: int, inner: int) -> None:
+def share_scan(task: Callable[[int, int], None], outer: int, n: int, inner: int) -> None:
+    """Run ``task(first, last)`` over the tiles of all blocks, in threads where it pays."""
     items = outer * -(-inner // TILE)
     elements = outer * n * inner
     if elements == 0:
@@ -139,15 +142,15 @@ def _scan(kernel_: Any, array: Array, dim: int, dtype: np.dtype[Any], reverse: b
     if array.ndim == 0:
         return _scan(kernel_, array.reshape(1), 0, dtype, reverse).reshape(())
     shape = array.shape
-    outer, n, inner = _around(shape, dim)
-    data = np.ascontiguousarray(array).reshape(-1)
+    outer, n, inner = around(shape, dim)
+    data = contiguous(array)
     out = empty((array.size,), dtype)
     like = np.empty((0,), _CARRIED.get(dtype, dtype))
 
     def task(first: int, last: int) -> None:
         kernel_(data, out, like, n, inner, reverse, first, last)
 
-    _share(task, outer, n, inner)
+    share_scan(task, outer, n, inner)
     return out.reshape(shape)
 
 
@@ -196,14 +199,14 @@ def _extreme(kernel_: Any, array: Array, dim: int) -> tuple[Array, Array]:
     if array.ndim == 0:
         values, indices = _extreme(kernel_, array.reshape(1), 0)
         return values.reshape(()), indices.reshape(())
-    outer, n, inner = _around(array.shape, dim)
-    data = as_bytes(np.ascontiguousarray(array)).reshape(-1)
+    outer, n, inner = around(array.shape, dim)
+    data = contiguous(as_bytes(array))
     values, indices = empty((array.size,), data.dtype), empty((array.size,), INT64)
 
     def task(first: int, last: int) -> None:
         kernel_(data, values, indices, n, inner, first, last)
 
-    _share(task, outer, n, inner)
+    share_scan(task, outer, n, inner)
     return values.view(array.dtype).reshape(array.shape), indices.reshape(array.shape)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.kernels import moments, reductions
+from numgrad.kernels import moments, reductions, softmax
 from numgrad.ops.arguments import accept_axis, wrap_dim
-from numgrad.ops.arithmetic import div, mul, sub
+from numgrad.ops.arithmetic import div, mul, neg, sub
 from numgrad.ops.complex import absolute, conj, sgn
 from numgrad.ops.exponential import exp, pow
 from numgrad.ops.functions import FUNCTIONS, public
@@ -189,7 +189,44 @@ def vector_norm(
     return _vector_norm("linalg_vector_norm", input, ord, dim, keepdim, dtype)
 
 
+_LOGSUMEXP_BACKWARD: Primitive = Primitive(
+    "logsumexp_backward",
+    "MulBackward0",  # the last of the nodes that PyTorch makes of it
+    lambda cotangent, input, output, dims, keepdim: softmax.logsumexp_gradient(
+        cotangent, input, output, dims
+    ),
+    ["cotangent", "input", "output"],
+    [
+        lambda g, input, output, dims, keepdim: sum_(
+            mul(g, exp(sub(input, restore_dims(output, input.shape, dims, keepdim)))), dims, keepdim
+        ),
+        lambda g, y: mul(g, y),
+        lambda g, y, dims, keepdim: neg(sum_(mul(g, y), dims, keepdim)),
+    ],
+    samples=[
+        lambda make: (
+            _LOGSUMEXP_BACKWARD.apply,
+            [make(2), make(2, 3), make(2)],
+            {"dims": (1,), "keepdim": False},
+        ),
+        lambda make: (
+            _LOGSUMEXP_BACKWARD.apply,
+            [make(1, 3, 1), make(2, 3, 2), make(1, 3, 1)],
+            {"dims": (0, 2), "keepdim": True},
+        ),
+        lambda make: (
+            _LOGSUMEXP_BACKWARD.apply,
+            [make(), make(), make()],
+            {"dims": (), "keepdim": False},
+        ),
+    ],
+)
+
+
 def _logsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    if input._array.dtype.kind == "f":
+        result: Tensor = _LOGSUMEXP_BACKWARD.apply(g, input, y, dims=dims, keepdim=keepdim)
+        return result
     shape = input._array.shape
     g, y = restore_dims(g, shape, dims, keepdim), restore_dims(y, shape, dims, keepdim)
     return mul(g, conj(exp(sub(input, y))))

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.kernels import reductions
-from numgrad.kernels.elementwise import Elementwise
-from numgrad.kernels.expression import Symbol
+from numgrad.kernels import softmax as kernels
 from numgrad.ops.arguments import accept_axis
-from numgrad.ops.arithmetic import mul, sub
+from numgrad.ops.arithmetic import mul, neg, sub
 from numgrad.ops.exponential import exp
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
@@ -22,66 +18,48 @@ from numgrad.ops.samples import sample
 
 __all__ = ["log_softmax", "softmax"]
 
-Array = np.ndarray[Any, Any]
-
-_shifted_exp = Elementwise(
-    "exponential relative to the greatest element",
-    ["input", "top"],
-    lambda symbols: [Symbol.apply("exp", symbols["input"] - symbols["top"])],
+_SOFTMAX_BACKWARD: Primitive = Primitive(
+    "softmax_backward",
+    "SoftmaxBackwardDataBackward0",
+    kernels.softmax_gradient,
+    ["cotangent", "output"],
+    [
+        # It is a symmetric map of the cotangent.
+        lambda g, output, dim: _SOFTMAX_BACKWARD.apply(g, output, dim=dim),
+        lambda g, cotangent, output, dim: sub(
+            mul(g, sub(cotangent, sum_(mul(cotangent, output), dim, True))),
+            mul(cotangent, sum_(mul(g, output), dim, True)),
+        ),
+    ],
+    samples=[
+        lambda make: (_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 1}),
+        lambda make: (_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 0}),
+        lambda make: (_SOFTMAX_BACKWARD.apply, [make(), make()], {"dim": 0}),
+        lambda make: (_SOFTMAX_BACKWARD.apply, [make(2, 0), make(2, 0)], {"dim": 1}),
+    ],
 )
-_quotient = Elementwise(
-    "share of the total",
-    ["input", "total"],
-    lambda symbols: [symbols["input"] / symbols["total"]],
+_LOG_SOFTMAX_BACKWARD: Primitive = Primitive(
+    "log_softmax_backward",
+    "LogSoftmaxBackwardDataBackward0",
+    kernels.log_softmax_gradient,
+    ["cotangent", "output"],
+    [
+        lambda g, output, dim: sub(g, sum_(mul(g, exp(output)), dim, True)),
+        lambda g, cotangent, output, dim: neg(mul(mul(g, exp(output)), sum_(cotangent, dim, True))),
+    ],
+    samples=[
+        lambda make: (_LOG_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 1}),
+        lambda make: (_LOG_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 0}),
+        lambda make: (_LOG_SOFTMAX_BACKWARD.apply, [make(), make()], {"dim": 0}),
+        lambda make: (_LOG_SOFTMAX_BACKWARD.apply, [make(2, 0), make(2, 0)], {"dim": 1}),
+    ],
 )
-_log_share = Elementwise(
-    "logarithm of the share of the total",
-    ["input", "top", "total"],
-    lambda symbols: [symbols["input"] - symbols["top"] - Symbol.apply("log", symbols["total"])],
-)
-
-
-def _exponentials(array: Array, dim: int) -> tuple[Array, Array, Array]:
-    """Return exponentials relative to the greatest element along a dim, it, and their total."""
-    dims = (dim,) if array.ndim else ()
-    top = reductions.amax(array, dims, True)
-    (powers,) = _shifted_exp(array.shape, (array, top), (array.dtype,))
-    return powers, top, reductions.sum(powers, dims, True)
-
-
-def _softmax(array: Array, dim: int, dtype: Any) -> Array:
-    array = in_dtype(array, dtype)
-    if not array.size:
-        return np.empty(array.shape, array.dtype)
-    powers, _, total = _exponentials(array, dim)
-    result: Array = _quotient(array.shape, (powers, total), (array.dtype,))[0]
-    return result
-
-
-def _log_softmax(array: Array, dim: int, dtype: Any) -> Array:
-    array = in_dtype(array, dtype)
-    if not array.size:
-        return np.empty(array.shape, array.dtype)
-    _, top, total = _exponentials(array, dim)
-    result: Array = _log_share(array.shape, (array, top, total), (array.dtype,))[0]
-    return result
-
-
-def _softmax_rule(g: Tensor, y: Tensor, dim: int) -> Tensor:
-    weighted = mul(g, y)
-    return sub(weighted, mul(y, sum_(weighted, dim, True)))
-
-
-def _log_softmax_rule(g: Tensor, y: Tensor, dim: int) -> Tensor:
-    return sub(g, mul(exp(y), sum_(g, dim, True)))
-
-
 _SOFTMAX: Primitive = Primitive(
     "softmax",
     "SoftmaxBackward0",
-    _softmax,
+    lambda input, dim, dtype: kernels.softmax(in_dtype(input, dtype), dim),
     ["input"],
-    [_softmax_rule],
+    [lambda g, y, dim: _SOFTMAX_BACKWARD.apply(g, y, dim=dim)],
     samples=[
         sample("softmax", (4,), dim=0),
         sample("softmax", (2, 3), dim=0),
@@ -92,9 +70,9 @@ _SOFTMAX: Primitive = Primitive(
 _LOG_SOFTMAX: Primitive = Primitive(
     "log_softmax",
     "LogSoftmaxBackward0",
-    _log_softmax,
+    lambda input, dim, dtype: kernels.log_softmax(in_dtype(input, dtype), dim),
     ["input"],
-    [_log_softmax_rule],
+    [lambda g, y, dim: _LOG_SOFTMAX_BACKWARD.apply(g, y, dim=dim)],
     samples=[
         sample("log_softmax", (4,), dim=0),
         sample("log_softmax", (2, 3), dim=0),

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import special
 
-from numgrad.kernels import fold_kernels, moments, positions, reductions
-from numgrad.kernels.fold_loops import LANES, PART, SHORT, TILE
+from numgrad.kernels import fold_kernels, moments, positions, reductions, softmax
+from numgrad.kernels.fold_loops import LANES, PART, SHORT, SHORT_ROW, TILE
 from numgrad.kernels.layout import arrange
 from numgrad.kernels.threads import get_num_threads, set_num_threads
 
@@ -267,6 +267,8 @@ def test_a_0d_array_has_a_position() -> None:
 SIZES = [
     SHORT - 1,
     SHORT,
+    SHORT_ROW - 1,
+    SHORT_ROW,
     LANES - 1,
     8 * LANES,
     32 * LANES + 3,
@@ -526,6 +528,9 @@ ALL_OF_THEM: dict[str, Callable[[np.ndarray, int], Any]] = {
     "var_mean": lambda a, dim: moments.var_mean(a, (dim,)),
     "logsumexp": lambda a, dim: moments.logsumexp(a, (dim,)),
     "max_with_index": lambda a, dim: positions.max_with_index(a, dim),
+    "softmax": lambda a, dim: softmax.softmax(a, dim),
+    "log_softmax": lambda a, dim: softmax.log_softmax(a, dim),
+    "softmax_gradient": lambda a, dim: softmax.softmax_gradient(a[::-1], a, dim),
 }
 
 
@@ -535,11 +540,11 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(
     name: str, shape: tuple[int, int], threads: Callable[[int], None]
 ) -> None:
     array = np.random.default_rng(0).standard_normal(shape, np.float32)
-    for dim in (0, 1):
+    for view, dim in itertools.product((array, array[:, ::-2]), (0, 1)):
         found = []
-        for count in (1, 2, 3, 7):
+        for count in (1, 2, 4, 7, 16):
             threads(count)
-            result = ALL_OF_THEM[name](array, dim)
+            result = ALL_OF_THEM[name](view, dim)
             results = result if isinstance(result, tuple) else (result,)
             found.append([part.tobytes() for part in results])
         assert found.count(found[0]) == len(found)
