@@ -36,7 +36,7 @@ from numgrad.kernels.cache_files import (
 )
 from numgrad.kernels.cache_key import Indescribable, describe, environment
 
-__all__ = ["CacheInfo", "KernelCache", "cache_info"]
+__all__ = ["CacheInfo", "KernelCache", "cache_info", "counts"]
 
 
 class CacheInfo(NamedTuple):
@@ -54,6 +54,18 @@ class _Counts:
 
     hits = 0
     misses = 0
+
+
+def counts() -> tuple[int, int]:
+    """Return how many kernels this process has loaded, and how many it has compiled.
+
+    Examples
+    --------
+    >>> hits, misses = counts()
+    >>> hits >= 0 and misses >= 0
+    True
+    """
+    return _Counts.hits, _Counts.misses
 
 
 def cache_info() -> CacheInfo:
@@ -169,6 +181,9 @@ def _external_symbols(library: Any) -> list[str]:
     )
 
 
+_provided: set[str] = set()  # symbols that exist: each look-up costs some microseconds
+
+
 def _provide(symbols: list[str], target_context: Any) -> None:
     """See to it that the symbols exist, as cheaply as possible.
 
@@ -178,7 +193,7 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     missing, Numba does all it does. LLVM ends the process over a symbol that it doesn't find, so
     one that is still missing then is an error here.
     """
-    missing = [symbol for symbol in symbols if not llvm.address_of_symbol(symbol)]
+    missing = [s for s in symbols if s not in _provided and not llvm.address_of_symbol(s)]
     helpers = getattr(getattr(runtime, "_nrt_python", None), "c_helpers", {})
     for symbol in missing:
         address = helpers.get(symbol.removeprefix("NRT_"), helpers.get(symbol))
@@ -189,3 +204,4 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     for symbol in missing:
         if not llvm.address_of_symbol(symbol):
             raise LookupError(f"it needs {symbol}, which this process does not have")
+    _provided.update(symbols)

@@ -27,10 +27,13 @@ from typing import NamedTuple
 
 __all__ = [
     "KERNEL",
+    "SOURCE",
+    "UNFINISHED",
     "CacheFile",
     "CacheWarning",
     "cache_dir",
     "cache_files",
+    "is_abandoned",
     "prune",
     "read_entry",
     "warn",
@@ -266,15 +269,18 @@ def prune(directory: Path, environment: str) -> None:
     files = sorted(
         cache_files(directory), key=lambda file: (file.environment == environment, file.modified)
     )
-    unfinished_since = time.time() - 3600 * MAX_HOURS_UNFINISHED
     total = sum(file.bytes for file in files)
     goal = MAX_BYTES // 2 if total > MAX_BYTES else total
     for file in files:
-        abandoned = file.sort == UNFINISHED and file.modified < unfinished_since
-        if total > goal or abandoned:
+        if total > goal or is_abandoned(file):
             with contextlib.suppress(OSError):
                 os.unlink(file.path)
                 total -= file.bytes
+
+
+def is_abandoned(file: CacheFile) -> bool:
+    """Whether the process that began to write a file must have been killed."""
+    return file.sort == UNFINISHED and file.modified < time.time() - 3600 * MAX_HOURS_UNFINISHED
 
 
 def warn(problem: str) -> None:

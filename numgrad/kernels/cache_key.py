@@ -6,6 +6,7 @@ machine code changes the name.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import importlib.resources
@@ -38,6 +39,8 @@ CODEGEN_OPTIONS = (
 )
 # Modules that the environment covers: what is in them need not be described.
 _COVERED = (f"{__package__}.", "numpy.", "numba.", "math.", "cmath.", "operator.", "builtins.")
+
+_LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 
 
 class Indescribable(Exception):
@@ -97,9 +100,13 @@ def environment(codegen: Any) -> bytes | None:
     described = toolchain()
     if described is None:
         return None
-    options = [(option, getattr(config, option, None)) for option in CODEGEN_OPTIONS]
-    text = f"{codegen.magic_tuple()}\n{options}\n"
-    return hashlib.sha256(described + text.encode()).digest()
+    options = tuple([(option, getattr(config, option, None)) for option in CODEGEN_OPTIONS])
+    return _digest(described, codegen.magic_tuple(), options)
+
+
+@functools.lru_cache(maxsize=4)
+def _digest(toolchain: bytes, processor: tuple[str, ...], options: tuple[Any, ...]) -> bytes:
+    return hashlib.sha256(toolchain + f"{processor}\n{options}\n".encode()).digest()
 
 
 # --- the kernel ----------------------------------------------------------------------------------
@@ -171,7 +178,7 @@ def _references(function: Any) -> Iterator[tuple[str, Any]]:
     codes = [function.__code__]
     for code in codes:  # which grows meanwhile
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-        for name in code.co_names:
+        for name in global_names(code):
             if name in function.__globals__:
                 found.append((name, function.__globals__[name]))
     names = sorted({name for code in codes for name in code.co_names})
@@ -188,6 +195,27 @@ def _references(function: Any) -> Iterator[tuple[str, Any]]:
                 modules.add(id(inner))
             if inner is not None:
                 found.append((f"{path}.{name}", inner))
+
+
+def global_names(code: types.CodeType) -> list[str]:
+    """Return the names that instructions look up among the globals, sorted.
+
+    `co_names` has attributes too, and a global that shares its name with one would be taken for
+    something that the kernel uses. `dis` says the same as this and takes a hundred times as long,
+    which counts here: it is done for every kernel that is loaded.
+    """
+    operations, arguments = code.co_code[::2], code.co_code[1::2]
+    names = set()
+    place = operations.find(_LOAD_GLOBAL)
+    while place >= 0:
+        index = arguments[place]
+        before = place - 1
+        while before >= 0 and operations[before] == _EXTENDED_ARG:
+            index |= arguments[before] << 8 * (place - before)
+            before -= 1
+        names.add(code.co_names[index >> 1])  # the lowest bit is about the call that follows
+        place = operations.find(_LOAD_GLOBAL, place + 1)
+    return sorted(names)
 
 
 def _describe_value(value: Any) -> str:

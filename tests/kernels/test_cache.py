@@ -137,7 +137,8 @@ def test_a_fresh_process_can_run_what_it_loads(name: str) -> None:
     assert expected in warm
 
 
-def test_an_unknown_symbol_makes_numba_load_everything() -> None:
+def test_an_unknown_symbol_makes_numba_load_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_provided", set())
     calls = []
     context = types.SimpleNamespace(refresh=lambda: calls.append("refresh"))
     cache._provide(["PyErr_Clear", "NRT_MemInfo_call_dtor"], context)

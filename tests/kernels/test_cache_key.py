@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import importlib.resources
 import math
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from numba import njit, vectorize
 
-from numgrad.kernels import cache, cache_files, cache_key
+from numgrad.kernels import cache, cache_files, cache_key, scans
 from numgrad.kernels.cache import cache_info
 from numgrad.kernels.compile import compile_source, kernel
 
@@ -306,3 +307,22 @@ def test_modules_that_refer_to_each_other_are_described() -> None:
     module = make_module(RATE=1.0)
     module.value = module  # type: ignore[attr-defined]
     assert lines(closure(module)) == lines(closure(module))
+
+
+def test_global_names_are_those_that_dis_finds() -> None:
+    # More names than one byte counts, some of them attributes, and one in a nested function.
+    namespace: dict[str, Any] = {}
+    lines = [f"    x.attribute{n} + name{n}" for n in range(700)]
+    exec("\n".join(["def function(x):", *lines, "    return lambda: x.inner(y)"]), namespace)
+    codes = [namespace["function"].__code__]
+    codes += [code for code in codes[0].co_consts if isinstance(code, types.CodeType)]
+    codes += [cache_key.describe.__code__, scans.scan_items.__code__]
+    for code in codes:
+        found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+        assert cache_key.global_names(code) == sorted(found)
+    assert len(cache_key.global_names(codes[0])) == 700
+
+
+def test_an_attribute_is_not_taken_for_the_global_of_that_name() -> None:
+    # np.empty is in this kernel, and the function of ours that is called empty beside it.
+    assert not any("empty" in line and "function" in line for line in lines(scans._cumsum.py_func))
