@@ -84,7 +84,7 @@ def sample_calls(name: str, dtype: dtypes.dtype) -> Iterator[SampleCall]:
     --------
     >>> from numgrad.dtypes import float32
     >>> [len(call.operands) for call in sample_calls("mul", float32)]
-    [2, 2, 2, 2, 2, 2]
+    [2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
     """
     primitive = CATALOGUE[name]
     if isinstance(primitive, ElementwisePrimitive):
@@ -112,9 +112,9 @@ def _elementwise_calls(
         )
         for leaves in choices:
             yield SampleCall(primitive, _operands(primitive, dtype, FEW, number, leaves))
-        if ruled and number is None:
-            large = _operands(primitive, dtype, SMALL + 1, number, ruled)
-            yield SampleCall(primitive, large, spread=True)
+            if leaves:  # small cotangents are written out, and meet no other kernel when spread
+                large = _operands(primitive, dtype, SMALL + 1, number, leaves)
+                yield SampleCall(primitive, large, spread=True)
 
 
 def _operands(
