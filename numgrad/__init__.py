@@ -47,7 +47,7 @@ from numgrad.graph.modes import (
     no_grad,
     set_grad_enabled,
 )
-from numgrad.kernels.cache import cache_dir
+from numgrad.kernels.cache_files import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
 from numgrad.ops.from_data import tensor

@@ -12,6 +12,7 @@ from importlib.metadata import version
 import numpy as np
 
 import numgrad as ng
+from numgrad.cache_command import add_cache_command
 
 
 def heading(title: str) -> None:
@@ -149,7 +150,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="command")
     for name, (function, summary) in COMMANDS.items():
         commands.add_parser(name, help=summary, description=summary).set_defaults(run=function)
-    parser.parse_args(arguments).run()
+    add_cache_command(commands)
+    options = parser.parse_args(arguments)
+    if hasattr(options, "run_cache"):
+        return int(options.run_cache(options))
+    options.run()
     return 0
 
 

@@ -19,7 +19,8 @@ from typing import Any
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 
-from numgrad.kernels.cache import KernelCache, cache_dir, write_file
+from numgrad.kernels.cache import KernelCache
+from numgrad.kernels.cache_files import cache_dir, write_file
 
 __all__ = ["compile_source", "kernel"]
 

@@ -145,31 +145,38 @@ _here = _Here()
 
 
 class _Request:
-    """One thread's invitation to help with a run; whoever takes `answer` first decides."""
+    """One thread's invitation to help with a run; the first to write to `fate` decides on it."""
 
-    __slots__ = ("answer", "finished", "run")
+    __slots__ = ("done", "fate", "finished", "run")
 
     def __init__(self, run: _Run) -> None:
         self.run: _Run | None = run
-        self.answer = threading.Lock()
+        self.fate: dict[str, str] = {}
+        self.done = False
         self.finished = threading.Lock()
         self.finished.acquire()
 
     def follow(self) -> None:
         """Work on the run, in a thread of the pool, unless the request was withdrawn."""
-        if self.answer.acquire(blocking=False):
+        if self.fate.setdefault("fate", "followed") == "followed":
             try:
                 if self.run is not None:
                     self.run.work()
             finally:
                 self.run = None  # from now on, this thread keeps no array alive
+                self.done = True
                 self.finished.release()
 
     def settle(self) -> None:
-        """Withdraw the request, or wait for the thread that follows it."""
-        if self.answer.acquire(blocking=False):
+        """Withdraw the request, or wait for the thread that follows it.
+
+        Ctrl-C may end this at any point, and then it can be done again: every step gives the same
+        answer the second time.
+        """
+        if self.fate.setdefault("fate", "withdrawn") == "withdrawn":
             self.run = None
-        else:
+            return
+        while not self.done:
             self.finished.acquire()
 
 
@@ -209,19 +216,40 @@ class _Run:
         """Do the whole run with this many threads besides the calling one."""
         requests = [_Request(self) for _ in range(helpers)]
         try:
-            self.pool.post(requests)
-            self.work()
-        finally:
-            self.starts.clear()  # something is left only if Ctrl-C came between two chunks
-            if self.pool is not _Pool.current:
-                raise RuntimeError("a task of parallel_for forked: the child has lost its threads")
-            for request in requests:
-                request.settle()
+            try:
+                self.pool.post(requests)
+                self.work()
+            finally:
+                self.settle(requests)
+        except KeyboardInterrupt:
+            # Wherever it came: nobody may write to an array after this.
+            self.settle(requests)
+            raise
         if self.errors:
             try:
                 raise min(self.errors, key=_urgency)[1]
             finally:
                 self.errors.clear()  # breaks the cycle error -> traceback -> run -> error
+
+    def settle(self, requests: list[_Request]) -> None:
+        """See to it that nobody works on this run any more; the second time there is no wait.
+
+        Ctrl-C does not end the wait, which is for the chunks under way, but is raised after it.
+        """
+        self.starts.clear()  # something is left only if Ctrl-C came between two chunks
+        if self.pool is not _Pool.current:
+            raise RuntimeError("a task of parallel_for forked: the child has lost its threads")
+        interrupt = None
+        settled = False
+        while not settled:
+            try:
+                for request in requests:
+                    request.settle()
+                settled = True
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
 
 def _urgency(entry: tuple[int, BaseException]) -> tuple[bool, int]:

@@ -113,7 +113,7 @@ def test_tracebacks_show_the_emitted_lines(
     if place == "off":
         monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
     elif place == "unwritable":
-        monkeypatch.setattr("numgrad.kernels.cache._Counts.warned", True)
+        monkeypatch.setattr("numgrad.kernels.cache_files._State.warned", True)
         (tmp_path / "file").touch()
         monkeypatch.setenv("NUMGRAD_CACHE_DIR", str(tmp_path / "file" / "cache"))
     source = f"# {place}\ndef fail(x):\n    y = x / 0  # from div\n    return y\n"
