@@ -1,6 +1,6 @@
 """Reductions and scans of 16 million float32 numbers, along every axis of several layouts.
 
-`reductions_compare.py` puts the same cases beside PyTorch and NumPy.
+`compare.py` puts the same cases beside PyTorch and NumPy.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ class Case:
         self.numpy = numpy
         self.grad = grad
 
-    def operand(self, library: Any) -> Any:
-        """Return what `run` takes: of a case with gradient a leaf."""
+    def operands(self, library: Any) -> Any:
+        """Return what `run` takes, of a case with gradient a leaf; for NumPy an array."""
         shape, view = LAYOUTS[self.layout]
         values = np.random.default_rng(0).standard_normal(shape, np.float32)
+        if library is np:  # the view is spelled for tensors
+            return view(ng.from_numpy(values)).numpy()
         return view(library.from_numpy(values)).requires_grad_(self.grad)
 
 
@@ -152,7 +154,7 @@ class Reductions:
     timeout = 300
 
     def setup(self, case: str) -> None:
-        self.operand = CASES[case].operand(ng)
+        self.operands = CASES[case].operands(ng)
 
     def time_case(self, case: str) -> None:
-        CASES[case].run(self.operand)
+        CASES[case].run(self.operands)
