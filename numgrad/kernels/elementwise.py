@@ -200,30 +200,37 @@ def loop_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str
             body.append(f"    {input_name}_s = {of_type}({input_name})")
         elif letter in "pS":
             body.append(f"    {input_name}_s = {input_name}")
-    loop = [f"for i in range({output_names[0]}.size):"]
-    loop += [f"    {n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
-    loop += [f"    {line}" for line in lines]
-    loop += [f"    {out}[i] = {name}" for out, name in zip(output_names, results, strict=True)]
+    steps = [f"{n}_i = {n}[i]" for n, letter in letters.items() if letter in _ARRAYS]
+    steps += lines
+    steps += [f"{out}[i] = {name}" for out, name in zip(output_names, results, strict=True)]
     angles = {n for n, letter in letters.items() if letter == "a"}
-    body += [f"    {line}" for line in _with_near_loop(loop, angles)]
+    body += [f"    {line}" for line in _looped(steps, f"{output_names[0]}.size", angles)]
     return "\n".join(body) + "\n"
 
 
-_WAVE = re.compile(r"scalar\.(sin|cos)\((\w+)_i\)")
+_WAVE = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
+_BLOCK = 1 << 10  # elements that one look decides about; they stay in the nearest cache
 
 
-def _with_near_loop(loop: list[str], operands: set[str]) -> list[str]:
-    """Put a loop without branches before one that has sin or cos of an operand in it.
+def _looped(steps: list[str], size: str, operands: set[str]) -> list[str]:
+    """Write the loop that does `steps` for every element.
 
-    Which of the two runs is decided by one look at all of the operand's elements. An element has
-    the same value in both.
+    If they have sin, cos or tan of an operand in them, there are two, with branches for angles that
+    are far from 0, and without. Which of the two runs is decided, block by block, by one look at
+    the operand's elements. An element has the same value in both.
     """
-    angles = sorted({match[2] for line in loop for match in _WAVE.finditer(line)} & operands)
+    angles = sorted({match[2] for step in steps for match in _WAVE.finditer(step)} & operands)
     if not angles:
-        return loop
-    near = [_WAVE.sub(r"scalar.\1_near(\2_i)", line) for line in loop]
-    code = ["far = 0"]
-    for angle in angles:
-        code += [f"for i in range({angle}.size):", f"    far += scalar.is_far({angle}[i])"]
-    code += ["if far == 0:", *(f"    {line}" for line in near)]
-    return [*code, "else:", *(f"    {line}" for line in loop)]
+        return [f"for i in range({size}):", *_indented(steps)]
+    # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
+    head = "for i in range(np.uintp(start), np.uintp(stop)):"
+    block = [f"stop = min(start + {_BLOCK}, {size})", "far = False", head]
+    block += [f"    far = far | scalar.is_far({angle}[i])" for angle in angles]
+    near = [_WAVE.sub(r"scalar.\1_near(\2_i)", step) for step in steps]
+    block += ["if far:", *_indented([head, *_indented(steps)])]
+    block += ["else:", *_indented([head, *_indented(near)])]
+    return [f"for start in range(0, {size}, {_BLOCK}):", *_indented(block)]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

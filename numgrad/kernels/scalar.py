@@ -109,8 +109,10 @@ def _for_complex(function: Any) -> dict[Any, Any]:
 
 _sin = _by_type(trigonometry.SIN, np.sin)
 _cos = _by_type(trigonometry.COS, np.cos)
+_tan = _by_type(trigonometry.TAN, np.tan)
 _sin_near = _by_type(trigonometry.SIN_NEAR, np.sin)
 _cos_near = _by_type(trigonometry.COS_NEAR, np.cos)
+_tan_near = _by_type(trigonometry.TAN_NEAR, np.tan)
 _is_far = _by_type(trigonometry.IS_FAR, np.isnan)
 _exp = _by_type(exponentials.EXP | _for_complex(_complex_exp), np.exp)
 _expm1 = _by_type(exponentials.EXPM1 | _for_complex(_complex_expm1), np.expm1)
@@ -270,15 +272,21 @@ def cos_near(x):  # type: ignore[no-untyped-def]
 
 
 @_scalar
+def tan_near(x):  # type: ignore[no-untyped-def]
+    """Return the tangent of an angle that is not far; the same bits as `tan`, without a branch."""
+    return _tan_near(x)
+
+
+@_scalar
 def is_far(x):  # type: ignore[no-untyped-def]
-    """Whether an angle is too large for `sin_near` and `cos_near`, or nan."""
+    """Whether an angle is too large for `sin_near`, `cos_near` and `tan_near`."""
     return _is_far(x)
 
 
 @_scalar
 def tan(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle in radians."""
-    return np.tan(x)
+    return _tan(x)
 
 
 @_scalar
