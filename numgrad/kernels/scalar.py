@@ -55,7 +55,7 @@ def _is_integer(value):  # type: ignore[no-untyped-def]
 
 
 # A call in a loop keeps LLVM from vectorising it, and by its own measure it calls what is long.
-_INLINED = {"nogil": True, "error_model": "numpy", "forceinline": True}
+_INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
 
 
 def _scalar(function: Any) -> Any:

@@ -26,6 +26,7 @@ from numba import njit, types
 from numgrad.kernels.vector.bits import fma, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI
+from numgrad.kernels.vector.polynomials import make_polynomial
 
 __all__ = ["ACOS", "ASIN", "ATAN", "ATAN2"]
 
@@ -74,7 +75,7 @@ def _make(
         Coefficients of asin and atan.
     """
     info = np.finfo(number)
-    asin_terms, atan_terms = (tuple(number(c) for c in terms) for terms in polynomials)
+    asin_terms, atan_terms = (make_polynomial(number, terms) for terms in polynomials)
     zero, half, one, two = number(0), number(0.5), number(1), number(2)
     half_pi = number(float(HALF_PI))
     half_pi_rest = number(float(HALF_PI - Fraction(float(half_pi))))
@@ -96,10 +97,7 @@ def _make(
         is_small = size <= half
         square = size * size if is_small else half * (one - size)
         t = size if is_small else np.sqrt(square)
-        terms = asin_terms[0]
-        for coefficient in asin_terms[1:]:
-            terms = fma(terms, square, coefficient)
-        return t, t * square * terms
+        return t, t * square * asin_terms(square)
 
     @compiled
     def asin(x):  # type: ignore[no-untyped-def]
@@ -145,10 +143,7 @@ def _make(
         remainder = fma(-quotient, below, above) + fma(-quotient, below_rest, above_rest)
         rest = remainder * inverse
         square = quotient * quotient
-        terms = atan_terms[0]
-        for coefficient in atan_terms[1:]:
-            terms = fma(terms, square, coefficient)
-        rest = fma(quotient * square, terms, rest)
+        rest = fma(quotient * square, atan_terms(square), rest)
         # The angle is that of the quotient, or less than pi/4 by it; steep, it counts from pi/2;
         # behind, from pi.
         start, start_rest = (

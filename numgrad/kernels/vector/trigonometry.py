@@ -12,7 +12,7 @@ Where abs(x) is above 2**27 (float32: 2**13) three parts are too few: `is_far` t
 is then the same to much less than an ulp, but it is the argument alone that decides.
 
 Error bounds, measured against mpmath in tests/kernels/vector over the whole range and next to the
-zeros of the functions: sin and cos 0.8 ulp, tan 0.8 ulp, for float64 and float32.
+zeros of the functions: sin and cos 0.8 ulp, tan 1 ulp, for float64 and float32.
 
 Sources: Cody and Waite, *Software Manual for the Elementary Functions* (1980), for the reduction;
 S. Boldo, M. Daumas and R.-C. Li, "Formally verified argument reduction with a fused multiply-add",
