@@ -34,6 +34,7 @@ VECTORISED = [
     "maximum",
 ]
 VECTORISED += ["where", "relu", "abs", "floor", "addcmul", "pow_2", "reciprocal"]
+VECTORISED += ["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "erf", "erfc"]
 
 
 def inspected(kernel: Elementwise) -> Elementwise:

@@ -1,93 +1,141 @@
-"""sin and cos against mpmath, near 0 and far from it."""
+"""sin, cos and tan against mpmath, near 0 and far from it."""
 
 from __future__ import annotations
 
 import mpmath
 import numpy as np
 import pytest
-from numba import njit
 
 import numgrad as ng
 from numgrad.kernels import scalar
-
-FUNCTIONS = {
-    "sin": (scalar.sin, scalar.sin_near, mpmath.sin),
-    "cos": (scalar.cos, scalar.cos_near, mpmath.cos),
-}
-every_function = pytest.mark.parametrize("name", FUNCTIONS)
-every_dtype = pytest.mark.parametrize(
-    ("dtype", "near"), [(np.float32, 2.0**11), (np.float64, 2.0**19)], ids=["float32", "float64"]
+from tests.kernels.vector.ulp import (
+    assert_same_bits,
+    assert_vectorised,
+    assert_within,
+    evaluate,
+    every_dtype,
+    every_exponent,
+    needs_simd,
 )
 
-
-def evaluate(function, x: np.ndarray) -> np.ndarray:
-    @njit(error_model="numpy")
-    def loop(x, out):
-        for i in range(x.size):
-            out[i] = function(x[i])
-
-    out = np.empty_like(x)
-    loop(x, out)
-    return out
+# ours, ours for near angles, exact, greatest error in ulp
+FUNCTIONS = {
+    "sin": (scalar.sin, scalar.sin_near, mpmath.sin, 0.8),
+    "cos": (scalar.cos, scalar.cos_near, mpmath.cos, 0.8),
+    "tan": (scalar.tan, scalar.tan_near, mpmath.tan, 1.0),
+}
+NEAR = {np.float32: 2.0**13, np.float64: 2.0**27}
+every_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 
-def sample(dtype: type, near: float) -> np.ndarray:
-    """Return angles of every size, and those next to where sin or cos is 0."""
+def near_angles(dtype: type) -> np.ndarray:
+    """Return angles of every size up to the limit, and those next to where a function is 0."""
     random = np.random.default_rng(0)
-    quarters = np.unique(random.integers(0, int(near / np.pi * 4), 800)) * (np.pi / 4)
+    near = NEAR[dtype]
+    quarters = np.unique(random.integers(0, int(near / np.pi * 4), 600)) * (np.pi / 4)
     x = np.concatenate(
         [
             random.uniform(-near, near, 600),
             random.uniform(-4, 4, 800),
             quarters,
             -quarters,
+            np.arange(40) * (np.pi / 2),
             10.0 ** random.uniform(-35, np.log10(near), 400),
+            [near],
         ]
     ).astype(dtype)
     return x[np.abs(x) <= near]
 
 
-@every_function
-@every_dtype
-def test_error_is_within_2_ulp(name, dtype, near):
-    function, _, exact_function = FUNCTIONS[name]
-    x = sample(dtype, near)
-    with mpmath.workprec(300):
-        for point, value in zip(x, evaluate(function, x), strict=True):
-            exact = exact_function(mpmath.mpf(float(point)))
-            spacing = float(np.spacing(np.abs(dtype(float(exact)))))
-            assert abs(mpmath.mpf(float(value)) - exact) <= 2 * spacing, (point, value)
+def angles_next_to_zeros(dtype: type) -> np.ndarray:
+    """Return, for every exponent, the number of a type that is nearest to a multiple of pi/2.
+
+    They come from the convergents of the continued fraction of 2**exponent / (pi/2).
+    """
+    info = np.finfo(dtype)
+    digits = info.nmant + 1
+    found = []
+    with mpmath.workprec(1300):
+        for exponent in range(-digits, info.maxexp - digits + 1):
+            rest = mpmath.ldexp(2 / mpmath.pi, exponent)
+            before, denominator = 0, 1
+            while denominator < 2**digits:
+                whole = int(rest)
+                if denominator >= 2 ** (digits - 1):
+                    found.append(np.ldexp(float(denominator), exponent))
+                if rest == whole:
+                    break
+                rest = 1 / (rest - whole)
+                before, denominator = denominator, int(rest) * denominator + before
+    return np.array(found).astype(dtype)
 
 
 @every_function
 @every_dtype
-def test_without_a_branch_the_bits_are_the_same(name, dtype, near):
-    function, without_branch, _ = FUNCTIONS[name]
-    x = sample(dtype, near)
-    np.testing.assert_array_equal(evaluate(function, x), evaluate(without_branch, x))
+def test_error_near_0_is_below_1_ulp(name, dtype):
+    function, _, exact, bound = FUNCTIONS[name]
+    assert_within(bound, function, exact, near_angles(dtype))
 
 
 @every_function
 @every_dtype
-def test_far_angles_infinities_and_nan(name, dtype, near):
-    x = np.array([1e9, -1e9, near * 3, np.inf, -np.inf, np.nan], dtype)
-    exact = getattr(np, name)(x[:3].astype(np.float64))
-    result = evaluate(FUNCTIONS[name][0], x)
-    np.testing.assert_allclose(result[:3], exact, rtol=np.finfo(dtype).eps * 2)
-    assert np.isnan(result[3:]).all()
+def test_error_at_every_exponent_is_below_1_ulp(name, dtype):
+    function, _, exact, bound = FUNCTIONS[name]
+    assert_within(bound, function, exact, every_exponent(dtype), precision=1300)
 
 
 @every_function
 @every_dtype
-def test_an_elements_bits_do_not_depend_on_its_neighbours(name, dtype, near):
-    """One far element sends the whole loop the other way; the others keep their values."""
-    x = sample(dtype, near)
+def test_error_next_to_zeros_is_below_1_ulp(name, dtype):
+    function, _, exact, bound = FUNCTIONS[name]
+    assert_within(bound, function, exact, angles_next_to_zeros(dtype), precision=1300)
+
+
+def test_the_hardest_float64_is_among_the_angles_next_to_zeros():
+    assert 6381956970095103 * 2.0**797 in angles_next_to_zeros(np.float64)
+
+
+@every_function
+@every_dtype
+def test_without_a_branch_the_bits_are_the_same(name, dtype):
+    function, without_branch, *_ = FUNCTIONS[name]
+    x = near_angles(dtype)
+    assert_same_bits(evaluate(function, x), evaluate(without_branch, x))
+
+
+@every_function
+@every_dtype
+def test_special_values(name, dtype):
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)
+    expected = [1.0, 1.0] if name == "cos" else [0.0, -0.0]
+    function, without_branch, *_ = FUNCTIONS[name]
+    assert_same_bits(evaluate(function, x), [*expected, np.nan, np.nan, np.nan])
+    assert_same_bits(evaluate(without_branch, x), [*expected, np.nan, np.nan, np.nan])
+
+
+@every_function
+@every_dtype
+def test_sign_of_the_argument(name, dtype):
+    x = np.abs(np.concatenate([near_angles(dtype), every_exponent(dtype)]))
+    function = FUNCTIONS[name][0]
+    sign = 1 if name == "cos" else -1
+    assert_same_bits(evaluate(function, -x), sign * evaluate(function, x))
+
+
+@every_function
+@every_dtype
+def test_an_elements_bits_do_not_depend_on_its_neighbours(name, dtype):
+    """One far element sends its block the other way; the others keep their values."""
+    x = near_angles(dtype)
     function = getattr(ng, name)
     alone = function(ng.from_numpy(x)).numpy()
     beside = function(ng.from_numpy(np.append(x, dtype(1e9)))).numpy()
-    np.testing.assert_array_equal(beside[:-1], alone)
+    assert_same_bits(beside[:-1], alone)
+    assert beside[-1] == evaluate(FUNCTIONS[name][0], np.array([1e9], dtype))[0]
 
 
-def test_sin_keeps_the_sign_of_zero():
-    x = np.array([0.0, -0.0])
-    np.testing.assert_array_equal(np.signbit(evaluate(scalar.sin, x)), [False, True])
+@needs_simd
+@every_function
+@every_dtype
+def test_a_loop_of_near_angles_is_vectorised(name, dtype):
+    assert_vectorised(FUNCTIONS[name][1], dtype)
