@@ -60,11 +60,13 @@ def _parts(
     typed = [n for n in inputs if letters[n] == "a"] + [n for n in inputs if letters[n] == "A"]
     of_type = f"{typed[0] if typed else outputs[0]}.dtype.type"
     head = [f'"""{name}, for operands {pattern}."""', "", "import numpy as np", "", *imports]
+    before = []
     if functions:
         head.append("from numgrad.kernels import scalar")
+        head.append("from numgrad.kernels.vector.width import use_wide_vectors")
+        before.append("use_wide_vectors()")
     if functions or imports:
         head.append("")
-    before = []
     for constant, text in constants.items():
         typed_text = text if text in ("True", "False") else f"{of_type}({text})"
         before.append(f"{constant} = {typed_text}")
