@@ -60,8 +60,19 @@ class Format:
         """Return the bits of a number as an integer."""
         return np.asarray(self.number(value)).view(self.integer)[()]
 
-    def polynomial(self, single: Sequence[float], double: Sequence[float]) -> Any:
-        """Return a compiled polynomial; coefficients by format, that of the highest power first."""
+    def polynomial(
+        self, single: Sequence[float], double: Sequence[float], *, chains: int = 1
+    ) -> Any:
+        """Return a compiled polynomial, computed by Horner's rule.
+
+        Parameters
+        ----------
+        single, double : sequence of float
+            The coefficients for either format, that of the highest power first.
+        chains : int
+            Two compute the even and the odd powers apart: one more product, and half the time where
+            nothing else is there to be done meanwhile.
+        """
         coefficients = tuple(self.number(c) for c in self.choose(single, double))
 
         @compiled
@@ -71,7 +82,21 @@ class Format:
                 value = fma(value, x, coefficient)
             return value
 
-        return polynomial
+        if chains == 1 or len(coefficients) < 6:
+            return polynomial
+        even, odd = coefficients[-1::-2][::-1], coefficients[-2::-2][::-1]
+
+        @compiled
+        def in_two_chains(x):  # type: ignore[no-untyped-def]
+            square = x * x
+            first, second = even[0], odd[0]
+            for coefficient in even[1:]:
+                first = fma(first, square, coefficient)
+            for coefficient in odd[1:]:
+                second = fma(second, square, coefficient)
+            return fma(second, x, first)
+
+        return in_two_chains
 
     @cache  # noqa: B019
     def nearest(self) -> Any:

@@ -50,7 +50,8 @@ _TAIL_DOUBLE = (
 def _make_log2(format: Format) -> Any:
     """Return a function that gives log2 of positive numbers as a sum of two."""
     number = format.number
-    split, tail = make_split(format, 0.5**0.5), format.polynomial(_TAIL_SINGLE, _TAIL_DOUBLE)
+    split = make_split(format, 0.5**0.5)
+    tail = format.polynomial(_TAIL_SINGLE, _TAIL_DOUBLE, chains=2)
     one, two = number(1), number(2)
     first, first_rest = format.pair(2 / LN_2)
     third, third_rest = format.pair(Fraction(2, 3) / LN_2)
@@ -82,7 +83,7 @@ def _make_log2(format: Format) -> Any:
 def _make_exp2(format: Format) -> Any:
     """Return a function that gives 2**(p + rest), nearly correctly rounded, where p is no nan."""
     one, nearest, scaled = format.number(1), format.nearest(), format.scaled()
-    polynomial = format.polynomial(EXP2_SINGLE[:-1], EXP2_DOUBLE[:-1])
+    polynomial = format.polynomial(EXP2_SINGLE[:-1], EXP2_DOUBLE[:-1], chains=2)
     slope, slope_rest = format.pair(LN_2)
 
     @compiled
