@@ -16,9 +16,15 @@ from numba import njit, types
 from numba.extending import overload
 
 from numgrad.kernels.vector import (
+    activations,
     error_functions,
     exponentials,
+    hyperbolic,
+    inverse_hyperbolic,
     inverse_trigonometry,
+    logarithms,
+    powers,
+    roots,
     trigonometry,
 )
 
@@ -54,21 +60,27 @@ def _is_integer(value):  # type: ignore[no-untyped-def]
     return lambda value: answer
 
 
-# A call in a loop keeps LLVM from vectorising it, and by its own measure it calls what is long.
-_INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
+# Inlined whatever their size: a call that is left over keeps LLVM from vectorising the loop.
+_INLINE: Any = {"forceinline": True}
 
 
 def _scalar(function: Any) -> Any:
-    return njit(**_INLINED)(function)
+    return njit(nogil=True, error_model="numpy", **_INLINE)(function)
 
 
-def _by_type(own: dict[Any, Any], otherwise: Any) -> Any:
-    """Return a function that kernels resolve by type: ours for real numbers, NumPy's for others."""
+def _by_type(own: dict[Any, Any], otherwise: Any = None) -> Any:
+    """Return a function that kernels resolve by type: ours for real numbers, NumPy's for others.
+
+    Where NumPy has none, integers become float64.
+    """
+    if otherwise is None:
+        double = own[types.float64]
+        otherwise = _scalar(lambda x: double(float(x)))
 
     def function(x):  # type: ignore[no-untyped-def]
         return otherwise(x)
 
-    @overload(function, jit_options=_INLINED)
+    @overload(function, jit_options=_INLINE)
     def choose(x):  # type: ignore[no-untyped-def]
         chosen = own.get(x, otherwise)
         return lambda x: chosen(x)
@@ -82,7 +94,7 @@ def _by_types(own: dict[Any, Any], otherwise: Any) -> Any:
     def function(x, y):  # type: ignore[no-untyped-def]
         return otherwise(x, y)
 
-    @overload(function, jit_options=_INLINED)
+    @overload(function, jit_options=_INLINE)
     def choose(x, y):  # type: ignore[no-untyped-def]
         chosen = own.get(x, otherwise) if x == y else otherwise
         return lambda x, y: chosen(x, y)
@@ -91,6 +103,10 @@ def _by_types(own: dict[Any, Any], otherwise: Any) -> Any:
 
 
 _real_exp = _by_type(exponentials.EXP, np.exp)
+_real_log1p = _by_type(logarithms.LOG1P, np.log1p)
+_real_log = _by_type(logarithms.LOG, np.log)
+_real_pow = _by_types(powers.POW, math.pow)
+_hypot = _by_types(roots.HYPOT, np.hypot)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -113,9 +129,9 @@ def _complex_log1p(z):  # type: ignore[no-untyped-def]
     """Return log(1 + z) for complex z; near 0 from abs(1 + z)**2 - 1 = x (2 + x) + y**2."""
     x, y, one, half = z.real, z.imag, like(z, 1), like(z, 0.5)
     if (np.abs(x) < half) & (np.abs(y) < half):
-        size = half * np.log1p(x * (like(z, 2) + x) + y * y)
+        size = half * _real_log1p(x * (like(z, 2) + x) + y * y)
     else:
-        size = np.log(np.hypot(one + x, y))
+        size = _real_log(_hypot(one + x, y))
     return complex(size, math.atan2(y, one + x))
 
 
@@ -124,6 +140,19 @@ def _complex_log2(z):  # type: ignore[no-untyped-def]
     """Return log(z) / ln 2 for complex z."""
     logarithm, ln_2 = np.log(z), like(z, 0.6931471805599453)
     return complex(logarithm.real / ln_2, logarithm.imag / ln_2)
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_exp2(z):  # type: ignore[no-untyped-def]
+    """Return 2**z for complex z."""
+    return complex(like(z, 2), like(z, 0)) ** z
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_sigmoid(z):  # type: ignore[no-untyped-def]
+    """Return 1/(1 + e**-z) for complex z."""
+    one = complex(like(z, 1), like(z, 0))
+    return complex_divide(one, one + _complex_exp(-z))
 
 
 def _for_complex(function: Any) -> dict[Any, Any]:
@@ -145,9 +174,21 @@ _erf = _by_type(error_functions.ERF, math.erf)
 _erfc = _by_type(error_functions.ERFC, math.erfc)
 _exp = _by_type(exponentials.EXP | _for_complex(_complex_exp), np.exp)
 _expm1 = _by_type(exponentials.EXPM1 | _for_complex(_complex_expm1), np.expm1)
-_log1p = _by_type(_for_complex(_complex_log1p), np.log1p)
-_log2 = _by_type(_for_complex(_complex_log2), np.log2)
-_tanh = _by_type(exponentials.TANH, np.tanh)
+_exp2 = _by_type(exponentials.EXP2 | _for_complex(_complex_exp2), np.exp2)
+_log = _by_type(logarithms.LOG, np.log)
+_log1p = _by_type(logarithms.LOG1P | _for_complex(_complex_log1p), np.log1p)
+_log2 = _by_type(logarithms.LOG2 | _for_complex(_complex_log2), np.log2)
+_log10 = _by_type(logarithms.LOG10, np.log10)
+_cbrt = _by_type(roots.CBRT)
+_sinh = _by_type(hyperbolic.SINH, np.sinh)
+_cosh = _by_type(hyperbolic.COSH, np.cosh)
+_tanh = _by_type(hyperbolic.TANH, np.tanh)
+_asinh = _by_type(inverse_hyperbolic.ASINH, np.arcsinh)
+_acosh = _by_type(inverse_hyperbolic.ACOSH, np.arccosh)
+_atanh = _by_type(inverse_hyperbolic.ATANH, np.arctanh)
+_sigmoid = _by_type(activations.SIGMOID | _for_complex(_complex_sigmoid))
+_softplus = _by_type(activations.SOFTPLUS)
+_logsigmoid = _by_type(activations.LOGSIGMOID)
 
 # --- choosing ---------------------------------------------------------------------------------
 
@@ -180,9 +221,21 @@ def sqrt(x):  # type: ignore[no-untyped-def]
 
 
 @_scalar
+def cbrt(x):  # type: ignore[no-untyped-def]
+    """Return the cube root of a real number, negative for negative ones."""
+    return _cbrt(x)
+
+
+@_scalar
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e to the power `x`."""
     return _exp(x)
+
+
+@_scalar
+def exp2(x):  # type: ignore[no-untyped-def]
+    """Return 2 to the power `x`."""
+    return _exp2(x)
 
 
 @_scalar
@@ -210,9 +263,27 @@ def expm1(x):  # type: ignore[no-untyped-def]
 
 
 @_scalar
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """Return 1/(1 + exp(-x))."""
+    return _sigmoid(x)
+
+
+@_scalar
+def softplus(x):  # type: ignore[no-untyped-def]
+    """Return log(1 + exp(x)) for real `x`, without overflow or loss of digits on the way."""
+    return _softplus(x)
+
+
+@_scalar
+def logsigmoid(x):  # type: ignore[no-untyped-def]
+    """Return log(sigmoid(x)) for real `x`, without overflow or loss of digits on the way."""
+    return _logsigmoid(x)
+
+
+@_scalar
 def log(x):  # type: ignore[no-untyped-def]
     """Return the natural logarithm."""
-    return np.log(x)
+    return _log(x)
 
 
 @_scalar
@@ -230,14 +301,14 @@ def log2(x):  # type: ignore[no-untyped-def]
 @_scalar
 def log10(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 10."""
-    return np.log10(x)
+    return _log10(x)
 
 
 def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-@overload(_power)
+@overload(_power, jit_options=_INLINE)
 def _power_overload(base, exponent):  # type: ignore[no-untyped-def]
     if isinstance(types.unliteral(base), (types.Integer, types.Boolean)):
 
@@ -264,7 +335,7 @@ def _power_overload(base, exponent):  # type: ignore[no-untyped-def]
             return base**exponent
 
         return complex_power
-    return lambda base, exponent: math.pow(base, exponent)
+    return lambda base, exponent: _real_pow(base, exponent)
 
 
 @_scalar
@@ -345,13 +416,13 @@ def atan2(y, x):  # type: ignore[no-untyped-def]
 @_scalar
 def sinh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic sine."""
-    return np.sinh(x)
+    return _sinh(x)
 
 
 @_scalar
 def cosh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic cosine."""
-    return np.cosh(x)
+    return _cosh(x)
 
 
 @_scalar
@@ -363,25 +434,25 @@ def tanh(x):  # type: ignore[no-untyped-def]
 @_scalar
 def asinh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic sine."""
-    return np.arcsinh(x)
+    return _asinh(x)
 
 
 @_scalar
 def acosh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic cosine, not negative; nan below 1."""
-    return np.arccosh(x)
+    return _acosh(x)
 
 
 @_scalar
 def atanh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic tangent; nan outside [-1, 1]."""
-    return np.arctanh(x)
+    return _atanh(x)
 
 
 @_scalar
 def hypot(x, y):  # type: ignore[no-untyped-def]
     """Return the distance of the point (x, y) from the origin, without overflow on the way."""
-    return np.hypot(x, y)
+    return _hypot(x, y)
 
 
 @_scalar

@@ -9,10 +9,10 @@ from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import conj, zero_of
 from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, number
-from numgrad.ops.exponential import exp, log1p
+from numgrad.ops.exponential import exp
 from numgrad.ops.functions import make_function, public, publish
 from numgrad.ops.logarithms import logit
-from numgrad.ops.selection import minimum, where
+from numgrad.ops.selection import where
 
 __all__ = ["erf", "erfc", "erfinv", "logit", "logsigmoid", "relu", "sigmoid", "softplus"]
 
@@ -23,7 +23,6 @@ sigmoid = publish(
         "sigmoid",
         lambda g, y: g * conj((1 - y) * y),
         REAL,
-        formula=lambda input: 1 / (1 + exp(-input)),
         doc="Return 1/(1 + e**-x).\n\nDerivative: y (1 - y).",
         example="ng.sigmoid(ng.tensor([0.0, 2.0]))\ntensor([0.5000, 0.8808])",
     )
@@ -110,7 +109,7 @@ _SOFTPLUS = elementwise(
     ),
     (REAL, number(1.5), number(20.0)),
     formula=lambda input, beta, threshold: where(
-        input * beta > threshold, input, log1p(exp(input * beta)) / beta
+        input * beta > threshold, input, Symbol.apply("softplus", input * beta) / beta
     ),
     accepts="f",
     node="SoftplusBackward0",
@@ -138,7 +137,6 @@ _LOGSIGMOID = unary(
     "logsigmoid",
     lambda g, input: g * sigmoid(-input),
     REAL,
-    formula=lambda input: minimum(input, 0.0) - log1p(exp(-Symbol.apply("abs", input))),
     kind="same",
     accepts="f",
     node="LogSigmoidBackward0",

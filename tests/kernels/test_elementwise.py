@@ -33,6 +33,8 @@ VECTORISED = [
     "sigmoid",
     "maximum",
 ]
+VECTORISED += ["log", "log1p", "log2", "log10", "exp2", "expm1", "sinh", "cosh", "asinh", "acosh"]
+VECTORISED += ["atanh", "hypot", "pow", "pow_tensors", "softplus", "logsigmoid", "logaddexp"]
 VECTORISED += ["where", "relu", "abs", "floor", "addcmul", "pow_2", "reciprocal"]
 VECTORISED += ["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "erf", "erfc"]
 

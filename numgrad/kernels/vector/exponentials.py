@@ -1,123 +1,163 @@
-"""exp, expm1 and tanh without branches, so that LLVM vectorises the loops they stand in.
+"""exp, exp2 and expm1 without branches, so that LLVM vectorises the loops they stand in.
 
-Method: write x = k ln 2 + r with an integer k and abs(r) <= ln(2)/2, ln 2 split in two parts so
-that the subtraction is exact enough; the Taylor polynomial of e**r - 1; and a scaling by 2**k made
-of the bits of k, in two steps so that overflow and subnormal results come out right. k is rounded
-by adding 1.5 * 2**(mantissa bits), which leaves it in the low bits (no float-to-integer
-instruction, which AVX2 lacks for float64).
+Method: write x = k ln 2 + r with an integer k and abs(r) <= ln(2)/2; a polynomial for
+(e**r - 1) / r; and a scaling by 2**k made of the bits of k, in two steps so that overflow and
+subnormal results come out right. With a fused multiply-add x - k ln 2 is exact but for what the
+second word of ln 2 adds.
 
-Error bounds, measured against mpmath in tests/kernels/vector: exp 1 ulp, expm1 2 ulp, tanh 3 ulp,
-over the whole range, for float32 and float64; nan, infinities and signs of zero exact.
+Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: exp and
+exp2 1 ulp, expm1 2 ulp, over the whole range, for float32 and float64; nan, infinities and signs of
+zero exact.
 
-Sources: the reduction is Cody and Waite, *Software Manual for the Elementary Functions* (1980), and
-the split of ln 2 keeps enough trailing zero bits that k times its upper part is exact; the
-polynomials are Taylor's, 1/n!.
+Sources: the reduction is Cody and Waite, *Software Manual for the Elementary Functions* (1980); the
+polynomials are minimax (Remez, benchmarks/minimax.py), with a relative error of 2**-26 (float32)
+and 2**-55 of e**r - 1.
 """
 
 from __future__ import annotations
 
-from math import factorial
+from functools import cache
 from typing import Any
 
-import numpy as np
-from numba import njit, types
+from numgrad.kernels.vector.bits import fma
+from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
 
-from numgrad.kernels.vector.bits import from_bits, to_bits
+__all__ = [
+    "EXP",
+    "EXP2",
+    "EXP2_DOUBLE",
+    "EXP2_SINGLE",
+    "EXPM1",
+    "make_exp",
+    "make_reduced",
+    "make_rest",
+]
 
-__all__ = ["EXP", "EXPM1", "TANH"]
+# (e**r - 1 - r - r**2/2) / r**3 for abs(r) <= ln(2)/2, the highest power first.
+_REST_SINGLE = (0.001394049, 0.00836643, 0.041666403, 0.16666545)
+_REST_DOUBLE = (
+    2.511237104077797e-08,
+    2.7622290701090214e-07,
+    2.755723512805538e-06,
+    2.4801516191570975e-05,
+    0.0001984126989430868,
+    0.0013888888920628058,
+    0.008333333333318982,
+    0.04166666666661971,
+    0.1666666666666668,
+)
+# (2**r - 1) / r for abs(r) <= 1/2.
+EXP2_SINGLE = (
+    1.5314927e-05,
+    0.00015467108,
+    0.0013333431,
+    0.009618037,
+    0.05550411,
+    0.2402265,
+    0.6931472,
+)
+EXP2_DOUBLE = (
+    2.574172042416289e-11,
+    4.4566704162913756e-10,
+    7.054888317553313e-09,
+    1.0178051229649301e-07,
+    1.3215486832867025e-06,
+    1.5252733856191438e-05,
+    0.0001540353039334135,
+    0.0013333558146390483,
+    0.009618129107628494,
+    0.0555041086648217,
+    0.24022650695910072,
+    0.6931471805599453,
+)
 
 
-# Numba computes int32 with int32 in int64, so every integer result is cast back to `integer`.
-def _make(number: Any, integer: Any, mantissa: int, degree: int, high_bits: int) -> Any:
-    """Return exp, expm1 and tanh for a floating point type.
-
-    Parameters
-    ----------
-    number, integer : numpy scalar types
-        The type, and the integer of its size.
-    mantissa : int
-        Stored bits of the significand.
-    degree : int
-        Of the polynomial of e**r - 1.
-    high_bits : int
-        Bits kept in the upper part of ln 2.
-    """
-    limits = np.finfo(number)
-    bias = integer(limits.maxexp - 1)
-    shift = integer(mantissa)
-    magic = number(1.5 * 2.0**mantissa)
-    magic_bits = np.asarray(magic).view(integer)[()]
-    log2_e = number(1.4426950408889634)
-    ln2_exact = 0.6931471805599453094
-    ln2_high = number(np.floor(ln2_exact * 2.0**high_bits) / 2.0**high_bits)
-    # ln 2 - ln2_high to twice the precision: 0.693147180559945309417232121458176568
-    ln2_low = number((ln2_exact - float(ln2_high)) + 2.319046813846299558e-17)
-    # Beyond these the result is inf or 0 whatever the argument.
-    highest = number(limits.maxexp * ln2_exact + 1)
-    lowest = number((limits.minexp - mantissa) * ln2_exact - 2)
-    coefficients = tuple(number(1 / factorial(n)) for n in range(degree, 1, -1))
-    zero, one, two = number(0), number(1), number(2)
-    saturated = number(mantissa * 0.5)  # tanh is 1 there: e**(-2 x) is below half an ulp
-    step = integer(1)
-    compiled = njit(nogil=True, error_model="numpy")
+@cache
+def make_reduced(format: Format) -> Any:
+    """Return a function that gives r and k for x = k ln 2 + r."""
+    nearest = format.nearest()
+    log2_e = format.number(float(1 / LN_2))
+    high, low = format.pair(LN_2)
 
     @compiled
     def reduced(x):  # type: ignore[no-untyped-def]
-        """Return e**r - 1 and k, for x = k ln 2 + r."""
-        shifted = x * log2_e + magic
-        k = integer(to_bits(shifted) - magic_bits)
-        whole = shifted - magic
-        r = (x - whole * ln2_high) - whole * ln2_low
-        tail = coefficients[0]
-        for coefficient in coefficients[1:]:
-            tail = tail * r + coefficient
-        return r + r * r * tail, k
+        whole, k = nearest(x, log2_e)
+        return fma(-whole, low, fma(-whole, high, x)), k
+
+    return reduced
+
+
+@cache
+def make_rest(format: Format) -> Any:
+    """Return a function that gives (e**r - 1 - r) / r**2."""
+    polynomial, half = format.polynomial(_REST_SINGLE, _REST_DOUBLE), format.number(0.5)
 
     @compiled
-    def power_of_two(k):  # type: ignore[no-untyped-def]
-        return from_bits(integer((k + bias) << shift))
+    def rest(r):  # type: ignore[no-untyped-def]
+        return fma(polynomial(r), r, half)
+
+    return rest
+
+
+@cache
+def make_exp(format: Format) -> Any:
+    """Return exp for a format."""
+    number, limits = format.number, format.limits
+    reduced, rest, scaled = make_reduced(format), make_rest(format), format.scaled()
+    # Beyond these the result is inf or 0 whatever the argument.
+    highest = number(limits.maxexp * LN_2 + 1)
+    lowest = number((limits.minexp - format.mantissa) * LN_2 - 2)
+    one = number(1)
 
     @compiled
     def exp(x):  # type: ignore[no-untyped-def]
         x = highest if x > highest else x
         x = lowest if x < lowest else x
-        fraction, k = reduced(x)
-        half = integer(k >> step)
-        return ((one + fraction) * power_of_two(half)) * power_of_two(integer(k - half))
+        r, k = reduced(x)
+        return scaled(fma(fma(rest(r), r, one), r, one), k)
+
+    return exp
+
+
+def _make_exp2(format: Format) -> Any:
+    number, limits = format.number, format.limits
+    nearest, scaled = format.nearest(), format.scaled()
+    polynomial = format.polynomial(EXP2_SINGLE, EXP2_DOUBLE)
+    highest, lowest = number(limits.maxexp + 1), number(limits.minexp - format.mantissa - 2)
+    one = number(1)
+
+    @compiled
+    def exp2(x):  # type: ignore[no-untyped-def]
+        x = highest if x > highest else x
+        x = lowest if x < lowest else x
+        whole, k = nearest(x, one)
+        r = x - whole
+        return scaled(fma(polynomial(r), r, one), k)
+
+    return exp2
+
+
+def _make_expm1(format: Format) -> Any:
+    number, integer = format.number, format.integer
+    reduced, rest, power_of_two = make_reduced(format), make_rest(format), format.power_of_two()
+    highest = number(format.limits.maxexp * LN_2 + 1)
+    lowest = number(-0.8 * format.mantissa)  # e**x is below half an ulp of 1 there
+    zero, step = number(0), integer(1)
 
     @compiled
     def expm1(x):  # type: ignore[no-untyped-def]
         clipped = highest if x > highest else x
         clipped = lowest if clipped < lowest else clipped
-        fraction, k = reduced(clipped)
+        r, k = reduced(clipped)
+        # 2**k e**r - 1, where 2**k may overflow before the result does: 2**half stands outside.
         half = integer(k >> step)
-        first, second = power_of_two(half), power_of_two(integer(k - half))
-        # 2**k (fraction + 1) - 1; where 2**k is large it would overflow before the result does.
-        scale = first * second
-        exact = scale * fraction + (scale - one)
-        large = ((one + fraction) * first) * second - one
-        result = large if k > shift else exact
+        second = power_of_two(integer(k - half))
+        main = fma(second, r, second - power_of_two(integer(-half)))
+        result = fma(second, rest(r) * (r * r), main) * power_of_two(half)
         return x if x == zero else result
 
-    @compiled
-    def tanh(x):  # type: ignore[no-untyped-def]
-        size = -x if x < zero else x
-        size = saturated if size > saturated else size
-        fraction, k = reduced(-two * size)
-        scale = power_of_two(k)
-        t = scale * fraction + (scale - one)
-        result = -t / (t + two)
-        signed = -result if x < zero else result
-        return x if x == zero else signed
+    return expm1
 
-    return exp, expm1, tanh
-
-
-_SINGLE = _make(np.float32, np.int32, 23, 7, 15)
-_DOUBLE = _make(np.float64, np.int64, 52, 13, 32)
 
 # The function for each type, for the overloads in numgrad.kernels.scalar.
-EXP, EXPM1, TANH = (
-    {types.float32: single, types.float64: double}
-    for single, double in zip(_SINGLE, _DOUBLE, strict=True)
-)
+EXP, EXP2, EXPM1 = for_each(lambda f: (make_exp(f), _make_exp2(f), _make_expm1(f)))

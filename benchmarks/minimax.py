@@ -1,0 +1,164 @@
+"""Derive the polynomials of numgrad.kernels.vector: ``python benchmarks/minimax.py [names]``.
+
+Each is the polynomial whose greatest weighted error on an interval is least, found with Remez's
+exchange in mpmath and then rounded. Prints the coefficients, the highest power first, and the
+binary logarithm of the error with the rounded ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp, mpf
+
+Function = Callable[[Any], Any]
+WORKING_DIGITS = 60
+GRID = 600  # points at which extrema of the error are looked for
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is approximated: `function` on `interval`, where an error counts `weight` times.
+
+    `series` has the function's Taylor coefficients in closed form, used near 0 where the function
+    as written loses its digits.
+    """
+
+    function: Function
+    weight: Function
+    interval: tuple[Any, Any]
+    degrees: tuple[int, int]  # for float32 and float64
+
+
+def _exp_rest(r: Any) -> Any:
+    return (mpmath.expm1(r) - r - r * r / 2) / r**3
+
+
+def _sinh_rest(w: Any) -> Any:
+    r = mpmath.sqrt(w)
+    return (mpmath.sinh(r) - r) / r**3
+
+
+def _cosh_rest(w: Any) -> Any:
+    r = mpmath.sqrt(w)
+    return (mpmath.cosh(r) - 1 - w / 2) / w**2
+
+
+def _atanh_rest(w: Any) -> Any:
+    s = mpmath.sqrt(w)
+    return 2 * (mpmath.atanh(s) - s) / s**3
+
+
+def _atanh_rest_2(w: Any) -> Any:
+    s = mpmath.sqrt(w)
+    return 2 * (mpmath.atanh(s) - s - s**3 / 3) / s**5 / mpmath.log(2)
+
+
+mp.dps = WORKING_DIGITS
+HALF_LN_2 = mpmath.log(2) / 2 * mpf("1.0001")
+LARGEST_S = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * mpf("1.0001")
+PROBLEMS = {
+    # (e**r - 1 - r - r**2/2) / r**3; the error is one of (e**r - 1) / r
+    "exp": Problem(_exp_rest, lambda r: r * r, (-HALF_LN_2, HALF_LN_2), (3, 8)),
+    # (2**r - 1) / r
+    "exp2": Problem(
+        lambda r: mpmath.expm1(r * mpmath.log(2)) / r, abs, (mpf("-0.5"), mpf("0.5")), (6, 11)
+    ),
+    # (sinh r - r) / r**3 and (cosh r - 1 - r**2/2) / r**4, in powers of r**2
+    "sinh": Problem(_sinh_rest, lambda w: w, (mpf(0), HALF_LN_2**2), (1, 4)),
+    "cosh": Problem(_cosh_rest, lambda w: w**2, (mpf(0), HALF_LN_2**2), (1, 4)),
+    # (2 atanh s - 2 s) / s**3 in powers of s**2
+    "log": Problem(_atanh_rest, lambda w: w / 2, (mpf(0), LARGEST_S**2), (3, 6)),
+    # the same where abs(s) is up to 0.201
+    "atanh": Problem(_atanh_rest, lambda w: w / 2, (mpf(0), mpf("0.0405")), (3, 7)),
+    # (2 atanh s - 2 s - 2/3 s**3) / s**5 / ln 2 in powers of s**2
+    "pow": Problem(_atanh_rest_2, lambda w: w * w / 2, (mpf(0), LARGEST_S**2), (2, 6)),
+    # m**(-1/3)
+    "cbrt": Problem(lambda m: mpmath.cbrt(m) ** -1, mpmath.cbrt, (mpf(1), mpf(2)), (3, 5)),
+}
+
+
+def _points(interval: tuple[Any, Any], count: int) -> list[Any]:
+    """Return the zeros of a Chebyshev polynomial on the interval, none of them at 0."""
+    low, high = interval
+    middle, half = (low + high) / 2, (high - low) / 2
+    angles = [mpmath.pi * (i + mpf("0.5")) / count for i in range(count)]
+    return [middle - half * mpmath.cos(angle - mpf(10) ** -3) for angle in angles]
+
+
+def _solve(problem: Problem, points: list[Any]) -> tuple[list[Any], Any]:
+    """Return the coefficients, and the error, that level the error at `points`."""
+    count = len(points) - 1
+    system, right = mpmath.matrix(count + 1), mpmath.matrix(count + 1, 1)
+    for row, x in enumerate(points):
+        weight = problem.weight(x)
+        for power in range(count):
+            system[row, power] = weight * x**power
+        system[row, count] = (-1) ** row
+        right[row] = weight * problem.function(x)
+    solution = mpmath.lu_solve(system, right)
+    return list(solution[:count]), abs(solution[count])
+
+
+def _fit(problem: Problem, degree: int) -> list[Any]:
+    """Return the minimax coefficients, the lowest power first."""
+    points = _points(problem.interval, degree + 2)
+    grid = _points(problem.interval, GRID)
+    values = [(problem.function(x), problem.weight(x)) for x in grid]
+    for _ in range(12):
+        coefficients, level = _solve(problem, points)
+        errors = [
+            weight * (mpmath.polyval(coefficients[::-1], x) - value)
+            for x, (value, weight) in zip(grid, values, strict=True)
+        ]
+        extrema = _alternating(grid, errors, len(points))
+        if extrema is None or max(abs(error) for error in errors) < level * mpf("1.01"):
+            break
+        points = extrema
+    return coefficients
+
+
+def _alternating(grid: list[Any], errors: list[Any], count: int) -> list[Any] | None:
+    """Return `count` points where the error is extremal and changes sign, the largest of them."""
+    best: list[int] = []
+    for position, error in enumerate(errors):
+        if best and (errors[best[-1]] > 0) == (error > 0):
+            if abs(error) > abs(errors[best[-1]]):
+                best[-1] = position
+        else:
+            best.append(position)
+    while len(best) > count:
+        best.pop(0 if abs(errors[best[0]]) < abs(errors[best[-1]]) else -1)
+    return [grid[position] for position in best] if len(best) == count else None
+
+
+def derive(name: str, number: Any) -> tuple[list[float], float]:
+    """Return rounded coefficients, the highest power first, and log2 of the greatest error."""
+    problem = PROBLEMS[name]
+    exact = _fit(problem, problem.degrees[number is np.float64])
+    coefficients = [float(number(float(coefficient))) for coefficient in reversed(exact)]
+    error = max(
+        abs(problem.weight(x) * (mpmath.polyval(coefficients, x) - problem.function(x)))
+        for x in _points(problem.interval, 2 * GRID)
+    )
+    return coefficients, float(mpmath.log(error, 2))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(PROBLEMS), metavar="name")
+    for name in parser.parse_args().names:
+        for number in (np.float32, np.float64):
+            coefficients, error = derive(name, number)
+            print(f"{name} {number.__name__}: error 2**{error:.1f}")
+            for coefficient in coefficients:
+                print(f"    {number(coefficient)!s},")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""float32 and float64 as the functions of this folder see them, and the steps that they share.
+
+A function is written once, in a `make` that takes a `Format`; `for_each` makes it for both types.
+What several functions need is made once for each format, so that a process compiles it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+
+from numgrad.kernels.vector.bits import fma, from_bits, to_bits
+
+__all__ = ["DOUBLE", "LN_2", "SINGLE", "Format", "compiled", "for_each"]
+
+LN_2 = Fraction("0.693147180559945309417232121458176568075500134360255254120680")
+
+# Inlined whatever their size: a call that is left over keeps LLVM from vectorising the loop.
+compiled: Any = njit(nogil=True, error_model="numpy", forceinline=True)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A floating point type.
+
+    Attributes
+    ----------
+    number, integer : numpy scalar types
+        The type, and the integer of its size. Numba computes int32 with int32 in int64, so every
+        integer result is cast back to `integer`.
+    mantissa : int
+        Stored bits of the significand.
+    """
+
+    number: Any
+    integer: Any
+    mantissa: int
+
+    @property
+    def limits(self) -> Any:
+        """The extreme exponents and numbers."""
+        return np.finfo(self.number)
+
+    def choose(self, single: Any, double: Any) -> Any:
+        """Return what is meant for this format."""
+        return single if self.number is np.float32 else double
+
+    def pair(self, value: Fraction) -> tuple[Any, Any]:
+        """Return a constant to twice the precision: the nearest number, and that to the rest."""
+        high = self.number(float(value))
+        return high, self.number(float(value - Fraction(float(high))))
+
+    def bits(self, value: float) -> Any:
+        """Return the bits of a number as an integer."""
+        return np.asarray(self.number(value)).view(self.integer)[()]
+
+    def polynomial(
+        self, single: Sequence[float], double: Sequence[float], *, chains: int = 1
+    ) -> Any:
+        """Return a compiled polynomial, computed by Horner's rule.
+
+        Parameters
+        ----------
+        single, double : sequence of float
+            The coefficients for either format, that of the highest power first.
+        chains : int
+            Two compute the even and the odd powers apart: one more product, and half the time where
+            nothing else is there to be done meanwhile.
+        """
+        coefficients = tuple(self.number(c) for c in self.choose(single, double))
+
+        @compiled
+        def polynomial(x):  # type: ignore[no-untyped-def]
+            value = coefficients[0]
+            for coefficient in coefficients[1:]:
+                value = fma(value, x, coefficient)
+            return value
+
+        if chains == 1 or len(coefficients) < 6:
+            return polynomial
+        even, odd = coefficients[-1::-2][::-1], coefficients[-2::-2][::-1]
+
+        @compiled
+        def in_two_chains(x):  # type: ignore[no-untyped-def]
+            square = x * x
+            first, second = even[0], odd[0]
+            for coefficient in even[1:]:
+                first = fma(first, square, coefficient)
+            for coefficient in odd[1:]:
+                second = fma(second, square, coefficient)
+            return fma(second, x, first)
+
+        return in_two_chains
+
+    @cache  # noqa: B019
+    def nearest(self) -> Any:
+        """Return a function that gives the integer nearest to x * scale, as number and integer.
+
+        Adding 1.5 * 2**mantissa leaves it in the low bits; AVX2 has no instruction that makes an
+        integer of a float64. abs(x * scale) must be below 2**(mantissa - 2).
+        """
+        integer, magic = self.integer, self.number(1.5 * 2.0**self.mantissa)
+        magic_bits = self.bits(magic)
+
+        @compiled
+        def nearest(x, scale):  # type: ignore[no-untyped-def]
+            shifted = fma(x, scale, magic)
+            return shifted - magic, integer(to_bits(shifted) - magic_bits)
+
+        return nearest
+
+    @cache  # noqa: B019
+    def power_of_two(self) -> Any:
+        """Return a function that gives 2**k for an integer k of normal numbers' exponents."""
+        integer, bias = self.integer, self.integer(self.limits.maxexp - 1)
+        shift = integer(self.mantissa)
+
+        @compiled
+        def power_of_two(k):  # type: ignore[no-untyped-def]
+            return from_bits(integer(integer(k + bias) << shift))
+
+        return power_of_two
+
+    @cache  # noqa: B019
+    def scaled(self) -> Any:
+        """Return a function that gives x * 2**k, in two steps: 2**k alone may be no number."""
+        integer, one, power_of_two = self.integer, self.integer(1), self.power_of_two()
+
+        @compiled
+        def scaled(x, k):  # type: ignore[no-untyped-def]
+            half = integer(k >> one)
+            return (x * power_of_two(half)) * power_of_two(integer(k - half))
+
+        return scaled
+
+
+SINGLE = Format(np.float32, np.int32, 23)
+DOUBLE = Format(np.float64, np.int64, 52)
+
+
+def for_each(make: Callable[[Format], Sequence[Any]]) -> tuple[dict[Any, Any], ...]:
+    """Return, for each function that `make` returns, the Numba types and the function for each."""
+    return tuple(
+        {types.float32: single, types.float64: double}
+        for single, double in zip(make(SINGLE), make(DOUBLE), strict=True)
+    )
