@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.ops.complex import conj, is_complex
+from numgrad.ops.complex import absolute, conj, is_complex
 from numgrad.ops.declare import binary, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, away_from, interval
 from numgrad.ops.exponential import rsqrt
@@ -192,11 +192,13 @@ atanh = publish(
 
 
 def _sinc_rule(g: Any, input: Any) -> Any:
-    angle = PI * input
-    scale = angle * input
-    zero = scale == 0
-    slope = (angle * cos(angle) - sin(angle)) / where(zero, 1, scale)
-    return where(zero, 0, g * conj(slope))
+    # Near 0 the two terms of the slope cancel; the series has what is left.
+    near = absolute(input) < 0.02
+    distant = where(near, 1, input)
+    angle, square = PI * distant, (PI * PI) * input * input
+    slope = (angle * cos(angle) - sin(angle)) / (angle * distant)
+    series = 1 / 3 - square * (1 / 30 - square * (1 / 840 - square * (1 / 45360)))
+    return g * conj(where(near, 0.0 - (PI * PI) * input * series, slope))
 
 
 sinc = publish(
