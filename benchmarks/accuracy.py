@@ -43,6 +43,16 @@ def _exact_softplus(x: Any) -> Any:
     return x if x > 5000 else mpmath.log1p(mpmath.exp(max(x, mpf(-5000))))
 
 
+def _of_angle(function: Any) -> Any:
+    """Return a function of an angle of any size: 1,100 bits of it may be whole turns."""
+
+    def exact(x: Any) -> Any:
+        with mpmath.workprec(1300):
+            return function(x)
+
+    return exact
+
+
 # name: (ours, exact, float64 function, domain)
 FUNCTIONS: dict[str, tuple[Any, Any, Callable[[Array], Array], tuple[float, float]]] = {
     "exp": (scalar.exp, _saturated(mpmath.exp), np.exp, EVERYWHERE),
@@ -58,6 +68,14 @@ FUNCTIONS: dict[str, tuple[Any, Any, Callable[[Array], Array], tuple[float, floa
         np.cbrt,
         EVERYWHERE,
     ),
+    "sin": (scalar.sin, _of_angle(mpmath.sin), np.sin, EVERYWHERE),
+    "cos": (scalar.cos, _of_angle(mpmath.cos), np.cos, EVERYWHERE),
+    "tan": (scalar.tan, _of_angle(mpmath.tan), np.tan, EVERYWHERE),
+    "asin": (scalar.asin, mpmath.asin, np.arcsin, (-1.0, 1.0)),
+    "acos": (scalar.acos, mpmath.acos, np.arccos, (-1.0, 1.0)),
+    "atan": (scalar.atan, mpmath.atan, np.arctan, EVERYWHERE),
+    "erf": (scalar.erf, mpmath.erf, scipy.special.erf, EVERYWHERE),
+    "erfc": (scalar.erfc, lambda x: mpmath.erfc(min(x, mpf(200))), scipy.special.erfc, EVERYWHERE),
     "sinh": (scalar.sinh, _saturated(mpmath.sinh), np.sinh, EVERYWHERE),
     "cosh": (scalar.cosh, _saturated(mpmath.cosh), np.cosh, EVERYWHERE),
     "tanh": (scalar.tanh, _saturated(mpmath.tanh), np.tanh, EVERYWHERE),

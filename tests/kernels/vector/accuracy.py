@@ -64,13 +64,20 @@ def assert_vectorised(function: Any, dtype: type, count: int = 1) -> None:
 
 
 def assert_within(
-    function: Any, exact_function: Callable[..., Any], bound: float, *operands: Array
+    function: Any,
+    exact_function: Callable[..., Any],
+    bound: float,
+    *operands: Array,
+    precision: int = 200,
 ) -> None:
-    """Check that the error is nowhere more than `bound` units in the last place."""
+    """Check that the error is nowhere more than `bound` units in the last place.
+
+    `precision` is the bits that mpmath computes with.
+    """
     info = np.finfo(operands[0].dtype)
     values = evaluate(function, *operands)
     points: Sequence[Any] = list(zip(*(x.tolist() for x in operands), strict=True))
-    with mpmath.workprec(200):
+    with mpmath.workprec(precision):
         beyond = mpmath.mpf(2) ** int(info.maxexp)
         for point, value in zip(points, values.tolist(), strict=True):
             exact = exact_function(*(mpmath.mpf(x) for x in point))
@@ -110,3 +117,20 @@ def neighbours(dtype: type, *marks: float) -> Array:
             found.append(nearby)
     joined = np.concatenate(found)
     return joined[np.isfinite(joined)]
+
+
+def every_exponent(dtype: type, count: int = 1) -> np.ndarray:
+    """Return random numbers of both signs with every exponent of a type, subnormals included."""
+    random = np.random.default_rng(1)
+    info = np.finfo(dtype)
+    exponents = np.tile(np.arange(info.minexp - info.nmant, info.maxexp), count)
+    signs = random.choice([-1.0, 1.0], exponents.size)
+    return np.ldexp(signs * random.uniform(1, 2, exponents.size), exponents).astype(dtype)
+
+
+def assert_same_bits(actual: np.ndarray, expected: Any) -> None:
+    """Assert equality to the sign of zero; any nan equals any other."""
+    expected = np.asarray(expected, actual.dtype)
+    np.testing.assert_array_equal(actual, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(actual[numbers]), np.signbit(expected[numbers]))

@@ -8,7 +8,7 @@ import pytest
 
 from numgrad.kernels import scalar
 from numgrad.kernels.vector import error_functions
-from tests.kernels.vector.ulp import (
+from tests.kernels.vector.accuracy import (
     assert_same_bits,
     assert_vectorised,
     assert_within,
@@ -44,7 +44,7 @@ def sample(dtype: type) -> np.ndarray:
 @every_dtype
 def test_error_is_within_the_stated_ulp(name, dtype):
     function, exact, bound = FUNCTIONS[name]
-    assert_within(bound, function, exact, sample(dtype), precision=120)
+    assert_within(function, exact, bound, sample(dtype), precision=120)
 
 
 @every_function

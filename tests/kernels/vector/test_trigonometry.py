@@ -8,7 +8,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.kernels import scalar
-from tests.kernels.vector.ulp import (
+from tests.kernels.vector.accuracy import (
     assert_same_bits,
     assert_vectorised,
     assert_within,
@@ -74,21 +74,21 @@ def angles_next_to_zeros(dtype: type) -> np.ndarray:
 @every_dtype
 def test_error_near_0_is_below_1_ulp(name, dtype):
     function, _, exact, bound = FUNCTIONS[name]
-    assert_within(bound, function, exact, near_angles(dtype))
+    assert_within(function, exact, bound, near_angles(dtype))
 
 
 @every_function
 @every_dtype
 def test_error_at_every_exponent_is_below_1_ulp(name, dtype):
     function, _, exact, bound = FUNCTIONS[name]
-    assert_within(bound, function, exact, every_exponent(dtype), precision=1300)
+    assert_within(function, exact, bound, every_exponent(dtype), precision=1300)
 
 
 @every_function
 @every_dtype
 def test_error_next_to_zeros_is_below_1_ulp(name, dtype):
     function, _, exact, bound = FUNCTIONS[name]
-    assert_within(bound, function, exact, angles_next_to_zeros(dtype), precision=1300)
+    assert_within(function, exact, bound, angles_next_to_zeros(dtype), precision=1300)
 
 
 def test_the_hardest_float64_is_among_the_angles_next_to_zeros():
