@@ -11,7 +11,7 @@ Gradients travel as arrays. Under ``create_graph`` they travel as tensors and ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from heapq import heapify, heappop, heappush, heappushpop
+from heapq import heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -38,6 +38,10 @@ class Request(NamedTuple):
     results: list[Tensor | None]  # for each input
     captures: dict[Node, list[tuple[int, int]]]  # (output number, which input) by node
     needed: set[Node] | None  # the nodes to run, if not all
+
+
+# What most runs are for; nothing is ever put into what these two hold.
+_EVERYTHING = (Request(False, [], {}, None), Request(True, [], {}, None))
 
 
 def run(
@@ -78,9 +82,10 @@ def run(
             if node not in table:
                 table[node] = [None, False] * node.num_outputs
             _add(table[node], number, gradient if create_graph else gradient._array, False)
-    heap = [(-node.sequence, node) for node in pending]
-    heapify(heap)
     following: tuple[int, Node] | None = None  # the first node reached; spares chains the heap
+    heap: list[tuple[int, Node]] = []
+    for node in pending:
+        heappush(heap, (-node.sequence, node))
     waits: dict[Node, int] | None = None  # once counted: the gradients that leaves wait for
 
     previous_mode = modes.grad
@@ -116,27 +121,28 @@ def run(
                     continue
                 if own is None:
                     own = was_owned
-                is_leaf = type(target) is AccumulateGrad
-                if is_leaf:
+                if type(target) is AccumulateGrad:
                     if waits is not None:
                         waits[target] -= 1
                         urgent = True
-                    elif _is_urgent(target):
-                        urgent = True
-                table = leaves if is_leaf else pending
-                there = table.get(target)
+                    elif not urgent:
+                        urgent = _is_urgent(target)
+                    if target not in leaves:
+                        leaves[target] = [output, own]
+                    elif output is not None:
+                        _add(leaves[target], 0, output, own)
+                    continue
+                there = pending.get(target)
                 if there is not None:
                     if output is not None:
                         _add(there, number, output, own)
                     continue
-                if number or target.num_outputs != 1:
-                    table[target] = there = [None, False] * target.num_outputs
-                    _add(there, number, output, own)
+                if target.num_outputs == 1:
+                    pending[target] = [output, own]
                 else:
-                    table[target] = [output, own]
-                if is_leaf:
-                    pass
-                elif following is None:
+                    pending[target] = there = [None, False] * target.num_outputs
+                    _add(there, number, output, own)
+                if following is None:
                     following = (-target.sequence, target)
                 else:
                     heappush(heap, (-target.sequence, target))
@@ -148,7 +154,7 @@ def run(
             _feed(leaf, arrived, request)
     finally:
         modes.grad = previous_mode
-    return request.results
+    return request.results if inputs is not None else []
 
 
 def _request(
@@ -159,7 +165,7 @@ def _request(
 ) -> Request:
     """Find out which nodes have to run, and where gradients are taken."""
     if inputs is None:
-        return Request(create_graph, [], {}, None)
+        return _EVERYTHING[create_graph]
     captures: dict[Node, list[tuple[int, int]]] = {}
     for position, (node, number) in enumerate(inputs):
         if node is not None:
@@ -207,11 +213,9 @@ def _count_ways_to_leaves(nodes: list[Node], needed: set[Node] | None) -> dict[N
 def _is_urgent(leaf: Any) -> bool:
     """Whether it matters when the leaf is fed."""
     variable = leaf.variable
-    return (
-        leaf.attached is not None
-        or variable._post_accumulate_hooks is not None
-        or (variable._grad is not None and variable._array.size > LARGE)
-    )
+    if leaf.attached is not None or variable._post_accumulate_hooks is not None:
+        return True
+    return variable._grad is not None and variable._array.size > LARGE
 
 
 def _feed_complete(
