@@ -82,8 +82,8 @@ def make_terms(format: Format) -> Any:
     @compiled
     def terms(f):  # type: ignore[no-untyped-def]
         s = f / (f + two)
-        square, w = half * f * f, s * s
-        return s, square - s * fma(w, tail(w), square)
+        half_f, w = half * f, s * s
+        return s, fma(half_f, f, -(s * fma(w, tail(w), half_f * f)))
 
     return terms
 

@@ -75,6 +75,14 @@ def test_logarithms_of_powers_of_the_base_are_exact(dtype):
     np.testing.assert_array_equal(evaluate(scalar.log10, tens.astype(dtype)), np.arange(tens.size))
 
 
+def test_log2_is_within_1_ulp_of_every_float32_below_the_root_of_2():
+    """There the polynomial's part is largest beside the result, which is just below 1/2."""
+    first, last = np.array([1.4, 2**0.5], np.float32).view(np.int32)
+    x = np.arange(first, last, dtype=np.int32).view(np.float32)
+    error = evaluate(scalar.log2, x).astype(np.float64) - np.log2(x.astype(np.float64))
+    assert np.abs(error).max() <= 2.0**-25
+
+
 @needs_simd
 @every_function
 @every_dtype
