@@ -321,7 +321,7 @@ def _bind() -> None:
         "__matmul__": _matmul,
         "__eq__": _operator("eq"),
         "__ne__": _operator("ne"),
-        "__hash__": id,
+        "__hash__": object.__hash__,
         "__reduce_ex__": _reduce,
         "__getitem__": getitem,
         "__setitem__": setitem,

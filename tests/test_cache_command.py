@@ -126,11 +126,19 @@ def test_an_operation_that_fails_is_reported_and_the_others_go_on(
     def fail(make: object) -> None:
         raise AssertionError("a broken sample")
 
+    called = []
+    (sample, *_) = CATALOGUE["diagonal"].samples
+
+    def note(make: object) -> object:
+        called.append(make)
+        return sample(make)
+
     monkeypatch.setattr(CATALOGUE["select"], "samples", [fail])
-    assert main(["cache", "warm", "select", "neg", "--dtype", "float32", "--jobs", "1"]) == 1
+    monkeypatch.setattr(CATALOGUE["diagonal"], "samples", [note])
+    assert main(["cache", "warm", "select", "diagonal", "--dtype", "float32", "--jobs", "1"]) == 1
     output = capsys.readouterr()
     assert "select float32 failed: AssertionError: a broken sample" in output.err
-    assert re.match(r"[1-9]\d* kernels compiled", output.out)
+    assert called
 
 
 def test_a_dtype_that_an_operation_refuses_is_no_failure() -> None:

@@ -34,9 +34,7 @@ class AccumulateGrad(Node):
         leaf = self.variable
         current = leaf._grad
         if current is None:
-            if not (owned and gradient.flags.c_contiguous):
-                gradient = private_copy(gradient)
-            leaf._grad = wrap(gradient)
+            leaf._grad = wrap(_as_gradient_of(leaf._array, gradient, owned))
         else:  # even if it is part of a graph, as in PyTorch; then its version tells
             array = current._array
             if not array.flags.c_contiguous and may_overlap(layout_of(array)):
@@ -70,6 +68,19 @@ class AccumulateGrad(Node):
         if gradients[0] is not None:
             self.accumulate_tensor(gradients[0])
         return ()
+
+
+def _as_gradient_of(
+    leaf: np.ndarray[Any, Any], gradient: np.ndarray[Any, Any], owned: bool
+) -> np.ndarray[Any, Any]:
+    """Return a gradient that is the leaf's to keep, with the leaf's strides if those are dense."""
+    if gradient.ndim < 2 or leaf.flags.c_contiguous:
+        return gradient if owned and gradient.flags.c_contiguous else private_copy(gradient)
+    if owned and gradient.strides == leaf.strides:
+        return gradient
+    copy = np.empty_like(leaf)
+    copy[...] = gradient
+    return copy
 
 
 def run_hooks(hooks: dict[int, Any], gradient: Tensor) -> Tensor:

@@ -137,6 +137,8 @@ def grad(
     """
     targets = _as_tuple(inputs)
     sources = _as_tuple(outputs)
+    if not targets:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

@@ -97,8 +97,11 @@ def run(
                 following = None
             else:
                 node = heappop(heap)[1]
+            if needed is not None and node not in needed and node not in captures:
+                del pending[node]
+                continue
             if node.attached is not None and waits is None:
-                waits = _count_ways_to_leaves([node, *pending], needed)
+                waits = _count_ways_to_leaves(list(pending), needed)
                 _feed_complete(leaves, waits, request)
             arrived = pending.pop(node)
             if node.attached is not None or captures:
@@ -115,6 +118,7 @@ def run(
             if node.saved and not keep_graph:
                 node.saved = None
             urgent = False
+            complete = []
             edges = zip(node.targets, node.numbers, outputs, owned)  # noqa: B905 - hot
             for target, number, output, own in edges:
                 if target is None:
@@ -124,7 +128,8 @@ def run(
                 if type(target) is AccumulateGrad:
                     if waits is not None:
                         waits[target] -= 1
-                        urgent = True
+                        if not waits[target]:
+                            complete.append(target)
                     elif not urgent:
                         urgent = _is_urgent(target)
                     if target not in leaves:
@@ -147,9 +152,10 @@ def run(
                 else:
                     heappush(heap, (-target.sequence, target))
             if urgent:
-                if waits is None:
-                    waits = _count_ways_to_leaves(list(pending), needed)
+                waits = _count_ways_to_leaves(list(pending), needed)
                 _feed_complete(leaves, waits, request)
+            for leaf in complete:
+                _feed(leaf, leaves.pop(leaf), request)
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
     finally:
@@ -228,10 +234,13 @@ def _feed_complete(
 
 def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
     """Run a leaf's hooks and add the gradient that arrived to its ``.grad``."""
+    needed = request.needed
+    if needed is not None and leaf not in needed and leaf not in request.captures:
+        return
     if leaf.attached is not None or request.captures:
         _call_out(leaf, arrived, request)
     gradient = arrived[0]
-    if gradient is None or (request.needed is not None and leaf not in request.needed):
+    if gradient is None or (needed is not None and leaf not in needed):
         return
     if request.create_graph:
         leaf.accumulate_tensor(gradient)

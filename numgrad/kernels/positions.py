@@ -132,7 +132,8 @@ def _find(
         if part and block is not flat:  # one part of many, whose rows were counted from 0
             places[:columns] += part * part_rows
 
-    share(run, flat, outer, n, inner, part_rows)
+    if values.size:
+        share(run, flat, outer, n, inner, part_rows)
     if parts > 1:
         join_parts(values, indices, parts, inner)
         values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)

@@ -144,8 +144,77 @@ def _complex_log2(z):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy")
 def _complex_exp2(z):  # type: ignore[no-untyped-def]
-    """Return 2**z for complex z."""
-    return complex(like(z, 2), like(z, 0)) ** z
+    """Return 2**z for complex z; without an imaginary part it stays without one."""
+    if z.imag == 0:
+        return complex(_exp2(z.real), z.imag)
+    scale, angle = _exp2(z.real), z.imag * like(z, 0.6931471805599453)
+    return complex(scale * _cos(angle), scale * _sin(angle))
+
+
+# Where a part is 0 its product with an infinite function of the other part is left out: it would be
+# nan. The cases are those of C99, annex G.
+@njit(nogil=True, error_model="numpy")
+def _complex_sinh(z):  # type: ignore[no-untyped-def]
+    """Return sinh x cos y + i cosh x sin y."""
+    x, y = z.real, z.imag
+    if y == 0:
+        return complex(_sinh(x), y)
+    if x == 0:
+        return complex(x, _sin(y))
+    return complex(_sinh(x) * _cos(y), _cosh(x) * _sin(y))
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_cosh(z):  # type: ignore[no-untyped-def]
+    """Return cosh x cos y + i sinh x sin y."""
+    x, y = z.real, z.imag
+    if y == 0:
+        return complex(_cosh(x), math.copysign(like(z, 1), x) * y)
+    if x == 0:
+        return complex(_cos(y), x * math.copysign(like(z, 1), y))
+    return complex(_cosh(x) * _cos(y), _sinh(x) * _sin(y))
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_tanh(z):  # type: ignore[no-untyped-def]
+    """Return tanh(x + i y); where abs(x) is large, +-1 + 4 i sin y cos y exp(-2 abs(x)).
+
+    Source: W. Kahan, "Branch cuts for complex elementary functions" (1987).
+    """
+    x, y, one = z.real, z.imag, like(z, 1)
+    size = np.abs(x)
+    if size > like(z, 22):
+        rest = like(z, 0)
+        if np.isfinite(y):
+            rest = like(z, 4) * _sin(y) * _cos(y) * _real_exp(-size) * _real_exp(-size)
+        return complex(math.copysign(one, x), rest)
+    if y == 0:
+        return complex(_tanh(x), y)
+    slope = _tan(y)
+    growth = one + slope * slope
+    s = _sinh(x)
+    divisor = one + growth * s * s
+    return complex(growth * np.sqrt(one + s * s) * s / divisor, slope / divisor)
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_sin(z):  # type: ignore[no-untyped-def]
+    """Return -i sinh(i z)."""
+    turned = _complex_sinh(complex(-z.imag, z.real))
+    return complex(turned.imag, -turned.real)
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_cos(z):  # type: ignore[no-untyped-def]
+    """Return cosh(i z)."""
+    return _complex_cosh(complex(-z.imag, z.real))
+
+
+@njit(nogil=True, error_model="numpy")
+def _complex_tan(z):  # type: ignore[no-untyped-def]
+    """Return -i tanh(i z)."""
+    turned = _complex_tanh(complex(-z.imag, z.real))
+    return complex(turned.imag, -turned.real)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -159,9 +228,9 @@ def _for_complex(function: Any) -> dict[Any, Any]:
     return dict.fromkeys(_COMPLEX_TYPES, function)
 
 
-_sin = _by_type(trigonometry.SIN, np.sin)
-_cos = _by_type(trigonometry.COS, np.cos)
-_tan = _by_type(trigonometry.TAN, np.tan)
+_sin = _by_type(trigonometry.SIN | _for_complex(_complex_sin), np.sin)
+_cos = _by_type(trigonometry.COS | _for_complex(_complex_cos), np.cos)
+_tan = _by_type(trigonometry.TAN | _for_complex(_complex_tan), np.tan)
 _sin_near = _by_type(trigonometry.SIN_NEAR, np.sin)
 _cos_near = _by_type(trigonometry.COS_NEAR, np.cos)
 _tan_near = _by_type(trigonometry.TAN_NEAR, np.tan)
@@ -180,9 +249,9 @@ _log1p = _by_type(logarithms.LOG1P | _for_complex(_complex_log1p), np.log1p)
 _log2 = _by_type(logarithms.LOG2 | _for_complex(_complex_log2), np.log2)
 _log10 = _by_type(logarithms.LOG10, np.log10)
 _cbrt = _by_type(roots.CBRT)
-_sinh = _by_type(hyperbolic.SINH, np.sinh)
-_cosh = _by_type(hyperbolic.COSH, np.cosh)
-_tanh = _by_type(hyperbolic.TANH, np.tanh)
+_sinh = _by_type(hyperbolic.SINH | _for_complex(_complex_sinh), np.sinh)
+_cosh = _by_type(hyperbolic.COSH | _for_complex(_complex_cosh), np.cosh)
+_tanh = _by_type(hyperbolic.TANH | _for_complex(_complex_tanh), np.tanh)
 _asinh = _by_type(inverse_hyperbolic.ASINH, np.arcsinh)
 _acosh = _by_type(inverse_hyperbolic.ACOSH, np.arccosh)
 _atanh = _by_type(inverse_hyperbolic.ATANH, np.arctanh)

@@ -192,6 +192,11 @@ atanh = publish(
 
 
 def _sinc_rule(g: Any, input: Any) -> Any:
+    if is_complex(input):
+        angle = PI * input
+        zero = input == 0
+        slope = (angle * cos(angle) - sin(angle)) / where(zero, 1, angle * input)
+        return where(zero, 0, g * conj(slope))
     # Near 0 the two terms of the slope cancel; the series has what is left.
     near = absolute(input) < 0.02
     distant = where(near, 1, input)

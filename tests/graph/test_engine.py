@@ -584,3 +584,60 @@ def test_two_threads_run_their_own_backward_passes() -> None:
     for thread in threads:
         thread.join(60)
     assert failures == [] and not any(thread.is_alive() for thread in threads)
+
+
+# The order of hooks, and what is left alone
+
+
+def chain(library: Any, log: list[Any]) -> Any:
+    leaves = [library.tensor([1.0, 2.0], requires_grad=True) for _ in range(4)]
+    y = leaves[0]
+    for leaf in leaves[1:]:
+        y = y * leaf
+        y.register_hook(lambda g: log.append("product"))
+    return leaves, y.sum()
+
+
+def crossed(library: Any, log: list[Any]) -> Any:
+    a, b, c, d = (library.tensor([1.0, 2.0], requires_grad=True) for _ in range(4))
+    inner = c * d
+    inner.register_hook(lambda g: log.append("product"))
+    return [a, b, c, d], ((b * c) * inner + a * (c * b)).sum()
+
+
+@pytest.mark.parametrize("graph", [chain, crossed])
+def test_hooks_of_leaves_run_as_soon_as_their_gradient_is_complete(torch: Any, graph: Any) -> None:
+    logs = []
+    for library in (ng, torch):
+        log: list[Any] = []
+        leaves, result = graph(library, log)
+        for position, leaf in enumerate(leaves):
+            leaf.register_hook(lambda g, p=position, log=log: log.append(p))
+            leaf.register_post_accumulate_grad_hook(
+                lambda t, p=position, log=log: log.append(("after", p))
+            )
+        result.backward()
+        logs.append(log)
+    assert logs[0] == logs[1]
+
+
+def test_hooks_off_the_way_to_the_inputs_do_not_run(lib: Any) -> None:
+    a, b = leaf(lib, 1.0, 2.0), leaf(lib, 3.0, 4.0)
+    c = b.exp()
+    for tensor in (b, c):
+        tensor.register_hook(lambda g: pytest.fail("not asked for"))
+    (gradient,) = lib.autograd.grad((a * c * b).sum(), a)
+    assert gradient.shape == (2,)
+
+
+def test_gradient_has_the_strides_of_its_leaf(lib: Any) -> None:
+    for make in (lambda x: x.t(), lambda x: x[:, ::2], lambda x: x):
+        x = make(lib.ones(3, 4)).detach().requires_grad_()
+        (x * 2).sum().backward()
+        expected = x.stride() if x.stride() == (1, 4) else (x.shape[1], 1)
+        assert x.grad.stride() == expected
+
+
+def test_asking_for_the_gradients_of_nothing_raises(lib: Any) -> None:
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        lib.autograd.grad(leaf(lib, 1.0).sum(), [])

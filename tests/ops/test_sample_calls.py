@@ -32,7 +32,7 @@ def test_a_call_compiles_each_pattern_and_choice_of_gradients() -> None:
         call.run()
     primitive = CATALOGUE["mul"]
     assert {"aa", "as", "sa"} <= set(primitive.kernel.loops)
-    assert {0b01, 0b10, 0b11} <= set(primitive.plans)
+    assert {(0b01, "tt"), (0b10, "tt"), (0b11, "tt"), (0b01, "tn")} <= set(primitive.plans)
 
 
 def test_gradients_are_asked_for_where_there_are_any() -> None:
