@@ -160,7 +160,7 @@ def _complex_sinh(z):  # type: ignore[no-untyped-def]
     if y == 0:
         return complex(_sinh(x), y)
     if x == 0:
-        return complex(x, _sin(y))
+        return complex(x * _cos(y), _sin(y))
     return complex(_sinh(x) * _cos(y), _cosh(x) * _sin(y))
 
 
@@ -171,7 +171,7 @@ def _complex_cosh(z):  # type: ignore[no-untyped-def]
     if y == 0:
         return complex(_cosh(x), math.copysign(like(z, 1), x) * y)
     if x == 0:
-        return complex(_cos(y), x * math.copysign(like(z, 1), y))
+        return complex(_cos(y), x * _sin(y))
     return complex(_cosh(x) * _cos(y), _sinh(x) * _sin(y))
 
 
