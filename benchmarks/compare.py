@@ -36,7 +36,7 @@ def calls_of(case: Any, libraries: Sequence[Any], with_numpy: bool) -> list[Call
     return calls
 
 
-def time_of(seconds: float) -> str:
+def as_time(seconds: float) -> str:
     """Return a time as it stands in the table."""
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
 
@@ -62,7 +62,7 @@ def main() -> None:
         repeats = max(7, min(301, round(options.seconds / once)))
         medians = [statistics.median(s) for s in figures.in_turns(calls, repeats=repeats)]
         missing = 3 - len(medians)
-        times = [time_of(median) for median in medians] + [""] * missing
+        times = [as_time(median) for median in medians] + [""] * missing
         ratios = [f"{medians[0] / median:.2f}" for median in medians[1:]] + [""] * missing
         print(f"| {name} | {' | '.join(times + ratios)} |", flush=True)
         del calls

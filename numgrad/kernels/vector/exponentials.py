@@ -10,7 +10,7 @@ exp2 1 ulp, expm1 2 ulp, over the whole range, for float32 and float64; nan, inf
 zero exact.
 
 Sources: the reduction is Cody and Waite, *Software Manual for the Elementary Functions* (1980); the
-polynomials are minimax (Remez, benchmarks/minimax.py), with a relative error of 2**-26 (float32)
+polynomials are minimax (Remez, benchmarks/accuracy), with a relative error of 2**-26 (float32)
 and 2**-55 of e**r - 1.
 """
 

@@ -11,7 +11,7 @@ tanh x is -t / (t + 2) for t = e**(-2 x) - 1.
 Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 2 ulp
 for each, over the whole range, for float32 and float64.
 
-Sources: the addition theorems; the polynomials are minimax (Remez, benchmarks/minimax.py), with a
+Sources: the addition theorems; the polynomials are minimax (Remez, benchmarks/accuracy), with a
 relative error of 2**-26 (float32) and 2**-60.
 """
 

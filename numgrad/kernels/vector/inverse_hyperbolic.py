@@ -14,7 +14,7 @@ with one division, and s = x near 0, where k is 0. All are computed for abs(x), 
 Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 2 ulp
 for each, over the whole range, for float32 and float64.
 
-Sources: the addition theorem of atanh; the polynomial is minimax (Remez, benchmarks/minimax.py),
+Sources: the addition theorem of atanh; the polynomial is minimax (Remez, benchmarks/accuracy),
 with a relative error of 2**-33 (float32) and 2**-59.
 """
 

@@ -14,7 +14,7 @@ Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/
 for each, over the whole range, for float32 and float64; nan, infinities and signs of zero exact.
 
 Sources: the identity with f**2/2 is that of W. J. Cody and of the logarithm in 4.3BSD (P. Tang and
-K. C. Ng); the polynomial is minimax (Remez, benchmarks/minimax.py), with a relative error of 2**-31
+K. C. Ng); the polynomial is minimax (Remez, benchmarks/accuracy), with a relative error of 2**-31
 (float32) and 2**-58 of the logarithm.
 """
 

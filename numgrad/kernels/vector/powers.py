@@ -14,7 +14,7 @@ over the whole range, for float32 and float64; so a power that is a number of th
 The special values are those of the C standard (C99, F.9.4.4).
 
 Sources: the double-word steps are those of `numgrad.kernels.vector.double_word`; the polynomial is
-minimax (Remez, benchmarks/minimax.py), with a relative error of 2**-35 (float32) and 2**-65 of the
+minimax (Remez, benchmarks/accuracy), with a relative error of 2**-35 (float32) and 2**-65 of the
 logarithm.
 """
 

@@ -10,7 +10,7 @@ scaled by a power of two where the squares would overflow or underflow.
 Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 1 ulp
 for both, over the whole range, for float32 and float64.
 
-Sources: the polynomial is minimax (Remez, benchmarks/minimax.py), with a relative error of 2**-11
+Sources: the polynomial is minimax (Remez, benchmarks/accuracy), with a relative error of 2**-11
 (float32) and 2**-17.
 """
 

@@ -1,4 +1,4 @@
-"""Errors of the elementary functions: ``python benchmarks/accuracy.py [names] [--exhaustive]``.
+"""Errors of elementary functions: ``python benchmarks/accuracy/errors.py [names] [--exhaustive]``.
 
 Prints a Markdown table: for each function of one number, the largest error in units in the last
 place and where it is, for float64 and float32 on a sample against mpmath, and with ``--exhaustive``

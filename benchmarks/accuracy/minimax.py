@@ -1,4 +1,4 @@
-"""Derive the polynomials of numgrad.kernels.vector: ``python benchmarks/minimax.py [names]``.
+"""Derive the polynomials of the kernels: ``python benchmarks/accuracy/minimax.py [names]``.
 
 Each is the polynomial whose greatest weighted error on an interval is least, found with Remez's
 exchange in mpmath and then rounded. Prints the coefficients, the highest power first, and the
