@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from itertools import count
 from math import prod
 from operator import mul
@@ -70,7 +71,11 @@ def empty(shape: int | tuple[int, ...], dtype: np.typing.DTypeLike) -> np.ndarra
     nbytes = items * dtype.itemsize
     if nbytes < LARGE or dtype.hasobject:
         return np.empty(shape, dtype)
-    return np.asarray(_Owner(_pool.take(nbytes), shape, dtype))
+    buffer = _pool.take(nbytes)
+    lease = _Lease(nbytes, np.uint8, buffer.memory)
+    lease.buffer = buffer
+    lease.give = _pool.give
+    return np.ndarray(shape, dtype, lease)
 
 
 def empty_cache() -> None:
@@ -130,36 +135,39 @@ def memory_stats() -> MemoryStats:
     return _pool.stats()
 
 
+class _Memory(np.ndarray):
+    """The memory of a buffer.
+
+    It has a type of its own because NumPy lets an array stand on what its base stands on, unless
+    their types differ: so arrays on a lease keep the lease, not only the memory.
+    """
+
+    __slots__ = ()
+
+
 class _Buffer:
     """A block of memory, in the pool or under an array."""
 
-    __slots__ = ("address", "memory", "returned", "size_class")
+    __slots__ = ("memory", "returned", "size_class")
 
     def __init__(self, size_class: int) -> None:
         self.size_class = size_class
-        self.memory = np.empty(_size(size_class) + ALIGNMENT, np.uint8)
-        address = self.memory.ctypes.data
-        self.address = address + -address % ALIGNMENT
+        room = np.empty(_size(size_class) + ALIGNMENT, np.uint8)
+        first = -room.ctypes.data % ALIGNMENT
+        self.memory = room[first : first + _size(size_class)].view(_Memory)
         self.returned = 0  # when it last came back, as a running number
 
 
-class _Owner:
+class _Lease(np.ndarray):
     """What a large array stands on: hands its buffer back when the last array is gone."""
 
-    __slots__ = ("__array_interface__", "_buffer", "_give")
+    __slots__ = ("buffer", "give")
 
-    def __init__(self, buffer: _Buffer, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self._buffer = buffer
-        self._give = _pool.give
-        self.__array_interface__ = {
-            "shape": (shape,) if isinstance(shape, int) else tuple(shape),
-            "typestr": dtype.str,
-            "data": (buffer.address, False),
-            "version": 3,
-        }
+    buffer: _Buffer
+    give: Callable[[_Buffer], None]
 
     def __del__(self) -> None:
-        self._give(self._buffer)
+        self.give(self.buffer)
 
 
 def _size_class(nbytes: int) -> int:
