@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import count
 from math import prod
 from operator import mul
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
