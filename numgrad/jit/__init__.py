@@ -1,0 +1,1 @@
+"""Compiled functions: traced once, then run as loops that Numba compiled."""
