@@ -15,6 +15,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
 from numgrad.graph.node import RemovableHandle
+from numgrad.graph.tracing import address_of
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
@@ -180,7 +181,7 @@ def _storage_offset(self: Tensor) -> int:
 
 def _data_ptr(self: Tensor) -> int:
     """Return the address of the first element."""
-    return int(self._array.__array_interface__["data"][0])
+    return address_of(self._array)
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:

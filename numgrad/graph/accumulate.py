@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
+from numgrad.graph.modes import modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.kernels.accumulate import add_into, private_copy
 from numgrad.kernels.strides import layout_of, may_overlap
@@ -50,7 +51,10 @@ class AccumulateGrad(Node):
         leaf = self.variable
         current = leaf._grad
         if current is None:
-            leaf._grad = wrap(np.empty_like(leaf._array)).copy_(gradient)
+            if modes.trace is None:
+                leaf._grad = wrap(np.empty_like(leaf._array)).copy_(gradient)
+            else:
+                leaf._grad = gradient.clone()
         else:
             leaf._grad = current + gradient
         if leaf._post_accumulate_hooks:

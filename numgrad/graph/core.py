@@ -26,8 +26,10 @@ __all__ = [
     "Size",
     "Tensor",
     "forbidden_view",
+    "fresh",
     "move_retained",
     "refresh_view",
+    "set_tensor_class",
     "set_view_history",
     "view_of",
     "wrap",
@@ -266,17 +268,38 @@ _C_NAMES = {
 _new = object.__new__
 
 
+_ndarray = np.ndarray
+
+
+def _tensor_class(array: Any) -> type[Tensor]:
+    return Tensor
+
+
+def set_tensor_class(function: Callable[[Any], type[Tensor]]) -> None:
+    """Install what says of which class a tensor on something else than a NumPy array is."""
+    global _tensor_class
+    _tensor_class = function
+
+
 def wrap(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a leaf tensor that does not require grad over `array` (not copied)."""
-    tensor = _new(Tensor)
+    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
     tensor._array = array
     tensor._counter = [0]
     return tensor
 
 
+def fresh(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return what `wrap` does of an array that was made for this call and depends on no tensor.
+
+    In a traced function it is a constant, and may be written to as any local tensor.
+    """
+    return wrap(array if modes.trace is None else modes.trace.constant(array))
+
+
 def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Return a view tensor over `array`, which shares the memory of `tensor`; no history yet."""
-    view = _new(Tensor)
+    view: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
     view._array = array
     view._counter = counter = tensor._counter
     view._base = base = tensor if tensor._base is None else tensor._base

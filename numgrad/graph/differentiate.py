@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
 from numgrad.graph.engine import run
 
 __all__ = ["backward", "grad"]
@@ -174,7 +174,7 @@ def grad(
                 "the graph. Set allow_unused=True if this is the desired behavior."
             )
         if materialize_grads:
-            results[position] = wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+            results[position] = fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
     return tuple(results)  # type: ignore[arg-type]
 
 
@@ -251,7 +251,7 @@ def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{output.dtype!r}"
             )
-        return wrap(np.ones(array.shape, array.dtype))
+        return fresh(np.ones(array.shape, array.dtype))
     if not isinstance(gradient, Tensor):
         raise TypeError(
             f"gradients can be either Tensors or None, but got {type(gradient).__name__}"

@@ -5,7 +5,8 @@ the youngest has all of its gradients: the engine takes it, hands it their sums,
 it returns. Leaves are fed when nothing else is left to run; where a user's code could see the
 difference (a hook, say), each is fed as soon as its last gradient has come.
 
-Gradients travel as arrays. Under ``create_graph`` they travel as tensors and every rule records.
+Gradients travel as arrays. Under ``create_graph`` they travel as tensors and every rule records; in
+a function that is traced they travel as tensors too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ LARGE = 1 << 16
 class Request(NamedTuple):
     """What a run of the engine is for."""
 
-    create_graph: bool
+    by_tensors: bool  # whether gradients travel as tensors
     results: list[Tensor | None]  # for each input
     captures: dict[Node, list[tuple[int, int]]]  # (output number, which input) by node
     needed: set[Node] | None  # the nodes to run, if not all
@@ -72,7 +73,8 @@ def run(
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    request = _request(roots, create_graph, inputs, accumulate)
+    by_tensors = create_graph or modes.trace is not None
+    request = _request(roots, by_tensors, inputs, accumulate)
     captures, needed = request.captures, request.needed
     pending: dict[Node, Arrived] = {}
     leaves: dict[Any, Arrived] = {}
@@ -81,7 +83,7 @@ def run(
             table = leaves if type(node) is AccumulateGrad else pending
             if node not in table:
                 table[node] = [None, False] * node.num_outputs
-            _add(table[node], number, gradient if create_graph else gradient._array, False)
+            _add(table[node], number, gradient if by_tensors else gradient._array, False)
     following: tuple[int, Node] | None = None  # the first node reached; spares chains the heap
     heap: list[tuple[int, Node]] = []
     for node in pending:
@@ -109,7 +111,7 @@ def run(
             if needed is not None and node not in needed:
                 continue
             owned: Iterable[bool | None]
-            if create_graph:
+            if by_tensors:
                 outputs, owned = node.run_tensors(arrived[::2]), repeat(False)
             else:
                 outputs, owned = node.run_arrays(arrived[::2])
@@ -165,13 +167,13 @@ def run(
 
 def _request(
     roots: Sequence[tuple[Edge, Tensor]],
-    create_graph: bool,
+    by_tensors: bool,
     inputs: Sequence[Edge] | None,
     accumulate: bool,
 ) -> Request:
     """Find out which nodes have to run, and where gradients are taken."""
     if inputs is None:
-        return _EVERYTHING[create_graph]
+        return _EVERYTHING[by_tensors]
     captures: dict[Node, list[tuple[int, int]]] = {}
     for position, (node, number) in enumerate(inputs):
         if node is not None:
@@ -179,7 +181,7 @@ def _request(
     needed = _nodes_towards(captures, [node for (node, _), _ in roots if node is not None])
     if accumulate:  # leaves among the inputs are fed; the others' gradients are captured
         needed.update(node for node in captures if type(node) is AccumulateGrad)
-    return Request(create_graph, [None] * len(inputs), captures, needed)
+    return Request(by_tensors, [None] * len(inputs), captures, needed)
 
 
 def _nodes_towards(captures: dict[Node, Any], roots: Sequence[Node]) -> set[Node]:
@@ -242,7 +244,7 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
     gradient = arrived[0]
     if gradient is None or (needed is not None and leaf not in needed):
         return
-    if request.create_graph:
+    if request.by_tensors:
         leaf.accumulate_tensor(gradient)
     else:
         leaf.accumulate_array(gradient, arrived[1])
@@ -254,7 +256,7 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
     present = arrived[at]
     if present is None:
         arrived[at], arrived[at + 1] = gradient, owned
-    elif type(gradient) is Tensor:
+    elif isinstance(gradient, Tensor):
         arrived[at] = present + gradient
     elif arrived[at + 1]:
         add_into(present, gradient)
@@ -272,7 +274,7 @@ def _call_out(node: Node, arrived: Arrived, request: Request) -> None:
         _capture(captured, arrived, request)
         captured = None
     if node.attached is not None:
-        _run_tensor_hooks(node, arrived, request.create_graph)
+        _run_tensor_hooks(node, arrived, request.by_tensors)
     if captured:
         _capture(captured, arrived, request)
 
@@ -282,28 +284,28 @@ def _capture(wanted: list[tuple[int, int]], arrived: Arrived, request: Request) 
     for number, position in wanted:
         gradient, owned = arrived[2 * number : 2 * number + 2]
         if gradient is not None:
-            if request.create_graph:
+            if request.by_tensors:
                 request.results[position] = gradient
             else:
                 request.results[position] = wrap(gradient if owned else private_copy(gradient))
                 arrived[2 * number + 1] = False
 
 
-def _run_tensor_hooks(node: Node, arrived: Arrived, create_graph: bool) -> None:
+def _run_tensor_hooks(node: Node, arrived: Arrived, by_tensors: bool) -> None:
     """Run the hooks of the node's outputs, then store the gradients that were retained."""
     attached = node.attach()
     for number, hooks in attached.hooks.items():
         gradient = arrived[2 * number]
         if gradient is None or not hooks:
             continue
-        result = run_hooks(hooks, gradient if create_graph else wrap(gradient))
-        arrived[2 * number] = result if create_graph else result._array
+        result = run_hooks(hooks, gradient if by_tensors else wrap(gradient))
+        arrived[2 * number] = result if by_tensors else result._array
         arrived[2 * number + 1] = False
     for number, reference in attached.retained.items():
         gradient, tensor = arrived[2 * number], reference()
         if gradient is None or tensor is None:
             continue
-        if create_graph:
+        if by_tensors:
             tensor._grad = gradient.clone() if tensor._grad is None else tensor._grad + gradient
         elif tensor._grad is None:
             tensor._grad = wrap(private_copy(gradient))

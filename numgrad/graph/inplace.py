@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from numgrad.graph.core import Tensor, forbidden_view
 from numgrad.graph.modes import modes
 
-__all__ = ["check_inplace"]
+__all__ = ["check_inplace", "write_elements"]
 
 
 def check_inplace(tensor: Tensor, recorded: bool = False) -> None:
@@ -36,3 +40,12 @@ def check_inplace(tensor: Tensor, recorded: bool = False) -> None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
+
+
+def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
+    """Write into the memory of a tensor; nothing is checked but that a trace has it as its own."""
+    array = tensor._array
+    if modes.trace is not None and type(array) is np.ndarray:
+        modes.trace.refuse_write()
+    array[key] = values
+    tensor._counter[0] += 1

@@ -17,6 +17,7 @@ __all__ = [
     "modes",
     "no_grad",
     "set_grad_enabled",
+    "traces",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,9 +29,12 @@ class _Modes(threading.local):
     grad = True  # whether operations record
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
+    trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
 
 
 modes = _Modes()
+# The recorders that are open on any thread. While there is one, hot functions take no short ways.
+traces: list[Any] = []
 
 
 def _set_grad(value: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.declare import unary
 from numgrad.ops.domains import NONZERO, REAL
@@ -83,7 +83,7 @@ def zero_of(g: Any) -> Any:
     """Return 0 in the shape and dtype of `g`: the gradient of a piecewise constant operation."""
     if isinstance(g, Symbol):
         return literal(0.0)
-    return wrap(np.zeros(g._array.shape, g._array.dtype))
+    return fresh(np.zeros(g._array.shape, g._array.dtype))
 
 
 def is_complex(value: Any) -> bool:

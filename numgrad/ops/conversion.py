@@ -55,7 +55,8 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """
     if not force and _requires_grad(tensor):
         raise RuntimeError(_NEEDS_DETACH)
-    return tensor._array
+    array = tensor._array
+    return array if type(array) is np.ndarray else np.asarray(array)
 
 
 def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -99,9 +100,10 @@ def _scalar(tensor: Tensor, warns: bool = True) -> Any:
     """Return the only element for a conversion to a Python number."""
     if tensor._array.size != 1:
         raise ValueError(_ONE_ELEMENT)
+    number = tensor._array.item()
     if warns and _requires_grad(tensor):
         warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
-    return tensor._array.item()
+    return number
 
 
 def _real(value: Any, kind: str) -> Any:
@@ -163,7 +165,7 @@ def to_bool(tensor: Tensor) -> bool:
     if array.size != 1:
         what = "more than one value" if array.size else "no values"
         raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
-    return bool(array.item())
+    return bool(array.item() if type(array) is np.ndarray else array)
 
 
 def to_index(tensor: Tensor) -> int:

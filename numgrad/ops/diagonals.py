@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.functions import public
@@ -127,7 +127,7 @@ _DIAGONAL_SCATTER: Primitive = Primitive(
     ["input", "src"],
     [
         lambda g, src_shape, offset, dim1, dim2: _DIAGONAL_SCATTER.apply(
-            g, wrap(np.zeros(src_shape, g._array.dtype)), offset=offset, dim1=dim1, dim2=dim2
+            g, fresh(np.zeros(src_shape, g._array.dtype)), offset=offset, dim1=dim1, dim2=dim2
         ),
         lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.complex import zero_of
@@ -136,7 +136,7 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
                 "copy_(): argument 'other' (position 1) must be Tensor, not "
                 f"{type(source).__name__}"
             )
-        source = wrap(scalar_array(source, input._array.dtype))
+        source = fresh(scalar_array(source, input._array.dtype))
     shape = broadcast_shapes([input._array.shape, source._array.shape])
     if shape != input._array.shape:
         raise RuntimeError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
 from numgrad.ops.functions import public
 from numgrad.ops.nested import build_array, check_array, is_sequence
 from numgrad.ops.options import (
@@ -160,13 +160,13 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         array = check_array(data)
         if wanted is None or wanted.numpy == array.dtype:
             return wrap(array)
-        return wrap(cast_array(array, wanted))
-    return wrap(build_array(data, wanted))
+        return fresh(cast_array(array, wanted))
+    return fresh(build_array(data, wanted))
 
 
 def _recorded_cast(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
     if tensor._edge is NO_EDGE and tensor._base is None:
-        return wrap(cast_array(tensor._array, dtype))
+        return fresh(cast_array(tensor._array, dtype))
     converted: Tensor = tensor.to(dtype)
     return converted
 
@@ -227,7 +227,7 @@ def asarray(
     else:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        result = wrap(build_array(obj, wanted))
+        result = fresh(build_array(obj, wanted))
     if requires_grad and not result.requires_grad:
         require_grad(result)
     return result
@@ -294,14 +294,14 @@ def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tenso
         )
     dtype = dtypes.default_dtype()
     if "size" in keywords:
-        return wrap(np.zeros(read_shape("new", (), keywords["size"]), dtype.numpy))
+        return fresh(np.zeros(read_shape("new", (), keywords["size"]), dtype.numpy))
     if "data" in keywords:
         arguments = (keywords["data"],)
     if not arguments:
-        return wrap(np.zeros(0, dtype.numpy))
+        return fresh(np.zeros(0, dtype.numpy))
     first = arguments[0]
     if is_integer(first) and not isinstance(first, Tensor):
-        return wrap(np.zeros(read_shape("new", arguments), dtype.numpy))
+        return fresh(np.zeros(read_shape("new", arguments), dtype.numpy))
     if len(arguments) > 1:
         given = ", ".join(map(type_name, arguments))
         raise TypeError(
@@ -311,11 +311,11 @@ def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tenso
     if isinstance(first, Tensor):
         return wrap(first._array)
     if isinstance(first, Size):
-        return wrap(np.zeros(first, dtype.numpy))
+        return fresh(np.zeros(first, dtype.numpy))
     if isinstance(first, np.ndarray):
         return wrap(_copy_of(first, dtype))
     if isinstance(first, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(first)}'")
     if not is_sequence(first):
         raise TypeError(f"new(): data must be a sequence (got {type_name(first)})")
-    return wrap(build_array(first, dtype))
+    return fresh(build_array(first, dtype))

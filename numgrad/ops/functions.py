@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
 
@@ -84,7 +84,7 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     plans: dict[int, Any] = {}
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) is not Tensor or out is not None:
+        if type(input) is not Tensor or out is not None or traces:
             result: Tensor = primitive(input, out=out)
             return result
         array = input._array
@@ -151,7 +151,7 @@ def _binary_function(
     number_plans: dict[int, Any] = {}
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
-        if type(input) is not Tensor or out is not None:
+        if type(input) is not Tensor or out is not None or traces:
             result: Tensor = primitive(input, other, out=out)
             return result
         array = input._array

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
@@ -34,7 +34,7 @@ _INDEX_SELECT: Primitive = Primitive(
     ["input"],
     [
         lambda g, input_shape, dim, index: _INDEX_ADD_TO.apply(
-            wrap(np.zeros(input_shape, g._array.dtype)), g, dim=dim, index=index
+            fresh(np.zeros(input_shape, g._array.dtype)), g, dim=dim, index=index
         )
     ],
     linear=True,
@@ -76,7 +76,7 @@ _INDEX_COPY: Primitive = Primitive(
     ["input", "source"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(
-            g, wrap(np.zeros((), g._array.dtype)), dim=dim, index=index
+            g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
         ),
         lambda g, source_shape, dim, index: reshape(
             _INDEX_SELECT.apply(g, dim=dim, index=index), source_shape
@@ -101,7 +101,7 @@ _INDEX_FILL: Primitive = Primitive(
     ["input", "value"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(
-            g, wrap(np.zeros((), g._array.dtype)), dim=dim, index=index
+            g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
         ),
         # Positions named twice were filled once.
         lambda g, dim, index: _INDEX_SELECT.apply(g, dim=dim, index=np.unique(index)),
@@ -125,7 +125,7 @@ _INDEX_FILL_NUMBER: Primitive = Primitive(
     ["input"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(
-            g, wrap(np.zeros((), g._array.dtype)), dim=dim, index=index
+            g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
         )
     ],
     samples=[

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import check_inplace
+from numgrad.graph.core import NO_EDGE, Tensor, fresh, refresh_view, wrap
+from numgrad.graph.inplace import check_inplace, write_elements
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
 from numgrad.kernels.strides import repeats_elements
 from numgrad.ops.casts import cast
@@ -73,7 +74,9 @@ _INDEX_PUT: Primitive = Primitive(
     lambda array, values, indices: put_indexed(array, indices, values),
     ["input", "values"],
     [
-        lambda g, indices: _INDEX_PUT.apply(g, wrap(np.zeros((), g._array.dtype)), indices=indices),
+        lambda g, indices: _INDEX_PUT.apply(
+            g, fresh(np.zeros((), g._array.dtype)), indices=indices
+        ),
         lambda g, indices: _INDEX.apply(g, indices=indices),
     ],
     linear=True,
@@ -280,7 +283,7 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        return wrap(scalar_array(value, input._array.dtype))
+        return fresh(scalar_array(value, input._array.dtype))
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")
@@ -306,7 +309,6 @@ def _write(part: Tensor, key: Any, source: Tensor) -> None:
     """Write into the memory of a tensor."""
     check_inplace(part)
     values = source._array
-    if np.may_share_memory(part._array, values):
+    if np.may_share_memory(place_of(part._array), place_of(values)):
         values = values.copy()
-    part._array[key] = values
-    part._counter[0] += 1
+    write_elements(part, key, values)

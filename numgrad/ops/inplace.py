@@ -15,10 +15,11 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, move_retained, wrap
-from numgrad.graph.inplace import check_inplace
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
+from numgrad.graph.inplace import check_inplace, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.node import FREED, Node, next_sequence
+from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
 from numgrad.ops.filling import copy, fill, zero
 from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
@@ -68,7 +69,7 @@ class CopySlices(Node):
         results = list(function.run_tensors([inside]))
         through = results[0]
         if through is None:
-            through = wrap(np.zeros(inside._array.shape, inside._array.dtype))
+            through = fresh(np.zeros(inside._array.shape, inside._array.dtype))
         return [strided_scatter(gradient, through, self.geometry), *results[1:]]
 
 
@@ -86,7 +87,7 @@ class _ZeroNode(Node):
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return zeros."""
-        return [None if gradients[0] is None else wrap(np.zeros(self.shape, self.dtype))]
+        return [None if gradients[0] is None else fresh(np.zeros(self.shape, self.dtype))]
 
 
 _zero_classes: dict[str, type[_ZeroNode]] = {}
@@ -195,7 +196,7 @@ def _overlap_partly(left: Any, right: Any) -> bool:
     """Whether two dense arrays share memory without being element for element the same."""
     if not left.size or not right.size or not (_is_dense(left) and _is_dense(right)):
         return False
-    start, other = (array.__array_interface__["data"][0] for array in (left, right))
+    start, other = (address_of(array) for array in (left, right))
     if start == other and left.nbytes == right.nbytes:
         steps = [
             [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
@@ -239,8 +240,7 @@ def _check_fits(tensor: Tensor, result: Tensor) -> None:
 
 
 def _store(tensor: Tensor, array: Any) -> None:
-    tensor._array[...] = array
-    tensor._counter[0] += 1
+    write_elements(tensor, ..., array)
 
 
 def _nodes_since(node: Node | None, start: int) -> list[Node]:
@@ -267,7 +267,7 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
         entries = list(node.saved)
         for at in range(0, len(entries), 3):
             if entries[at + 1] is stand_in._counter:
-                array = copies.setdefault(id(entries[at]), np.array(entries[at]))
+                array = copies.setdefault(id(entries[at]), entries[at].copy("K"))
                 entries[at : at + 3] = (array, [0], 0)
         node.saved = tuple(entries)
 

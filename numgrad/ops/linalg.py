@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.casts import expand_to
@@ -346,7 +346,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def _diagonal_of(g: Tensor, input_shape: tuple[int, int]) -> Tensor:
     """Return a number on the diagonal of a matrix of zeros."""
-    eye = wrap(np.eye(*input_shape, dtype=g._array.dtype))
+    eye = fresh(np.eye(*input_shape, dtype=g._array.dtype))
     spread: Tensor = mul(g, eye)
     return spread
 

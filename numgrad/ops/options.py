@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, fresh
+from numgrad.graph.inplace import write_elements
 from numgrad.graph.modes import modes
 
 __all__ = [
@@ -309,7 +310,7 @@ def finish(
         )
     if out is not None:
         check_out(function, out)
-    tensor = wrap(array) if out is None else _write(function, array, out, dtype)
+    tensor = fresh(array) if out is None else _write(function, array, out, dtype)
     if requires_grad:
         require_grad(tensor)
     return tensor
@@ -322,10 +323,10 @@ def _write(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
             f"parameter ({out.dtype.scalar_name})"
         )
     if out._array.shape == array.shape:
-        out._array[...] = array
+        write_elements(out, ..., array)
     else:
         out._array = array.astype(out._array.dtype)
-    out._counter[0] += 1
+        out._counter[0] += 1
     return out
 
 

@@ -274,7 +274,10 @@ class Primitive:
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
-        result = self.forward(*[tensor._array for tensor in inputs], **parameters)
+        if modes.trace is None:
+            result = self.forward(*[tensor._array for tensor in inputs], **parameters)
+        else:
+            result = modes.trace.call(self, [tensor._array for tensor in inputs], parameters)
         single = not isinstance(result, (tuple, list))
         arrays = (result,) if single else tuple(result)
         outputs: list[Tensor]

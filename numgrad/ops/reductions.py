@@ -15,7 +15,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
@@ -95,6 +95,9 @@ class _TotalNode(PrimitiveNode):
 
 def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``primitive.apply`` does for the plain case, in a fraction of the time."""
+    if traces:
+        result: Tensor = primitive.apply(input, dtype=None)
+        return result
     if input._base is not None:
         refresh_view(input)
     array = input._array

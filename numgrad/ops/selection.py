@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.ops.declare import binary, elementwise
 from numgrad.ops.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.functions import public, publish
@@ -77,7 +77,7 @@ def _chosen(chosen: Any, left: Any) -> Any:
     """Return the operand chosen for all elements, as a tensor if the other one is."""
     if isinstance(chosen, Tensor) or not isinstance(left, Tensor):
         return chosen
-    return wrap(np.full(left._array.shape, chosen, left._array.dtype))
+    return fresh(np.full(left._array.shape, chosen, left._array.dtype))
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:

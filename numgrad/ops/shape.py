@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.graph.tracing import place_of
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
 from numgrad.ops.functions import public
@@ -85,6 +86,7 @@ def _can_view(array: Array, shape: tuple[int, ...]) -> bool:
     if array.flags.c_contiguous:
         return True
     # A copy lies in new memory, so its bounds cannot overlap the array's.
+    array = place_of(array)
     return bool(np.may_share_memory(array, array.reshape(shape)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.functions import public
@@ -166,7 +166,7 @@ _SLICE_SCATTER: Primitive = Primitive(
 
 
 def _zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return wrap(np.zeros(shape, like._array.dtype))
+    return fresh(np.zeros(shape, like._array.dtype))
 
 
 def alias(input: Tensor) -> Tensor:

@@ -70,7 +70,7 @@ def _kth_rule(
         return None
     places = indices._array
     if input_shape and not keepdim:
-        g0, places = unsqueeze(g0, dim), np.expand_dims(places, dim)
+        g0, places = unsqueeze(g0, dim), places[(*(slice(None),) * dim, None)]
     return spread_along(g0, places, input_shape, dim)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh
 from numgrad.ops.arguments import accept_axis, read_sizes, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.joining import cat, stack
@@ -26,7 +26,7 @@ def _complete(g: Gradients, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
     given = g if isinstance(g, list) else [g]
     dtype = next(each._array.dtype for each in given if each is not None)
     return [
-        wrap(np.zeros(shape, dtype)) if each is None else each
+        fresh(np.zeros(shape, dtype)) if each is None else each
         for each, shape in zip(given, shapes, strict=True)
     ]
 

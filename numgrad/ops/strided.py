@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, set_view_history, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, set_view_history, wrap
+from numgrad.graph.tracing import address_of
 from numgrad.kernels import scatter
 from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
 from numgrad.ops.arguments import read_sizes
@@ -133,7 +134,7 @@ def _scatter(input: Tensor, source: Tensor, outer: Layout, inner: Layout) -> Ten
 
 
 def _zeros_like(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return wrap(np.zeros(shape, tensor._array.dtype))
+    return fresh(np.zeros(shape, tensor._array.dtype))
 
 
 def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
@@ -167,7 +168,7 @@ def _place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function:
         )
     array = input._array
     storage = array if input._base is None else input._base._array
-    start = _address(array) - _address(storage)
+    start = address_of(array) - address_of(storage)
     own_offset, itemsize = start // array.itemsize, array.itemsize
     offset = own_offset if storage_offset is None else int(storage_offset)
     if offset < 0:
@@ -181,11 +182,6 @@ def _place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function:
             f"bounds for storage of size {held}"
         )
     return shape, steps, offset - own_offset
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 @public()
@@ -370,7 +366,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
         else:
             inner = inner[..., None].view(_REAL[inner.dtype.name])
     shape, stride, _ = layout_of(inner)
-    offset = (_address(inner) - _address(outer)) // inner.itemsize if inner.size else 0
+    offset = (address_of(inner) - address_of(outer)) // inner.itemsize if inner.size else 0
     return Geometry(layout_of(outer), (shape, stride, offset), parts)
 
 

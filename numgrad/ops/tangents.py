@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.differentiate import grad
 from numgrad.graph.modes import enable_grad
 from numgrad.ops.complex import conj
@@ -77,7 +77,7 @@ def _elementwise_jvp(
         part = conj(rule(*[environment[name] for name in parameters]))
         total = part if total is None else total + part
     if total is None:
-        total = wrap(np.zeros(output._array.shape, output._array.dtype))
+        total = fresh(np.zeros(output._array.shape, output._array.dtype))
     return output, total
 
 
@@ -96,9 +96,9 @@ def transpose_jvp(
         derivatives: list[Tensor] = []
         for part in outputs:
             if not part.requires_grad:
-                derivatives.append(wrap(np.zeros(part._array.shape, part._array.dtype)))
+                derivatives.append(fresh(np.zeros(part._array.shape, part._array.dtype)))
                 continue
-            vector = wrap(np.zeros(part._array.shape, part._array.dtype)).requires_grad_()
+            vector = fresh(np.zeros(part._array.shape, part._array.dtype)).requires_grad_()
             products = grad(
                 part, inputs, vector, create_graph=True, allow_unused=True, retain_graph=True
             )
@@ -108,7 +108,7 @@ def transpose_jvp(
                 if product is not None and product.requires_grad
             ]
             if not present:
-                derivatives.append(wrap(np.zeros(part._array.shape, part._array.dtype)))
+                derivatives.append(fresh(np.zeros(part._array.shape, part._array.dtype)))
                 continue
             (derivative,) = grad(
                 [product for product, _ in present],

@@ -1,0 +1,228 @@
+"""Arrays without numbers: what stands under a tensor while a function is traced.
+
+A `Traced` array has a shape, a dtype and strides, and shares memory with its views, as any array
+does; but what would compute with it is recorded. Its memory is never read or written: it is there
+so that views lie where they would lie. Whatever asks for its numbers gets a `TraceError`.
+
+What is recorded, and how, is for the `Recorder` to say that is open on this thread
+(``modes.trace``). A tensor on a traced array is a `TracedTensor`, so that the short ways of hot
+functions, which look for a plain `Tensor`, leave it to the seam of all operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from numgrad.graph.core import Tensor, set_tensor_class
+
+__all__ = [
+    "Recorder",
+    "Storage",
+    "TraceError",
+    "Traced",
+    "TracedTensor",
+    "address_of",
+    "place_of",
+    "reshaped",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class TraceError(RuntimeError):
+    """Something in a traced function needs numbers that are not there while it is traced."""
+
+
+class Recorder(Protocol):
+    """What is open while a function is traced."""
+
+    def elementwise(
+        self, primitive: Any, shape: tuple[int, ...], arrays: Sequence[Any], dtype: np.dtype[Any]
+    ) -> Any:
+        """Return the result of an elementwise primitive; operands have its dtype already."""
+
+    def call(self, primitive: Any, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Return what the forward function of any other primitive would."""
+
+    def constant(self, array: Array) -> Any:
+        """Return an array that was made in the traced function, and depends on nothing."""
+
+    def cast(self, array: Traced, dtype: np.dtype[Any]) -> Traced:
+        """Return a copy in another dtype, or the same one."""
+
+    def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
+        """Return a copy of the elements, in row-major order, in another shape."""
+
+    def write(self, target: Traced, value: Any) -> None:
+        """Put what `value` holds now, broadcast and cast, in the place of `target`."""
+
+    def refuse_write(self) -> NoReturn:
+        """Raise the `TraceError` for a write to a tensor that was there before the trace."""
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise the `TraceError` that says who asked for numbers, and what to do instead."""
+
+
+class Storage:
+    """The memory that a traced array and its views share.
+
+    Attributes
+    ----------
+    whole : numpy.ndarray
+        An array over all of the memory, which nobody reads.
+    value : Any
+        What it holds now, in the recorder's terms, with the shape of `whole`.
+    """
+
+    __slots__ = ("recorder", "value", "whole")
+
+    def __init__(self, recorder: Recorder, whole: Array, value: Any) -> None:
+        self.recorder = recorder
+        self.whole = whole
+        self.value = value
+
+
+class Traced:
+    """An array that a recorder knows the meaning of; see the module's docstring.
+
+    Attributes
+    ----------
+    storage : Storage
+    place : numpy.ndarray
+        An array over the part of the memory that this is, which nobody reads.
+    """
+
+    __slots__ = ("place", "storage")
+
+    __array_ufunc__ = None  # NumPy's operators refuse it
+
+    def __init__(self, storage: Storage, place: Array) -> None:
+        self.storage = storage
+        self.place = place
+
+    shape = property(lambda self: self.place.shape)
+    dtype = property(lambda self: self.place.dtype)
+    ndim = property(lambda self: self.place.ndim)
+    size = property(lambda self: self.place.size)
+    strides = property(lambda self: self.place.strides)
+    flags = property(lambda self: self.place.flags)
+    itemsize = property(lambda self: self.place.itemsize)
+    nbytes = property(lambda self: self.place.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def at(self, place: Array) -> Traced:
+        """Return the view that lies at `place`."""
+        return Traced(self.storage, place)
+
+    def view(self, dtype: Any) -> Traced:
+        """Return a view of the same memory in another dtype."""
+        return self.at(self.place.view(dtype))
+
+    def __getitem__(self, key: Any) -> Traced:
+        keys = key if isinstance(key, tuple) else (key,)
+        # With an ellipsis, all integers give an array of no dims, not a number.
+        return self.at(self.place[keys if any(k is ... for k in keys) else (*keys, ...)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.storage.recorder.write(self[key], value)
+
+    def transpose(self, *dims: Any) -> Traced:
+        """Return a view with its dims in another order."""
+        return self.at(self.place.transpose(*dims))
+
+    def swapaxes(self, first: int, second: int) -> Traced:
+        """Return a view with two dims in each other's place."""
+        return self.at(self.place.swapaxes(first, second))
+
+    def reshape(self, *shape: Any) -> Traced:
+        """Return a view, or where there is none a copy, of another shape."""
+        if len(shape) == 1 and isinstance(shape[0], tuple):
+            (shape,) = shape
+        place = reshaped(self.place, shape)
+        if place is not None:
+            return self.at(place)
+        # Of the lengths -1 is to be found; an array of one element repeated has any shape.
+        shape = np.broadcast_to(np.empty((), bool), self.shape).reshape(shape).shape
+        return self.storage.recorder.reshape(self, shape)
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Traced:
+        """Return a copy of another dtype."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype and not copy:
+            return self
+        return self.storage.recorder.cast(self, dtype)
+
+    def copy(self, order: str = "C") -> Traced:
+        """Return a copy: what is written here later does not show in it."""
+        return self.storage.recorder.cast(self, self.dtype)
+
+    def item(self, *index: Any) -> NoReturn:
+        """Raise `TraceError`."""
+        self.storage.recorder.refuse("a Python number")
+
+    def tolist(self) -> NoReturn:
+        """Raise `TraceError`."""
+        self.storage.recorder.refuse("a list of Python numbers")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self.storage.recorder.refuse("a NumPy array")
+
+    def __bool__(self) -> NoReturn:
+        self.storage.recorder.refuse("a truth value")
+
+    def __float__(self) -> NoReturn:
+        self.storage.recorder.refuse("a Python number")
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __iter__(self) -> NoReturn:
+        self.storage.recorder.refuse("its numbers")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.storage.recorder.refuse("its numbers")
+
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return a view of an array in another shape, or None if there is none."""
+    view = array.view()
+    try:
+        view.shape = shape
+    except AttributeError:  # NumPy's error where it would have to copy
+        return None
+    return view
+
+
+def place_of(array: Any) -> Array:
+    """Return an array of the same shape, strides and address, whose numbers may mean nothing."""
+    place: Array = array.place if type(array) is Traced else array
+    return place
+
+
+def address_of(array: Any) -> int:
+    """Return where an array lies in memory, or would."""
+    address: int = place_of(array).__array_interface__["data"][0]
+    return address
+
+
+class TracedTensor(Tensor):
+    """A tensor without numbers."""
+
+    def __repr__(self) -> str:
+        return f"tensor(traced, size={tuple(self._array.shape)}, dtype={self.dtype!r})"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+
+def _tensor_class(array: Any) -> type[Tensor]:
+    return TracedTensor if type(array) is Traced else Tensor
+
+
+set_tensor_class(_tensor_class)

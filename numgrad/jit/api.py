@@ -1,0 +1,242 @@
+"""``jit``: a function that is traced once for each kind of arguments, and then runs compiled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from numgrad import dtypes
+from numgrad.graph.modes import modes
+from numgrad.jit.compiled import Compiled, backward_of
+from numgrad.jit.lowered import Lowered
+from numgrad.jit.signature import Static, Watch, describe
+from numgrad.jit.traced import trace_function
+from numgrad.pytree import TreeSpec, flatten
+
+__all__ = ["CacheInfo", "Jitted", "Lowered", "jit"]
+
+LIMIT = 256  # traces that a function keeps, the latest used
+
+_log = logging.getLogger("numgrad.recompiles")
+
+
+class CacheInfo(NamedTuple):
+    """What `Jitted.cache_info` returns."""
+
+    hits: int  #: calls that found a trace
+    misses: int  #: calls that had to trace
+    maxsize: int  #: the most traces that are kept
+    currsize: int  #: the traces that are there
+
+
+class Jitted:
+    """What `jit` returns: call it as the function that it was made of."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int] = (),
+        static_argnames: str | Iterable[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self.static_numbers, self.static_names = _both(function, numbers, names)
+        self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
+        self._watch: Watch | None = None
+        self._backward: Jitted | None = None
+        self._hits = self._misses = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function, compiled."""
+        if modes.trace is not None:  # inside another traced function it is part of that
+            return self.function(*args, **kwargs)
+        leaves, spec = flatten(self._marked(args, kwargs))
+        key = self._key(leaves, spec)
+        compiled = self._find(key, leaves, spec)
+        return compiled(leaves, self._get_backward, spec)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind to an instance, as the function would."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace the function for arguments like these, and return what comes of it to look at.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of the shapes and dtypes that it is for; their numbers do not matter.
+
+        Returns
+        -------
+        Lowered
+            With ``graph``, ``source``, ``dispatcher`` and ``cost()``.
+
+        Examples
+        --------
+        >>> import numgrad as ng
+        >>> print(ng.jit(lambda x: 2 * x.exp()).lower(ng.ones(3)).graph.inputs[0].type)
+        f32[3]
+        """
+        leaves, spec = flatten(self._marked(args, kwargs))
+        return Lowered(trace_function(self.function, spec, leaves))
+
+    def cache_info(self) -> CacheInfo:
+        """Return how many calls found a trace, and how many traces there are.
+
+        Examples
+        --------
+        >>> import numgrad as ng
+        >>> double = ng.jit(lambda x: 2 * x)
+        >>> double(ng.ones(3)), double(ng.zeros(3)), double(ng.ones(4))
+        (tensor([2., 2., 2.]), tensor([0., 0., 0.]), tensor([2., 2., 2., 2.]))
+        >>> double.cache_info()
+        CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
+        """
+        return CacheInfo(self._hits, self._misses, LIMIT, len(self._compiled))
+
+    def cache_clear(self) -> None:
+        """Forget all traces."""
+        self._compiled.clear()
+        self._watch = None
+
+    def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the arguments, the static ones marked."""
+        if not self.static_numbers and not self.static_names:
+            return args, kwargs
+        marked = [Static(a) if k in self.static_numbers else a for k, a in enumerate(args)]
+        named = {k: Static(v) if k in self.static_names else v for k, v in kwargs.items()}
+        return tuple(marked), named
+
+    def _key(self, leaves: Sequence[Any], spec: TreeSpec) -> Any:
+        """Return what a trace for these arguments depends on."""
+        return (spec, modes.grad, dtypes.default_dtype(), *[describe(leaf) for leaf in leaves])
+
+    def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
+        """Return the function compiled for such arguments."""
+        reason = None
+        if self._watch is not None:
+            reason = self._watch.changed()
+            if reason is not None:
+                self.cache_clear()
+        compiled = self._compiled.get(key)
+        if compiled is not None:
+            self._hits += 1
+            self._compiled.move_to_end(key)
+            return compiled
+        self._misses += 1
+        self._report(key, reason)
+        compiled = Compiled(trace_function(self.function, spec, leaves))
+        if self._watch is None:
+            self._watch = Watch(self.function)
+        self._compiled[key] = compiled
+        if len(self._compiled) > LIMIT:
+            self._compiled.popitem(last=False)
+        return compiled
+
+    def _report(self, key: Any, changed: str | None) -> None:
+        """Say why the function is traced, if the user asked for that."""
+        if "recompiles" not in os.environ.get("NUMGRAD_LOG", "").split(","):
+            return
+        if changed is not None:
+            why = f"{changed} is not what it was"
+        elif not self._compiled:
+            why = "it is called for the first time"
+        else:
+            last = next(reversed(self._compiled))
+            why = _difference(last, key)
+        name = getattr(self, "__name__", repr(self.function))
+        if not _log.handlers:
+            _log.addHandler(logging.StreamHandler())
+        _log.warning("numgrad traces %s: %s", name, why)
+
+    def _get_backward(self) -> Callable[..., Any]:
+        """Return the compiled function of the gradients."""
+        if self._backward is None:
+            self._backward = Jitted(backward_of(self.function), static_argnums=(0, 1))
+        return self._backward
+
+
+def _difference(old: Any, new: Any) -> str:
+    """Return what makes a key differ from the last one."""
+    names = ("the structure of the arguments", "grad mode", "the default dtype")
+    for name, before, after in zip(names, old, new, strict=False):
+        if before != after:
+            return f"{name} changed from {before} to {after}"
+    for k, (before, after) in enumerate(zip(old[3:], new[3:], strict=False)):
+        if before != after:
+            return f"argument leaf {k} was {before} and is {after}"
+    return "its trace was dropped to make room"
+
+
+def _both(
+    function: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...]
+) -> tuple[frozenset[int], frozenset[str]]:
+    """Return static arguments by number and by name, each told by either."""
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return frozenset(numbers), frozenset(names)
+    of_numbers = {parameters[n] for n in numbers if -len(parameters) <= n < len(parameters)}
+    of_names = {parameters.index(name) for name in names if name in parameters}
+    numbers = tuple(n % len(parameters) if parameters else n for n in numbers)
+    return frozenset(numbers) | of_names, frozenset(names) | of_numbers
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Any:
+    """Return a function that does the same, compiled.
+
+    The function is run once on tensors without numbers, which records what it computes; that is
+    simplified, fused into few loops, and compiled by Numba. It is traced again for arguments of
+    other shapes or dtypes (which takes milliseconds), and compiled again where the structure of the
+    computation differs. Mirrors ``jax.jit``.
+
+    Parameters
+    ----------
+    function : callable
+        Of tensors, NumPy arrays and numbers in any nesting of tuples, lists, dicts, named tuples
+        and dataclasses. Arrays and floats enter without their numbers; anything else is static: a
+        part of what the function is compiled for.
+    static_argnums, static_argnames : ints, strs
+        Arguments that are static in any case.
+
+    Returns
+    -------
+    Jitted
+        It gives tensors where the function gives tensors. If arguments require grad, so do results,
+        and their derivatives, of any order, are compiled too.
+
+    Raises
+    ------
+    TraceError
+        If the function asks a traced tensor for its numbers (branches on it, say), or writes to a
+        tensor that it did not make. The message tells where.
+
+    Examples
+    --------
+    >>> import numgrad as ng
+    >>> @ng.jit
+    ... def energy(x):
+    ...     return (x.sin() * x).sum()
+    >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+    >>> energy(x).backward()
+    >>> x.grad
+    tensor([1.3818, 0.0770])
+    """
+    if function is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames
+        )
+    return Jitted(function, static_argnums, static_argnames)

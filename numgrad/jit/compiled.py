@@ -1,0 +1,179 @@
+"""One trace of a function, compiled, and the node that makes its results differentiable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.engine import run
+from numgrad.graph.modes import enable_grad, modes
+from numgrad.graph.node import FREED, Node, next_sequence
+from numgrad.jit.program import Program, build
+from numgrad.jit.simplify import simplify
+from numgrad.jit.traced import Trace, edges_from_outside
+from numgrad.ops.primitive import restore_tensor, save_tensor
+from numgrad.pytree import TreeSpec, flatten, unflatten
+
+__all__ = ["Compiled", "backward_of"]
+
+
+class _JitNode(Node):
+    """The node of a compiled function: its backward is a compiled function, and so on."""
+
+    __slots__ = ("backward", "moving", "spec")
+
+    backward: Any  # see `backward_of`
+    spec: TreeSpec  # of the arguments
+    moving: tuple[int, ...]  # which leaves of the arguments get a gradient
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Run the compiled backward function."""
+        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        results = self.run_tensors(tensors)
+        given = {id(tensor) for tensor in tensors}
+        arrays = [None if result is None else result._array for result in results]
+        owned = [result is not None and id(result) not in given for result in results]
+        return arrays, owned
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the compiled backward function on tensors."""
+        if all(gradient is None for gradient in gradients):
+            return [None] * len(self.targets)
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        leaves: list[Any] = []
+        edges = dict(zip(self.moving, range(len(self.moving)), strict=True))
+        for k in range(len(saved) // 3):
+            value, counter, version = saved[3 * k : 3 * k + 3]
+            if counter is None:
+                leaves.append(value)
+            else:
+                edge = self.edge(edges[k]) if k in edges else NO_EDGE
+                leaves.append(restore_tensor((value, counter, version), edge))
+        results: Sequence[Tensor | None] = self.backward(
+            self.spec, self.moving, tuple(leaves), tuple(gradients)
+        )
+        return results
+
+
+_node_classes: dict[int, Any] = {}
+
+
+def _node_class(count: int) -> Any:
+    """Return the class of nodes of that many outputs."""
+    known = _node_classes.get(count)
+    if known is None:
+        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
+        known = _node_classes[count] = type("CompiledFunctionBackward", (_JitNode,), attributes)
+    return known
+
+
+def backward_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what computes gradients of a function, itself for `jit` to trace.
+
+    It is called with the structure of the function's arguments, which of their leaves are to get a
+    gradient, the leaves, and a cotangent (or None) for each result that requires grad. It returns
+    the gradients of those leaves, and then of whatever else the results depend on.
+    """
+
+    def backward(
+        spec: TreeSpec, moving: Sequence[int], leaves: Sequence[Any], gradients: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        create_graph = modes.grad
+        inputs = list(leaves)
+        with enable_grad():
+            start = next_sequence()
+            for k in moving:
+                if not inputs[k].requires_grad:
+                    inputs[k] = inputs[k].detach().requires_grad_()
+            args, kwargs = unflatten(spec, inputs)
+            found, _ = flatten(function(*args, **kwargs))
+            own = [inputs[k] for k in moving]
+            results = [
+                leaf
+                for leaf in found
+                if isinstance(leaf, Tensor)
+                and leaf.requires_grad
+                and not any(leaf is each for each in own)
+            ]
+            edges: list[Edge] = [gradient_edge(each) for each in own]
+            edges += edges_from_outside(results, own, start)
+            roots = [
+                (gradient_edge(result), gradient)
+                for result, gradient in zip(results, gradients, strict=True)
+                if gradient is not None
+            ]
+        return tuple(
+            run(
+                roots,
+                keep_graph=create_graph,
+                create_graph=create_graph,
+                inputs=edges,
+                accumulate=False,
+            )
+        )
+
+    return backward
+
+
+class Compiled:
+    """One trace of a function, compiled."""
+
+    __slots__ = ("differentiable", "outputs", "outside", "program", "spec", "traced")
+
+    def __init__(self, trace: Trace) -> None:
+        self.program: Program = build(simplify(trace.graph))
+        self.traced = trace.traced
+        self.outputs = trace.outputs
+        self.spec = trace.spec
+        self.outside = trace.outside
+        self.differentiable = [k for k, o in enumerate(trace.outputs) if o.requires_grad]
+
+    def __call__(self, leaves: Sequence[Any], backward: Callable[[], Any], spec: TreeSpec) -> Any:
+        """Run on the leaves of arguments like those that were traced.
+
+        `backward` returns what computes the gradients, and `spec` is the arguments' structure; both
+        are needed only if the results require grad.
+        """
+        arrays = []
+        for k in self.traced:
+            leaf = leaves[k]
+            arrays.append(leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf))
+        computed = self.program(arrays)
+        results: list[Any] = []
+        for kind, which, _ in self.outputs:
+            if kind == "computed":
+                results.append(wrap(computed[which]))
+            elif kind == "argument":
+                leaf = leaves[which]
+                results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf)))
+            else:
+                results.append(which)
+        if self.differentiable and modes.grad:
+            self._record(results, leaves, backward(), spec)
+        return unflatten(self.spec, results)
+
+    def _record(
+        self, results: list[Any], leaves: Sequence[Any], backward: Any, spec: TreeSpec
+    ) -> None:
+        """Attach a node to the results that require grad."""
+        moving = [
+            k for k in self.traced if isinstance(leaves[k], Tensor) and leaves[k].requires_grad
+        ]
+        edges = [*(gradient_edge(leaves[k]) for k in moving), *self.outside]
+        node = _node_class(len(self.differentiable))(edges)
+        node.backward, node.spec, node.moving = backward, spec, tuple(moving)
+        saved: list[Any] = []
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                saved += save_tensor(leaf)
+            else:
+                saved += (leaf, None, 0)
+        node.saved = tuple(saved)
+        for number, k in enumerate(self.differentiable):
+            results[k]._edge = (node, number)

@@ -1,0 +1,416 @@
+"""Running a function on arrays without numbers, to learn the graph of what it computes.
+
+While a `Tracer` is open on a thread, every operation comes to it: it makes the result's array, with
+no numbers in it, and notes the value that belongs there. Views and writes in place need no rule of
+their own: a view is a place in a storage, and a write gives the storage a new value.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from numgrad.graph.modes import modes, traces
+from numgrad.graph.tracing import Storage, Traced, TraceError, place_of
+from numgrad.jit.build import (
+    apply,
+    broadcast,
+    cast,
+    constant,
+    permute,
+    reshape,
+    strided,
+    update,
+    view,
+)
+from numgrad.jit.graph import Affine, Value
+from numgrad.jit.lowering import LOWERINGS, lower_elementwise
+from numgrad.kernels.iteration import loop_order
+from numgrad.ops.elementwise import ElementwisePrimitive
+from numgrad.ops.primitive import CATALOGUE, Primitive
+
+__all__ = ["Tracer"]
+
+Array = np.ndarray[Any, Any]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+_ARRAYS = (np.ndarray, Traced)
+
+# Operations whose result's shape depends on the operands' numbers.
+_OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
+
+
+class Tracer:
+    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self._captured: dict[int, tuple[Array, Value]] = {}
+        self._views: dict[Any, Value] = {}
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Have this thread's operations recorded here."""
+        outer = modes.trace
+        modes.trace = self
+        traces.append(self)
+        try:
+            yield
+        finally:
+            traces.remove(self)
+            modes.trace = outer
+
+    def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:
+        """Return the array of the next argument of the traced function."""
+        value = Value("input", (), shape, dtype, position=len(self.inputs))
+        self.inputs.append(value)
+        return self._array(value)
+
+    def value_of(self, array: Any) -> Value:
+        """Return the value that an array has now."""
+        if type(array) is not Traced:
+            return self._capture(np.asarray(array))
+        storage, place = array.storage, array.place
+        if storage.recorder is not self:
+            self._fail(
+                "a tensor of another traced call is used here: it has left the function that made "
+                "it. Return it from there, and pass it in"
+            )
+        whole = storage.whole
+        value: Value = storage.value
+        key = (value, place.shape, place.strides, address(place), place.dtype)
+        found = self._views.get(key)
+        if found is None:
+            found = self._views[key] = _read(value, whole, place)
+        return found
+
+    # --- what numgrad.graph.tracing.Recorder asks for ---------------------------------------------
+
+    def elementwise(
+        self,
+        primitive: ElementwisePrimitive,
+        shape: tuple[int, ...],
+        arrays: Sequence[Any],
+        dtype: np.dtype[Any],
+    ) -> Traced:
+        """Record an elementwise primitive."""
+        origin = self._origin(primitive.function_name)
+        operands = [self.value_of(array) if type(array) in _ARRAYS else array for array in arrays]
+        result = broadcast(lower_elementwise(primitive, operands, dtype, origin), shape)
+        order = None
+        if len(shape) > 1:
+            order = loop_order(shape, [place_of(a) for a in arrays if type(a) in _ARRAYS])
+        return self._array(result, order)
+
+    def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Record any other primitive; views are found by running it on places."""
+        if primitive.view:
+            return self._view(primitive, arrays, parameters)
+        lower = LOWERINGS.get(primitive.name)
+        if lower is not None:
+            operands = [self.value_of(array) for array in arrays]
+            known = {
+                name: self.value_of(value) if type(value) is Traced else value
+                for name, value in parameters.items()
+            }
+            try:
+                result = lower(*operands, **known)
+            except NotImplementedError:  # a case that the lowering leaves to the kernel
+                pass
+            else:
+                return self._array(_with_origin(result, self._origin(primitive.name)))
+        return self._call(primitive, arrays, parameters)
+
+    def constant(self, array: Any) -> Any:
+        """Take an array that was made in the traced function as a constant."""
+        if type(array) is Traced:
+            return array
+        if array.size and _is_uniform(array):
+            number = constant(array.flat[0].item(), array.dtype)
+            return self._array(broadcast(number, array.shape))
+        return self._array(Value("array", (), array.shape, array.dtype, array=array))
+
+    def cast(self, array: Traced, dtype: np.dtype[Any]) -> Traced:
+        """Record a cast, or for the same dtype a copy."""
+        return self._array(cast(self.value_of(array), dtype, self._origin("to")))
+
+    def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
+        """Record a copy in another shape."""
+        return self._array(reshape(self.value_of(array), shape))
+
+    def write(self, target: Traced, value: Any) -> None:
+        """Give the storage of `target` a value with another part there."""
+        storage, place = target.storage, target.place
+        whole = storage.whole
+        if type(value) is not Traced and np.ndim(value) == 0:
+            part = constant(np.asarray(value).item(), place.dtype)
+        else:
+            part = cast(self.value_of(value), place.dtype)
+        part = broadcast(part, place.shape)
+        if place.dtype != whole.dtype:
+            storage.value = _write_in_dtype(storage.value, whole, place, part)
+            return
+        strides, offset = _place_in(whole, place)
+        if place.shape == whole.shape and offset == 0 and _same_strides(whole, place):
+            storage.value = part
+        else:
+            storage.value = update(storage.value, part, offset, strides)
+
+    def refuse_write(self) -> NoReturn:
+        """Raise for a write to a tensor that was there before the trace."""
+        self._fail(
+            "a traced function may not write to a tensor that it did not make: the write would "
+            "happen once, while tracing, and not in later calls. Return the new value instead, or "
+            "clone() the tensor first"
+        )
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise for a request for numbers."""
+        ways = {
+            "a truth value": "branch with where(condition, a, b), or on values that are not "
+            "traced (shapes, or arguments named in static_argnames)",
+            "random numbers": "draw them outside, and pass them in",
+        }
+        self._fail(
+            f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
+            f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
+        )
+
+    # --- how --------------------------------------------------------------------------------------
+
+    def _fail(self, text: str) -> NoReturn:
+        frame = _user_frame()
+        where = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}: "
+        raise TraceError(where + text)
+
+    def _origin(self, name: str) -> str:
+        frame = _user_frame()
+        if frame is None:
+            return name
+        return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    def _array(self, value: Value, order: Sequence[int] | None = None) -> Traced:
+        """Return a new array of that value; `order` is that of its dims in memory."""
+        if order is None or list(order) == sorted(order):
+            whole = np.empty(value.shape, value.dtype)
+            return Traced(Storage(self, whole, value), whole)
+        in_order = permute(value, order)
+        whole = np.empty(in_order.shape, value.dtype)
+        return Traced(Storage(self, whole, in_order), whole.transpose(np.argsort(order).tolist()))
+
+    def _capture(self, array: Array) -> Value:
+        """Return the value of an array that the function did not make; it is read at every call."""
+        known = self._captured.get(id(array))
+        if known is None:
+            value = Value("array", (), array.shape, array.dtype, array=array)
+            known = self._captured[id(array)] = (array, value)
+        return known[1]
+
+    def _view(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        source = arrays[0]
+        result = primitive.forward(place_of(source), **parameters)
+        if type(source) is not Traced:
+            return result
+        if isinstance(result, (tuple, list)):
+            return [source.at(place) for place in result]
+        return source.at(result)
+
+    def _call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Record a primitive as it stands."""
+        if primitive.name in _OF_UNKNOWN_SHAPE:
+            self._fail(
+                f"the shape of what {primitive.name} returns depends on the numbers in a tensor, "
+                "and while a function is traced tensors have none: use where(mask, input, 0)"
+            )
+        operands = list(arrays)
+        template = {name: _lift(value, operands) for name, value in parameters.items()}
+        values = [self.value_of(operand) for operand in operands]
+        whole = Whole(primitive, len(arrays), template)
+        results = whole.shapes(values)
+        origin = self._origin(primitive.name)
+        if results is None:
+            self._fail(f"{primitive.name} can't be traced for these operands")
+        single, metas = results
+        shape, dtype = metas[0] if single else ((), np.dtype(bool))
+        call = Value("call", values, shape, dtype, origin, primitive=whole, parameters={})
+        if single:
+            return self._array(call)
+        return tuple(
+            self._array(Value("item", (call,), *meta, origin, position=position))
+            for position, meta in enumerate(metas)
+        )
+
+
+class Whole:
+    """A primitive in a graph, with the parameters that are no operands."""
+
+    __slots__ = ("count", "name", "primitive", "template")
+
+    def __init__(self, primitive: Primitive, count: int, template: dict[str, Any]) -> None:
+        self.primitive = primitive
+        self.name = primitive.name
+        self.count = count
+        self.template = template
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def forward(self, *arrays: Array) -> Any:
+        """Run it on arrays."""
+        parameters = {name: _fill(value, arrays) for name, value in self.template.items()}
+        with np.errstate(all="ignore"):
+            return self.primitive.forward(*arrays[: self.count], **parameters)
+
+    def shapes(self, values: Sequence[Value]) -> tuple[bool, list[Any]] | None:
+        """Return whether there is one result, and the shape and dtype of each.
+
+        They are found by running it on numbers that mean nothing.
+        """
+        arrays = [
+            value.attributes["array"]
+            if value.operation == "array"
+            else np.zeros(value.shape, value.dtype)
+            for value in values
+        ]
+        trace, modes.trace = modes.trace, None
+        try:
+            result = self.forward(*arrays)
+        finally:
+            modes.trace = trace
+        single = not isinstance(result, (tuple, list))
+        results = [result] if single else result
+        return single, [(np.shape(array), array.dtype) for array in results]
+
+
+class _Slot(int):
+    """The place of an operand in the parameters of a call."""
+
+
+def _lift(value: Any, operands: list[Any]) -> Any:
+    """Replace arrays in a parameter by slots, and append them to the operands."""
+    if type(value) in _ARRAYS:
+        operands.append(value)
+        return _Slot(len(operands) - 1)
+    if type(value) in (tuple, list):
+        return type(value)(_lift(item, operands) for item in value)
+    return value
+
+
+def _fill(value: Any, arrays: Sequence[Array]) -> Any:
+    """Put arrays in the place of the slots of a parameter."""
+    if type(value) is _Slot:
+        return arrays[value]
+    if type(value) in (tuple, list):
+        return type(value)(_fill(item, arrays) for item in value)
+    return value
+
+
+def address(array: Array) -> int:
+    """Return where an array begins."""
+    start: int = array.__array_interface__["data"][0]
+    return start
+
+
+def _place_in(whole: Array, place: Array) -> tuple[list[int], int]:
+    """Return the strides and the offset of a place, in elements."""
+    itemsize = place.itemsize
+    offset = (address(place) - address(whole)) // itemsize if place.size else 0
+    return [stride // itemsize for stride in place.strides], offset
+
+
+def _same_strides(whole: Array, place: Array) -> bool:
+    return all(
+        n < 2 or own == other
+        for n, own, other in zip(whole.shape, whole.strides, place.strides, strict=True)
+    )
+
+
+def _read(value: Value, whole: Array, place: Array) -> Value:
+    """Return what lies at a place in a storage of that value."""
+    if place.dtype != whole.dtype:
+        return _read_in_dtype(value, whole, place)
+    strides, offset = _place_in(whole, place)
+    if place.shape == value.shape and offset == 0 and _same_strides(whole, place):
+        return value
+    return strided(value, place.shape, strides, offset)
+
+
+def _read_in_dtype(value: Value, whole: Array, place: Array) -> Value:
+    """Return what lies at a place that takes complex numbers for pairs, or pairs for numbers."""
+    strides, offset = _place_in(whole, place)
+    if place.dtype.kind == "c":
+        pairs = [
+            strided(value, place.shape, [2 * n for n in strides], start + 2 * offset)
+            for start in (0, 1)
+        ]
+        return _call_of("complex", pairs, place.shape, place.dtype)
+    if not any(step % 2 for step in strides):
+        halves = [step // 2 for step in strides]
+        numbers = strided(value, place.shape, halves, offset // 2)
+        return apply("imag" if offset % 2 else "real", numbers)
+    return strided(_as_pairs(value), place.shape, strides, offset)
+
+
+def _write_in_dtype(value: Value, whole: Array, place: Array, part: Value) -> Value:
+    """Return the value of a storage after a write to such a place."""
+    strides, offset = _place_in(whole, place)
+    if place.dtype.kind == "c":
+        for start, name in enumerate(("real", "imag")):
+            at = start + 2 * offset
+            value = update(value, apply(name, part), at, [2 * step for step in strides])
+        return value
+    pairs = update(_as_pairs(value), part, offset, strides)
+    maps = [Affine(0, ((dim, 1),)) for dim in range(len(value.shape))]
+    parts = [view(pairs, [*maps, Affine(start, ())], value.shape) for start in (0, 1)]
+    return _call_of("complex", parts, value.shape, value.dtype)
+
+
+def _as_pairs(value: Value) -> Value:
+    """Return complex numbers as real ones, with a last dim: real, imaginary."""
+    parts = [apply("real", value), apply("imag", value)]
+    shape = (*value.shape, 2)
+    pairs = broadcast(constant(0, parts[0].dtype), shape)
+    strides = [math.prod(shape[dim + 1 :]) for dim in range(len(value.shape))]
+    for start, part in enumerate(parts):
+        pairs = update(pairs, part, start, strides)
+    return pairs
+
+
+def _call_of(
+    name: str, operands: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Value:
+    whole = Whole(CATALOGUE[name], len(operands), {})
+    return Value("call", operands, shape, dtype, name, primitive=whole, parameters={})
+
+
+def _is_uniform(array: Array) -> bool:
+    """Whether all elements have the same bits."""
+    first = array[(0,) * array.ndim]
+    if array.size == 1:
+        return True
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return bool(
+        (flat.view(np.uint8).reshape(flat.size, -1) == first.reshape(1).view(np.uint8)).all()
+    )
+
+
+def _with_origin(value: Value, origin: str) -> Value:
+    if not value.origin and value.operation not in ("input", "array", "constant", "view"):
+        value.origin = origin
+    return value
+
+
+def _user_frame() -> FrameType | None:
+    """Return the innermost frame that is not of this package."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame

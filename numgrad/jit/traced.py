@@ -1,0 +1,135 @@
+"""A traced function: its graph, and how arguments and results fit to that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.node import next_sequence
+from numgrad.graph.tracing import Traced, TraceError
+from numgrad.jit.graph import Graph, Value
+from numgrad.jit.signature import Static, is_traced
+from numgrad.jit.trace import Tracer
+from numgrad.pytree import TreeSpec, flatten, unflatten
+
+__all__ = ["Output", "Trace", "edges_from_outside", "trace_function"]
+
+
+class Output(NamedTuple):
+    """Where a leaf of the result comes from: the program, the arguments, or the trace."""
+
+    kind: str  # "computed", "argument" or "static"
+    which: Any  # the number of the program's output or of the argument; or the value itself
+    requires_grad: bool
+
+
+class Trace(NamedTuple):
+    """What `trace_function` returns."""
+
+    graph: Graph
+    traced: tuple[int, ...]  # which leaves of the arguments are the graph's inputs
+    outputs: tuple[Output, ...]
+    spec: TreeSpec  # of the result
+    outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
+
+
+def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
+    """Run a function on arrays without numbers, and return what it computes.
+
+    Parameters
+    ----------
+    function : callable
+    spec : TreeSpec
+        The structure of its arguments, ``(args, kwargs)``.
+    leaves : sequence
+        The arguments' leaves; of those that are traced, shape and dtype count, and whether they
+        require grad.
+
+    Raises
+    ------
+    TraceError
+        If the function needs numbers, or writes to what it did not make.
+    """
+    tracer = Tracer()
+    with tracer.open():
+        start = next_sequence()
+        stand_ins = list(leaves)
+        traced = tuple([k for k, leaf in enumerate(leaves) if is_traced(leaf)])
+        for k in traced:
+            leaf = leaves[k]
+            array = leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf)
+            stand_ins[k] = wrap(tracer.argument(array.shape, array.dtype))
+            if isinstance(leaf, Tensor) and leaf.requires_grad:
+                stand_ins[k]._edge = None
+        stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
+        args, kwargs = unflatten(spec, stand_ins)
+        found, result_spec = flatten(function(*args, **kwargs))
+        values: list[Value] = []
+        outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
+        for value, k in zip(tracer.inputs, traced, strict=True):
+            if stand_ins[k]._array.storage.value is not value:
+                raise TraceError(
+                    "jit: the function writes to one of its arguments. That can't be compiled: "
+                    "clone() it first, and return the result"
+                )
+            if stand_ins[k]._grad is not None:
+                raise TraceError(
+                    "jit: the function accumulates into the .grad of one of its arguments. That "
+                    "can't be compiled: return the gradient that autograd.grad gives"
+                )
+        own = [stand_ins[k] for k in traced]
+        outside = edges_from_outside(found, own, start)
+    return Trace(Graph(tracer.inputs, values), traced, outputs, result_spec, tuple(outside))
+
+
+def _output(
+    tracer: Tracer, leaf: Any, stand_ins: Sequence[Any], traced: Sequence[int], values: list[Value]
+) -> Output:
+    array = leaf._array if isinstance(leaf, Tensor) else leaf
+    if type(array) is not Traced:
+        return Output("static", leaf, False)
+    for k in traced:
+        if leaf is stand_ins[k]:
+            return Output("argument", k, False)
+    values.append(tracer.value_of(array))
+    return Output("computed", len(values) - 1, isinstance(leaf, Tensor) and leaf.requires_grad)
+
+
+def edges_from_outside(
+    outputs: Sequence[Any], arguments: Sequence[Tensor], start: int
+) -> list[Edge]:
+    """Return where gradients leave the graph that was recorded since `start`.
+
+    Parameters
+    ----------
+    outputs : sequence
+        What the function returned; what is no tensor does not matter.
+    arguments : sequence of Tensor
+        Leaves whose gradients are accounted for.
+    """
+    own = {id(argument) for argument in arguments}
+    found: dict[Edge, None] = {}
+    seen: set[Any] = set()
+    stack = [
+        gradient_edge(output)
+        for output in outputs
+        if isinstance(output, Tensor) and type(output._array) is Traced and output.requires_grad
+    ]
+    while stack:
+        edge = stack.pop()
+        node = edge[0]
+        if node is None:
+            continue
+        if isinstance(node, AccumulateGrad):
+            if id(node.variable) not in own:
+                found[edge] = None
+        elif node.sequence < start:
+            found[edge] = None
+        elif node not in seen:
+            seen.add(node)
+            stack += zip(node.targets, node.numbers, strict=True)
+    return list(found)

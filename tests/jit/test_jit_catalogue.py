@@ -1,0 +1,108 @@
+"""Every operation of the catalogue under jit: value, first and second derivative as eagerly.
+
+Nothing here names an operation: whatever enters the catalogue is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+from numgrad.autograd import grad
+from numgrad.graph.core import Tensor
+from numgrad.graph.tracing import TraceError
+from numgrad.jit.api import jit
+from numgrad.ops.elementwise import ElementwisePrimitive
+from tests.ops.catalogue_strategies import (
+    array_primitives,
+    as_tensors,
+    draw_values,
+    elementwise_primitives,
+)
+from tests.ops.test_catalogue_derivatives import make_samples
+
+ELEMENTWISE = elementwise_primitives()
+SAMPLES = [
+    pytest.param(primitive, sample, id=f"{primitive.name}-{number}")
+    for primitive in array_primitives()
+    for number, sample in enumerate(primitive.samples)
+]
+# While a function is traced there are no values.
+SHAPE_DEPENDS_ON_VALUES = {"masked_select"}
+
+
+def with_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that returns values, first and second derivatives of another one."""
+
+    def derived(*tensors: Any) -> list[Any]:
+        inputs = [t for t in tensors if isinstance(t, Tensor) and t.requires_grad]
+        result = function(*tensors)
+        values = [t for t in (result if isinstance(result, (tuple, list)) else [result])]
+        results = list(values)
+        for order in (1, 2):
+            moving = [v for v in values if isinstance(v, Tensor) and v.requires_grad]
+            if not moving or not inputs:
+                break
+            cotangents = [
+                (ng.arange(v.numel(), dtype=ng.float64).reshape(v.shape) * 0.3 + order).to(v.dtype)
+                for v in moving
+            ]
+            found = grad(moving, inputs, cotangents, create_graph=order == 1, allow_unused=True)
+            values = [g for g in found if g is not None]
+            results += values
+        return results
+
+    return derived
+
+
+def assert_same(compiled: list[Any], eager: list[Any]) -> None:
+    assert len(compiled) == len(eager)
+    for ours, expected in zip(compiled, eager, strict=True):
+        if not isinstance(expected, Tensor):
+            assert ours == expected
+            continue
+        assert ours.dtype is expected.dtype
+        assert ours.shape == expected.shape
+        assert ours.requires_grad == expected.requires_grad
+        np.testing.assert_allclose(
+            ours.numpy(force=True), expected.numpy(force=True), rtol=1e-13, atol=1e-14
+        )
+
+
+@pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
+def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
+    random = np.random.default_rng(3)
+    values: list[Any] = []
+    for domain, shape in zip(primitive.domains, cycle([(2, 3), (3,), (2, 1)]), strict=False):
+        if domain.is_number:
+            values.append(domain.intervals[0][0])
+        elif domain.is_mask:
+            values.append(random.random(shape) < 0.5)
+        else:
+            values.append(draw_values(domain, shape, random))
+    tensors = as_tensors(values)
+    numbers = {k: v for k, v in enumerate(tensors) if not isinstance(v, Tensor)}
+    moving = [v for v in tensors if isinstance(v, Tensor)]
+
+    def function(*given: Any) -> Any:
+        rest = iter(given)
+        return primitive(*[numbers[k] if k in numbers else next(rest) for k in range(len(tensors))])
+
+    derived = with_derivatives(function)
+    assert_same(jit(derived)(*moving), derived(*moving))
+
+
+@pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
+def test_other_operations(primitive: Any, sample: Any) -> None:
+    function, tensors, keywords = sample(make_samples())
+    derived = with_derivatives(lambda *given: function(*given, **keywords))
+    if primitive.name in SHAPE_DEPENDS_ON_VALUES:
+        with pytest.raises(TraceError, match=f"shape of what {primitive.name} returns depends on"):
+            jit(derived)(*tensors)
+        return
+    assert_same(jit(derived)(*tensors), derived(*tensors))
