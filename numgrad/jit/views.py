@@ -141,7 +141,7 @@ def simplify_reshape(builder: Builder, value: Value) -> Value | None:
         by_dim = [dict(each.terms) for each in maps]
         steps = [tuple([by.get(dim, 0) for by in by_dim]) for dim in range(len(operand.shape))]
         offsets = [each.offset for each in maps]
-    reshaped = reshaped_steps(operand.shape, steps, shape)
+    reshaped = reshaped_steps(operand.shape, steps, shape, len(base.shape))
     if reshaped is None:
         if maps is not None and _row_major(base.shape, operand.shape, maps):
             return builder.reshape(base, shape)
@@ -154,7 +154,7 @@ def simplify_reshape(builder: Builder, value: Value) -> Value | None:
 
 
 def reshaped_steps(
-    shape: Shape, steps: Sequence[tuple[int, ...]], new: Shape
+    shape: Shape, steps: Sequence[tuple[int, ...]], new: Shape, rank: int
 ) -> list[tuple[int, ...]] | None:
     """Return for each dim of a view that is reshaped what a step along it does to the index.
 
@@ -166,6 +166,8 @@ def reshaped_steps(
         For each of its dims how far a step along it goes, in each dim of the operand.
     new : tuple of int
         The new shape.
+    rank : int
+        How many dims the operand has.
 
     Returns
     -------
@@ -174,8 +176,7 @@ def reshaped_steps(
         as far as all steps along the inner one.
     """
     old = [(n, step) for n, step in zip(shape, steps, strict=True) if n != 1]
-    none = (0,) * len(steps[0]) if steps else ()
-    result = [none] * len(new)
+    result = [(0,) * rank] * len(new)
     first = 0  # of the old dims in the group
     dim = 0  # of the new ones
     while first < len(old):
