@@ -1,0 +1,66 @@
+"""Simplifying a graph: the same bits from fewer operations.
+
+The graph is built anew once, operands first, by a `Builder` that knows equal values and asks the
+rules about every new one:
+
+- `numgrad.jit.algebra`: identities of scalar operations, and constants;
+- `numgrad.jit.views`: views and reshapes;
+- `numgrad.jit.reductions`: reductions and updates.
+
+Then views move before elementwise operations where that repeats no work (`numgrad.jit.pushing`).
+What no output needs is never visited again: a graph consists of what its outputs need.
+"""
+
+from __future__ import annotations
+
+from numgrad.jit.algebra import simplify_constant, simplify_elementwise
+from numgrad.jit.builder import Builder, Rule
+from numgrad.jit.graph import Graph, Value
+from numgrad.jit.pushing import push_views, rebuild
+from numgrad.jit.reductions import simplify_reduce, simplify_update
+from numgrad.jit.views import simplify_reshape, simplify_view
+
+__all__ = ["simplify"]
+
+_RULES: dict[str, Rule] = {
+    "elementwise": simplify_elementwise,
+    "constant": simplify_constant,
+    "view": simplify_view,
+    "reshape": simplify_reshape,
+    "reduce": simplify_reduce,
+    "update": simplify_update,
+}
+
+_ROUNDS = 8  # of moving views, each of which may show another that can move
+
+
+def simplify(graph: Graph) -> Graph:
+    """Return a graph with the same inputs that computes the same bits in fewer operations.
+
+    Which nan a nan is (its sign and payload) is not kept; everything else is, -0.0 and inf too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = Value("input", (), (3,), np.dtype("float64"), position=0)
+    >>> one = Value("constant", (), (), x.dtype, value=1)
+    >>> product = Value("mul", [Value("exp", [x], (3,), x.dtype), one], (3,), x.dtype)
+    >>> total = Value("add", [product, Value("exp", [x], (3,), x.dtype)], (3,), x.dtype)
+    >>> print(simplify(Graph([x], [total])))
+    function(x0: f64[3]):
+        v0: f64[3] = exp(x0)
+        v1: f64[3] = add(v0, v0)
+        return v1
+    """
+    builder = Builder(_RULES)
+    new: dict[Value, Value] = {}
+    for value in graph.values():
+        builder.origin = value.origin
+        new[value] = rebuild(builder, value, tuple([new[operand] for operand in value.operands]))
+    result = Graph(graph.inputs, [new[output] for output in graph.outputs])
+    for _ in range(_ROUNDS):
+        pushed = push_views(builder, result)
+        if pushed is None:
+            break
+        result = pushed
+    return result
