@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.graph import STRUCTURAL, Affine, Value
-from numgrad.jit.scalars import REAL_OF, SIGNATURES
+from numgrad.jit.semantics import REAL_OF, SIGNATURES
 
 __all__ = ["Builder", "Rule", "broadcast", "expanding_maps"]
 

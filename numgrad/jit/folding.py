@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.graph import Value
-from numgrad.jit.scalars import REAL_OF
+from numgrad.jit.semantics import REAL_OF
 
 __all__ = ["fold", "number_of", "wrap"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.graph import Affine, Graph, Value
-from numgrad.jit.scalars import REAL_OF, SIGNATURES
+from numgrad.jit.semantics import REAL_OF, SIGNATURES
 
 __all__ = ["InvalidGraph", "validate"]
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 
 from numgrad.jit.graph import Affine, Graph, Value
-from numgrad.jit.scalars import SIGNATURES
+from numgrad.jit.semantics import SIGNATURES
 from numgrad.jit.validate import InvalidGraph, validate
 from numgrad.kernels import scalar
 from numgrad.kernels.expression import INFIX
-from tests.jit.graphs import graphs, inputs
+from tests.jit.random_graphs import graphs, inputs
 
 F8, F4, I8, BOOL = (np.dtype(name) for name in ("float64", "float32", "int64", "bool"))
 X, Y, MASK, Z = inputs((F8, (3, 4)), (F4, (4,)), (BOOL, (3, 1)), (F8, (2,)))
