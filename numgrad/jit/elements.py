@@ -7,19 +7,38 @@ place. `Flat` is the place in row-major order.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import NamedTuple
 
 from numgrad.jit.dims import Dims, broadcast_dims
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.sizes import ONE, ZERO, Place, Size, number, symbol
 
-__all__ = ["CHEAP", "LEAVES", "WAVES", "Element", "Elements", "Flat", "Index", "weight"]
+__all__ = [
+    "CHEAP",
+    "LEAVES",
+    "WAVES",
+    "Element",
+    "Elements",
+    "Flat",
+    "Index",
+    "Strided",
+    "weight",
+]
 
 
 class Flat(NamedTuple):
     """The place of an element in row-major order."""
 
     place: Place
+
+
+class Strided(NamedTuple):
+    """A view: of which value, where it starts, and its strides, in elements."""
+
+    base: Value
+    start: Size
+    strides: tuple[Size, ...]
 
 
 Index = tuple[tuple[Place, ...] | Place, ...] | Flat
@@ -165,6 +184,36 @@ class Elements:
             found.append(tuple(places[position : position + len(atoms)]))
             position += len(atoms)
         return tuple(found)
+
+    def strided(self, value: Value, kept: Set[Value]) -> Strided | None:
+        """Return a value as a strided view of one that is in memory or has to be; None if it isn't.
+
+        Parameters
+        ----------
+        value : Value
+        kept : set of Value
+            What is in memory.
+        """
+        base, index = value, self.index(value)
+        while base not in kept and base.operation in ("view", "reshape"):
+            ((base, index),) = self.operands(base, index)
+        if base.operation == "constant":
+            return None
+        place = self.place(base, index)
+        strides, axis = [], 0
+        for atoms in self.dims.atoms(value):
+            stride = ZERO
+            for position, name in enumerate(reversed(atoms)):
+                step = place.steps.get(axis + len(atoms) - 1 - position, ZERO)
+                if position == 0:
+                    stride, expected = step, step * symbol(name)
+                elif step != expected:
+                    return None
+                else:
+                    expected = step * symbol(name)
+            axis += len(atoms)
+            strides.append(stride)
+        return Strided(base, place.start, tuple(strides))
 
     def needs_memory(self, value: Value) -> list[Value]:
         """Return the operands of a view or reshape that have to be in memory to be found there."""

@@ -288,10 +288,14 @@ def _initially_kept(graph: Graph, elements: Elements) -> set[Value]:
     for value in graph.values():
         if value.operation in LEAVES or value.operation in ("reduce", "update", "item", *_STEPS):
             kept.add(value)
-        if value.operation in _STEPS:
-            kept.update(value.operands)
         kept.update(elements.needs_memory(value))
-    return {value for value in kept if value.operation != "call"}
+    kept = {value for value in kept if value.operation != "call"}
+    for value in graph.values():
+        if value.operation in _STEPS:
+            for operand in value.operands:
+                strided = elements.strided(operand, kept)
+                kept.add(operand if strided is None else strided.base)
+    return kept
 
 
 def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
