@@ -1,0 +1,178 @@
+"""The compiled function with sizes and constants written into it, for use in compiled code."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+
+from numgrad.jit.emit import Emitted, spell
+from numgrad.jit.graph import Graph, Value
+from numgrad.jit.nest_source import Line, indent
+from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
+from numgrad.jit.scalars import type_code
+from numgrad.jit.schedule import Nest
+from numgrad.kernels.compile import compile_source
+
+__all__ = ["STEPS", "literal_dispatcher"]
+
+# What compiled code calls back, under keys that no other process has.
+STEPS: dict[str, Any] = {}
+_numbers = itertools.count()
+
+
+def literal_dispatcher(emitted: Emitted, graph: Graph) -> Any:
+    """Return a dispatcher for arrays of the shapes of a graph's inputs.
+
+    Parameters
+    ----------
+    emitted : Emitted
+        What was emitted for the graph.
+    graph : Graph
+    """
+    return compile_source("call", _source(emitted, graph))
+
+
+def _source(emitted: Emitted, graph: Graph) -> str:
+    arguments = ", ".join(array.name for array in emitted.arrays)
+    nests = bool(emitted.nests)
+    lines = [Line(text) for text in emitted.imports()]
+    lines.insert(2, Line("from numba import njit, objmode"))
+    lines.append(Line("from numgrad.kernels.compile import kernel"))
+    lines.append(Line("from numgrad.kernels.nests import as_argument"))
+    if nests:
+        lines += [Line(""), Line(""), Line("@kernel")]
+        lines.append(Line(f"def run(first_nest, last_nest, begin, end, {arguments}):"))
+        lines += indent(emitted.body(literal=True))
+    helpers: list[Line] = []
+    body = _call(emitted, graph, arguments, helpers)
+    lines += helpers
+    lines += [Line(""), Line(""), Line(f"def call({_inputs(emitted, graph)}):"), *indent(body)]
+    return spell(lines, origins=False)
+
+
+def _inputs(emitted: Emitted, graph: Graph) -> str:
+    return ", ".join(f"{emitted.buffers[value]}_" for value in graph.inputs)
+
+
+def _call(
+    emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]
+) -> list[Line]:
+    lines = []
+    for position, value in enumerate(graph.inputs):
+        name = emitted.buffers[value]
+        lines.append(Line(f"{name} = as_argument({name}_, {type_code(value.dtype)})"))
+        if value.shape:
+            message = f"argument {position} must have the shape {value.shape} it was traced with"
+            lines.append(Line(f"if {name}.shape != {value.shape}:"))
+            lines.append(Line(f"    raise ValueError({message!r})"))
+    for array in emitted.arrays:
+        kind = type_code(array.dtype)
+        if array.role in ("output", "room"):
+            lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
+        elif array.role == "result":
+            lines.append(Line(f"{array.name} = np.empty({(0,) * len(array.shape)}, {kind})"))
+    captured = {emitted.buffers[v]: v for v in emitted.buffers if v.operation == "array"}
+    for name, value in captured.items():
+        array = value.attributes["array"]
+        key = _enter(lambda array=array: (as_compact(array),))
+        lines.append(_helper(key, [], {name: _numba_type(value)}, helpers))
+    lines += _steps(emitted, arguments, helpers)
+    results = []
+    for output in graph.outputs:
+        name = emitted.buffers[output]
+        scalar = not output.shape
+        results.append(f"element({name}, 0)" if scalar else name)
+    lines.append(Line(f"return ({', '.join(results)},)"))
+    return lines
+
+
+def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
+    plan = emitted.plan
+    lines: list[Line] = []
+    start: int | None = None
+    for position, step in enumerate([*plan.steps, None]):
+        if isinstance(step, Nest):
+            start = position if start is None else start
+            continue
+        if start is not None:
+            lines.append(Line(f"run({start}, {position}, 0, -1, {arguments})"))
+            start = None
+        if step is None:
+            break
+        lines.append(_opaque(emitted, step.value, helpers))
+    return lines
+
+
+def _opaque(emitted: Emitted, value: Value, helpers: list[Line]) -> Line:
+    """Return the line that has the interpreter do a step."""
+    plan, buffers = emitted.plan, emitted.buffers
+    readers = [
+        operand_reader(operand, plan.elements, plan.kept, buffers, emitted.values)
+        for operand in value.operands
+    ]
+    items = {
+        item.attributes["position"]: item
+        for item in plan.kept
+        if item.operation == "item" and item.operands[0] is value
+    }
+    names = {position: buffers[item] for position, item in items.items()}
+    do = opaque_step(value, readers, names, buffers.get(value, ""))
+    used = []
+    for operand in value.operands:
+        strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
+        name = buffers[operand if strided is None else strided.base]
+        if name not in used:
+            used.append(name)
+    if value.operation == "matmul":
+        used.append(buffers[value])
+    given = tuple(names.values())
+
+    def step(*arrays: Any) -> Any:
+        memory: Memory = dict(zip(used, arrays, strict=True))
+        do(memory)
+        return tuple(memory[name] for name in given)
+
+    key = _enter(step)
+    declared = {names[position]: _numba_type(item) for position, item in items.items()}
+    return _helper(key, used, declared, helpers)
+
+
+def _helper(key: str, given: list[str], results: dict[str, str], helpers: list[Line]) -> Line:
+    """Write a function that calls the interpreter, and return the line that calls it.
+
+    It is no kernel of ours: where the GIL was released, Numba warns of calls of the interpreter.
+    """
+    name = f"step_{sum(line.code == '@njit' for line in helpers)}"
+    declared = ", ".join(f"{result}={type_!r}" for result, type_ in results.items())
+    # The interpreter looks names up in another module than this one.
+    found = '__import__("numgrad.jit.literal", None, None, ["STEPS"]).STEPS'
+    assigned = f"{', '.join(results)}, = " if results else ""
+    returned = f"{', '.join(results)}," if results else "None"
+    helpers += [
+        Line(""),
+        Line(""),
+        Line("@njit"),
+        Line(f"def {name}({', '.join(given)}):"),
+        Line(f"    with objmode({declared}):"),
+        Line(f"        {assigned}{found}[{key!r}]({', '.join(given)})"),
+        Line(f"    return {returned}"),
+    ]
+    return Line(f"{assigned}{name}({', '.join(given)})")
+
+
+def _enter(function: Any) -> str:
+    key = f"{os.getpid()}-{os.urandom(6).hex()}-{next(_numbers)}"
+    STEPS[key] = function
+    return key
+
+
+def _numba_type(value: Value) -> str:
+    dims = ", ".join([":"] * len(value.shape)) if value.shape else ""
+    if value.shape:
+        last = dims[:-1] + "::1"
+        return f"{value.dtype.name}[{last}]"
+    return f"Array({value.dtype.name}, 0, 'C')"
+
+

@@ -1,0 +1,268 @@
+"""Graphs as something to call: compiled code, the memory that it works in, and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.np.numpy_support import from_dtype
+
+from numgrad.jit.emit import Emitted, emit
+from numgrad.jit.graph import Graph
+from numgrad.jit.literal import literal_dispatcher
+from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
+from numgrad.jit.schedule import Nest
+from numgrad.kernels.compile import compile_source
+from numgrad.kernels.memory import empty
+from numgrad.kernels.threads import parallel_for
+
+__all__ = ["Program", "build"]
+
+NDArray = np.ndarray[Any, Any]
+
+GRAIN = 1 << 19  # additions that a thread takes at least
+POOLED = 1 << 18  # bytes of room for values in between that are kept from call to call
+
+
+class Program:
+    """A graph, compiled on first use.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Attributes
+    ----------
+    graph : Graph
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._emitted = emit(graph)
+        self._steps = _steps(self._emitted)
+        self._call: Callable[[Sequence[NDArray]], list[NDArray]] = self._first_call
+
+    @property
+    def source(self) -> str:
+        """The Python that is compiled; a comment says of each line what it came from."""
+        return self._emitted.source(origins=True)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """A Numba dispatcher over arrays of the graph's shapes, for use in compiled code.
+
+        It returns a tuple of the outputs, those without dims as numbers, and raises `ValueError`
+        for arrays of other shapes.
+        """
+        return literal_dispatcher(self._emitted, self.graph)
+
+    def __call__(self, arrays: Sequence[NDArray]) -> list[NDArray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        arrays : sequence of numpy.ndarray
+            The inputs, with the shapes and dtypes of the graph's, of any strides.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            New C-contiguous arrays, but an input that is returned as it is.
+        """
+        return self._call(arrays)
+
+    def _first_call(self, arrays: Sequence[NDArray]) -> list[NDArray]:
+        self._call = _direct(self) or self._by_steps
+        return self._call(arrays)
+
+    @cached_property
+    def _run(self) -> Any:
+        """The compiled function."""
+        emitted = self._emitted
+        function = compile_source("run", emitted.source())
+        signature = (
+            *(types.int64,) * 4,
+            *(types.Array(from_dtype(a.dtype), len(a.shape), "C") for a in emitted.arrays),
+            types.Array(types.int64, 1, "C"),
+            types.Array(types.float64, 1, "C"),
+        )
+        function.compile(signature)
+        return function.overloads[signature].entry_point
+
+    @cached_property
+    def _numbers(self) -> tuple[NDArray, NDArray]:
+        emitted = self._emitted
+        return np.array(emitted.sizes, np.int64), np.array(emitted.constants, np.float64)
+
+    def _by_steps(self, arrays: Sequence[NDArray]) -> list[NDArray]:
+        """Compute the outputs nest by nest, in threads where that pays."""
+        emitted, graph = self._emitted, self.graph
+        memory: Memory = {}
+        for array in emitted.arrays:
+            if array.role == "result":
+                memory[array.name] = np.empty((0,) * len(array.shape), array.dtype)
+            elif array.role not in ("input", "captured"):
+                memory[array.name] = empty(array.shape, array.dtype)
+        for value, given in zip(graph.inputs, arrays, strict=True):
+            memory[emitted.buffers[value]] = as_compact(given)
+        for value, name in emitted.buffers.items():
+            if value.operation == "array":
+                memory[name] = as_compact(value.attributes["array"])
+        for step in self._steps:
+            if callable(step):
+                step(memory)
+            else:
+                self._run_nests(step, memory)
+        results: list[NDArray] = []
+        for output in graph.outputs:
+            if output.operation == "input":
+                results.append(arrays[graph.inputs.index(output)])
+                continue
+            result = memory[emitted.buffers[output]]
+            if output.operation == "array" or any(result is other for other in results):
+                result = result.copy()
+            results.append(result)
+        return results
+
+    def _run_nests(self, nests: range, memory: Memory) -> None:
+        """Run consecutive nests; those that are large in threads."""
+        emitted, run = self._emitted, self._run
+        arguments = [memory[array.name] for array in emitted.arrays]
+        arguments += self._numbers
+        start = nests.start
+        for k in nests:
+            items = emitted.values[f"items{k}"]
+            grain = _grain(emitted, k)
+            if items <= grain:
+                continue
+            if start < k:
+                run(start, k, 0, -1, *arguments)
+            start = k + 1
+
+            def task(first: int, last: int, k: int = k) -> None:
+                run(k, k + 1, first, last, *arguments)
+
+            parallel_for(task, items, grain)
+            if emitted.nests[k].finish:
+                run(k, k + 1, -1, -1, *arguments)
+        if start < nests.stop:
+            run(start, nests.stop, 0, -1, *arguments)
+
+
+def _grain(emitted: Emitted, k: int) -> int:
+    """Return how many items of a nest a thread takes at least."""
+    nest = emitted.nests[k]
+    elements = prod(emitted.values[name] for name in nest.nest.domain)
+    items = emitted.values[f"items{k}"]
+    each = elements // max(1, items) * max(4, nest.cost())
+    return max(1, GRAIN // max(1, each))
+
+
+def _steps(emitted: Emitted) -> list[range | Callable[[Memory], None]]:
+    """Return the steps of a program: runs of nests, and what is done in between."""
+    plan = emitted.plan
+    steps: list[range | Callable[[Memory], None]] = []
+    for position, step in enumerate(plan.steps):
+        if isinstance(step, Nest):
+            last = steps[-1] if steps else None
+            if isinstance(last, range):
+                steps[-1] = range(last.start, position + 1)
+            else:
+                steps.append(range(position, position + 1))
+            continue
+        value = step.value
+        readers = [
+            operand_reader(operand, plan.elements, plan.kept, emitted.buffers, emitted.values)
+            for operand in value.operands
+        ]
+        items = {
+            item.attributes["position"]: emitted.buffers[item]
+            for item in plan.kept
+            if item.operation == "item" and item.operands[0] is value
+        }
+        steps.append(opaque_step(value, readers, items, emitted.buffers.get(value, "")))
+    return steps
+
+
+def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | None:
+    """Return the shortest way to compute a graph that is small and all nests, None for others."""
+    emitted, graph = program._emitted, program.graph
+    room = [array for array in emitted.arrays if array.role == "room"]
+    is_small = (
+        len(program._steps) <= 1
+        and all(isinstance(step, range) for step in program._steps)
+        and all(emitted.values[f"items{k}"] <= _grain(emitted, k) for k in emitted.nests)
+        and sum(prod(array.shape) * array.dtype.itemsize for array in room) <= POOLED
+        and all(output.operation != "array" for output in graph.outputs)
+        and len({id(output) for output in graph.outputs}) == len(graph.outputs)
+    )
+    if not is_small:
+        return None
+    names = [array.name for array in emitted.arrays]
+    inputs = [emitted.buffers[value] for value in graph.inputs]
+    captured = {
+        emitted.buffers[value]: value.attributes["array"]
+        for value in emitted.buffers
+        if value.operation == "array"
+    }
+    rooms = [array.name for array in room]
+    shapes = {f"shape_{array.name}": array.shape for array in emitted.arrays}
+    dtypes = {f"dtype_{array.name}": array.dtype for array in emitted.arrays}
+    returned = [
+        f"arrays[{graph.inputs.index(output)}]"
+        if output.operation == "input"
+        else emitted.buffers[output]
+        for output in graph.outputs
+    ]
+    lines = ["def call(arrays):"]
+    if inputs:
+        lines.append(f"    {', '.join(inputs)}, = arrays")
+    for name in [*inputs, *captured]:
+        flags = f"{name}.flags.num & 0x101"
+        lines.append(f"    if {flags} != 0x101: {name} = as_compact({name})" if name in inputs
+                     else f"    {name} = as_compact(captured_{name})")
+    lines += [
+        f"    {array.name} = empty(shape_{array.name}, dtype_{array.name})"
+        for array in emitted.arrays
+        if array.role == "output"
+    ]
+    if rooms:
+        lines.append("    try: room = pool.pop()")
+        lines.append("    except IndexError: room = make_room()")
+        lines.append(f"    {', '.join(rooms)}, = room")
+    if program._steps:
+        arguments = ", ".join([*names, "sizes", "constants"])
+        lines.append(f"    run(0, {len(emitted.plan.steps)}, 0, -1, {arguments})")
+    if rooms:
+        lines.append("    pool.append(room)")
+    lines.append(f"    return [{', '.join(returned)}]")
+    sizes, constants = program._numbers
+    namespace: dict[str, Any] = {
+        **shapes,
+        **dtypes,
+        **{f"captured_{name}": array for name, array in captured.items()},
+        "as_compact": as_compact,
+        "empty": np.empty,
+        "pool": [],
+        "make_room": lambda: tuple(np.empty(array.shape, array.dtype) for array in room),
+        "run": program._run if program._steps else None,
+        "sizes": sizes,
+        "constants": constants,
+    }
+    exec("\n".join(lines), namespace)
+    call: Callable[[Sequence[NDArray]], list[NDArray]] = namespace["call"]
+    return call
+
+
+def build(graph: Graph) -> Program:
+    """Return the program of a graph; nothing is compiled before its first call.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+    return Program(graph)

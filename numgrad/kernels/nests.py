@@ -1,0 +1,260 @@
+"""What emitted loop nests call: memory on the stack, sums of blocks, sines of a block.
+
+All of it is built into the function that calls it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import NumbaTypeError
+from numba.extending import intrinsic, overload, register_jitable
+from numba.np.arrayobj import populate_array
+
+from numgrad.kernels import scalar
+from numgrad.kernels.fold_kernels import greatest, least
+from numgrad.kernels.pointers import store
+
+__all__ = ["BLOCK", "LEVELS", "as_argument", "distinct", "finishes", "is_shape", "span", "stack"]
+
+BLOCK = 1024  # elements whose values are kept on the stack until they are added up
+LEVELS = 56  # of the tree of sums of blocks: more than there can be
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_inline = register_jitable(**_OPTIONS)
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
+    """Return an array of `count` (a literal) elements that lives until the function returns."""
+    if not (isinstance(dtype, types.NumberClass) and isinstance(count, types.IntegerLiteral)):
+        return None
+    array_type = types.Array(dtype.dtype, 1, "C")
+    length = count.literal_value
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        of_element = context.get_data_type(array_type.dtype)
+        size = context.get_constant(types.intp, length)
+        data = cgutils.alloca_once(builder, of_element, size=size)
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        array = context.make_array(array_type)(context, builder)
+        populate_array(array, data, (size,), (itemsize,), itemsize, meminfo=None)
+        return array._getvalue()
+
+    return array_type(dtype, count), lower
+
+
+stack: Any = intrinsic(_stack)
+
+
+def _distinct(typing_context: Any) -> Any:
+    """Promise that no two arrays among the arguments share memory that is written to.
+
+    LLVM then need not ask in front of every loop whether they do, and above a certain number of
+    arrays it doesn't even ask but gives up.
+    """
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        for argument in builder.function.args:
+            # Of what makes up an array, the elements are number 4.
+            if isinstance(argument.type, ir.PointerType) and argument.name.endswith(".4"):
+                argument.add_attribute("noalias")
+        return context.get_dummy_value()
+
+    return types.void(), lower
+
+
+distinct: Any = intrinsic(_distinct)
+
+
+def as_argument(value: Any, dtype: Any) -> Any:
+    """Return an argument as a C-contiguous array: itself, a copy, or a number as an array."""
+    return np.asarray(value, dtype, order="C")
+
+
+@overload(as_argument)
+def _as_argument(value, dtype):  # type: ignore[no-untyped-def]
+    wanted = dtype.dtype
+    if isinstance(value, types.Array):
+        if value.dtype != wanted:
+            raise NumbaTypeError(f"expected an array of {wanted}, but got one of {value.dtype}")
+        if value.layout == "C":
+            return lambda value, dtype: value
+        return lambda value, dtype: np.ascontiguousarray(value)
+    if isinstance(value, (types.Number, types.Boolean)):
+
+        def from_number(value, dtype):  # type: ignore[no-untyped-def]
+            array = np.empty((), dtype)
+            array[()] = value
+            return array
+
+        return from_number
+    raise NumbaTypeError(f"expected an array of {wanted}, but got {value}")
+
+
+@_inline
+def is_shape(array, shape):  # type: ignore[no-untyped-def]
+    """Whether an array has a shape."""
+    return array.shape == shape
+
+
+# --- which part of a program a call runs ---------------------------------------------------------
+
+
+@_inline
+def span(nest, first_nest, last_nest, begin, end, items):  # type: ignore[no-untyped-def]
+    """Return the items of a nest that are asked for: all, some, or none."""
+    if nest < first_nest or nest >= last_nest or begin < 0:
+        return 0, 0
+    if end < 0:
+        return 0, items
+    return begin, end
+
+
+@_inline
+def finishes(nest, first_nest, last_nest, end):  # type: ignore[no-untyped-def]
+    """Whether what the items of a nest gave is to be combined."""
+    return nest >= first_nest and nest < last_nest and end < 0
+
+
+# --- combining -----------------------------------------------------------------------------------
+
+
+@_inline
+def join_sum(a, b):  # type: ignore[no-untyped-def]
+    """Return a + b."""
+    return a + b
+
+
+@_inline
+def join_prod(a, b):  # type: ignore[no-untyped-def]
+    """Return a * b."""
+    return a * b
+
+
+@_inline
+def join_max(a, b):  # type: ignore[no-untyped-def]
+    """Return the greater number, or nan."""
+    return greatest(a, b)
+
+
+@_inline
+def join_min(a, b):  # type: ignore[no-untyped-def]
+    """Return the lesser number, or nan."""
+    return least(a, b)
+
+
+@_inline
+def join_all(a, b):  # type: ignore[no-untyped-def]
+    """Return whether both hold."""
+    return a & b
+
+
+@_inline
+def join_any(a, b):  # type: ignore[no-untyped-def]
+    """Return whether one holds."""
+    return a | b
+
+
+def _make(join: Any) -> Any:
+    """Return four ways of combining many values with an operation on two."""
+
+    @_inline
+    def fold(values, count, identity):  # type: ignore[no-untyped-def]
+        """Return the first `count` values combined, pairwise; they are garbage afterwards."""
+        if count == 0:
+            return identity
+        while count > 1:
+            half = (count + 1) >> 1
+            other = np.uintp(half)
+            for i in range(np.uintp(count - half)):
+                values[i] = join(values[i], values[other + i])
+            count = half
+        return values[0]
+
+    @_inline
+    def fold_rows(values, rows, width, out, identity):  # type: ignore[no-untyped-def]
+        """Combine rows of `width` values, pairwise, to the elements of `out`."""
+        if rows == 0:
+            for i in range(width):
+                store(out, i, identity)
+            return
+        while rows > 1:
+            half = (rows + 1) >> 1
+            other = np.uintp(half * width)
+            for i in range(np.uintp((rows - half) * width)):
+                values[i] = join(values[i], values[other + i])
+            rows = half
+        for i in range(width):
+            store(out, i, values[i])
+
+    @_inline
+    def merge(levels, index, value):  # type: ignore[no-untyped-def]
+        """Add the value of block number `index` to a tree: two blocks make a pair, two a four.
+
+        ``levels[k]`` waits for its partner: the value of 2**k blocks.
+        """
+        level = 0
+        while index & 1:
+            value = join(levels[level], value)
+            index >>= 1
+            level += 1
+        levels[level] = value
+
+    @_inline
+    def merged(levels, count, identity):  # type: ignore[no-untyped-def]
+        """Return the value of all `count` blocks of a tree."""
+        if count == 0:
+            return identity
+        level = 0
+        while not count & 1:
+            count >>= 1
+            level += 1
+        levels[LEVELS - 1] = levels[level]
+        while count > 1:
+            count >>= 1
+            level += 1
+            if count & 1:
+                levels[LEVELS - 1] = join(levels[level], levels[LEVELS - 1])
+        return levels[LEVELS - 1]
+
+    return fold, fold_rows, merge, merged
+
+
+fold_sum, fold_rows_sum, merge_sum, merged_sum = _make(join_sum)
+fold_prod, fold_rows_prod, merge_prod, merged_prod = _make(join_prod)
+fold_max, fold_rows_max, merge_max, merged_max = _make(join_max)
+fold_min, fold_rows_min, merge_min, merged_min = _make(join_min)
+fold_all, fold_rows_all, merge_all, merged_all = _make(join_all)
+fold_any, fold_rows_any, merge_any, merged_any = _make(join_any)
+
+
+# --- angles --------------------------------------------------------------------------------------
+
+
+def _make_wave(function: Any, near: Any) -> Any:
+    @_inline
+    def fill(angles, start, count, out):  # type: ignore[no-untyped-def]
+        """Write the function of `count` angles from `start` on; a far one makes it slower."""
+        far = False
+        first = np.uintp(start)
+        for i in range(np.uintp(count)):
+            far = far | scalar.is_far(angles[first + i])
+        if far:
+            for i in range(np.uintp(count)):
+                out[i] = function(angles[first + i])
+        else:
+            for i in range(np.uintp(count)):
+                out[i] = near(angles[first + i])
+
+    return fill
+
+
+near_sin = _make_wave(scalar.sin, scalar.sin_near)
+near_cos = _make_wave(scalar.cos, scalar.cos_near)
+near_tan = _make_wave(scalar.tan, scalar.tan_near)
