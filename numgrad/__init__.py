@@ -47,6 +47,8 @@ from numgrad.graph.modes import (
     no_grad,
     set_grad_enabled,
 )
+from numgrad.graph.tracing import TraceError
+from numgrad.jit.api import jit
 from numgrad.kernels.cache_files import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
@@ -61,6 +63,7 @@ double = float64
 int = int32
 long = int64
 short = int16
+compile = jit
 cfloat = complex64
 cdouble = complex128
 
@@ -69,6 +72,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Size",
     "Tensor",
+    "TraceError",
     "autograd",
     "bool",
     "cache_dir",
@@ -76,6 +80,7 @@ __all__ = [
     "cdouble",
     "cfloat",
     "complex64",
+    "compile",
     "complex128",
     "device",
     "double",
@@ -101,6 +106,7 @@ __all__ = [
     "int64",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "jit",
     "long",
     "memory_stats",
     "nan",

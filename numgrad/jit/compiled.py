@@ -169,7 +169,7 @@ class Compiled:
         node = _node_class(len(self.differentiable))(edges)
         node.backward, node.spec, node.moving = backward, spec, tuple(moving)
         saved: list[Any] = []
-        for k, leaf in enumerate(leaves):
+        for leaf in leaves:
             if isinstance(leaf, Tensor):
                 saved += save_tensor(leaf)
             else:

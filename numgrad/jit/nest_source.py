@@ -278,9 +278,7 @@ class NestSource:
                 stack.pop()
                 continue
             missing = [
-                e
-                for e in self._inputs[current]
-                if e not in self._fixed and not self._is_given(e)
+                e for e in self._inputs[current] if e not in self._fixed and not self._is_given(e)
             ]
             if missing:
                 stack += missing
@@ -329,9 +327,7 @@ class NestSource:
     def _write_pass(self, number_: int, sinks: list[Sink]) -> None:
         here = self.passes[number_] = _Pass()
         roots = [self._root(sink) for sink in sinks]
-        last = max(
-            self._depth[root] if self.level(root) == INNER else 0 for root in roots
-        )
+        last = max(self._depth[root] if self.level(root) == INNER else 0 for root in roots)
         targets: dict[int, list[Element]] = {last: roots}
         pending_waves: dict[Element, str] = {}
         for phase in range(last, -1, -1):
@@ -543,7 +539,9 @@ class NestSource:
         kind, dtype = _kind(sink), sink.value.dtype
         target = self.targets[sink]
         assert target is not None
-        width = product([self.loops.sizes[a] for a in range(len(sink.axes)) if a not in sink.reduced])
+        width = product(
+            [self.loops.sizes[a] for a in range(len(sink.axes)) if a not in sink.reduced]
+        )
         partial = f"p{self._row_names[sink.value]}"
         self.partials.append((partial, dtype, self.blocks * width))
         self.functions |= {f"join_{kind}", f"fold_rows_{kind}"}
@@ -555,7 +553,11 @@ class NestSource:
         ]
         identity = identity_code(kind, dtype)
         # Where rows begin depends on the outer loops only, so the row's lines serve here too.
-        start = [Line(f"store({partial}, {_sum([self._outer_place(target), f'block * {self.size_name(width)}'])}, {identity})")]
+        start = [
+            Line(
+                f"store({partial}, {_sum([self._outer_place(target), f'block * {self.size_name(width)}'])}, {identity})"
+            )
+        ]
         for loop in reversed(loops):
             start = [Line(loop), *indent(start)]
         self.item_start += start

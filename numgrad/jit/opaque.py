@@ -103,5 +103,3 @@ def opaque_step(
             memory[name] = fresh
 
     return call
-
-

@@ -160,8 +160,11 @@ class Schedule:
     def cost(self, element: Element, step: int) -> int:
         """Return about what computing an element takes, where an addition is 1."""
         stored = element[0] in self.kept
-        return sum(weight(value) for value, _ in self.walk([(element, stored)], step) if
-                   value not in self.kept or value is element[0])
+        return sum(
+            weight(value)
+            for value, _ in self.walk([(element, stored)], step)
+            if value not in self.kept or value is element[0]
+        )
 
     # --- placing ---
 
@@ -239,11 +242,15 @@ class Schedule:
         if _is_loose(index) or len(makers) != 1:
             return False
         maker = makers[0]
-        at = tuple(
-            tuple(place.renamed(dict(enumerate(axes))) for place in entry)
-            for entry in index
-            if not isinstance(entry, Place)
-        ) if not isinstance(index, Flat) else ()
+        at = (
+            tuple(
+                tuple(place.renamed(dict(enumerate(axes))) for place in entry)
+                for entry in index
+                if not isinstance(entry, Place)
+            )
+            if not isinstance(index, Flat)
+            else ()
+        )
         if maker.kind == "reduce":
             if not inner or maker.reduced != inner or len(maker.axes) != len(nest.domain):
                 return False

@@ -43,8 +43,8 @@ def describe(leaf: Any) -> Any:
         hash(leaf)
     except TypeError:
         raise TraceError(
-            f"jit: an argument of type {kind.__name__} is neither an array nor a number, and cannot "
-            "be a static argument, because it is not hashable"
+            f"jit: an argument of type {kind.__name__} is neither an array nor a number, and it "
+            "cannot be a static argument, because it is not hashable"
         ) from None
     return (kind, leaf)
 

@@ -42,7 +42,7 @@ def with_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
     def derived(*tensors: Any) -> list[Any]:
         inputs = [t for t in tensors if isinstance(t, Tensor) and t.requires_grad]
         result = function(*tensors)
-        values = [t for t in (result if isinstance(result, (tuple, list)) else [result])]
+        values = list(result) if isinstance(result, (tuple, list)) else [result]
         results = list(values)
         for order in (1, 2):
             moving = [v for v in values if isinstance(v, Tensor) and v.requires_grad]

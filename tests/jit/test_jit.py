@@ -1,0 +1,378 @@
+"""``jit``: the same results as without it, whatever the function does and is given."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+from numgrad.autograd import grad
+
+
+def tensor(*numbers: float, requires_grad: bool = False) -> Any:
+    return ng.tensor(numbers, dtype=ng.float64, requires_grad=requires_grad)
+
+
+def assert_equal(ours: Any, expected: Any) -> None:
+    assert ours.dtype is expected.dtype
+    np.testing.assert_allclose(
+        ours.numpy(force=True), expected.numpy(force=True), rtol=1e-14, atol=1e-300
+    )
+
+
+# --- arguments and results --------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+@dataclasses.dataclass
+class Model:
+    weight: Any
+    bias: Any
+
+
+def test_arguments_and_results_nest():
+    def function(model, pair, *, extra):
+        hidden = model.weight * pair.left + model.bias
+        return {"out": [hidden, (hidden.sum(), extra["n"])], "pair": Pair(pair.right, None)}
+
+    arguments = (Model(tensor(1, 2), tensor(3)), Pair(tensor(4, 5), tensor(6)))
+    result = ng.jit(function)(*arguments, extra={"n": 7})
+    expected = function(*arguments, extra={"n": 7})
+    assert_equal(result["out"][0], expected["out"][0])
+    assert_equal(result["out"][1][0], expected["out"][1][0])
+    assert result["out"][1][1] == 7
+    assert isinstance(result["pair"], Pair)
+    assert result["pair"].left is arguments[1].right  # an argument, returned as it is
+    assert result["pair"].right is None
+
+
+def test_arrays_and_floats_are_taken_as_they_are():
+    result = ng.jit(lambda x, factor: x * factor)(np.array([1.0, 2.0]), 3.0)
+    assert_equal(result, tensor(3, 6))
+
+
+def test_float32_stays_float32_beside_a_float():
+    result = ng.jit(lambda x, factor: x * factor)(ng.ones(2), 0.1)
+    assert result.dtype is ng.float32
+    assert_equal(result, ng.ones(2) * 0.1)
+
+
+def test_another_float_needs_no_other_trace():
+    scaled = ng.jit(lambda x, factor: x * factor)
+    assert scaled(tensor(1), 2.0).item() == 2.0
+    assert scaled(tensor(1), 3.0).item() == 3.0
+    assert scaled.cache_info()[:2] == (1, 1)
+
+
+def test_ints_bools_and_strings_are_static():
+    def power(x, n, negate=False, how="sum"):
+        for _ in range(n - 1):
+            x = x * x
+        return getattr(-x if negate else x, how)()
+
+    compiled = ng.jit(power)
+    assert compiled(tensor(2, 3), 2).item() == 13
+    assert compiled(tensor(2, 3), 3).item() == 97
+    assert compiled(tensor(2, 3), 2, negate=True, how="amax").item() == -4
+    assert compiled.cache_info().misses == 3
+
+
+def test_static_arguments_by_number_and_by_name():
+    def scaled(x, factor):
+        return x * (10 if factor > 1 else factor)
+
+    for compiled in (
+        ng.jit(scaled, static_argnums=1),
+        ng.jit(scaled, static_argnames="factor"),
+        ng.jit(static_argnums=(1,))(scaled),
+    ):
+        assert compiled(tensor(1), 2.0).item() == 10
+        assert compiled(tensor(1), 0.5).item() == 0.5
+        assert compiled(tensor(1), factor=0.25).item() == 0.25
+
+
+def test_compile_is_another_name():
+    assert ng.compile is ng.jit
+
+
+def test_methods_are_bound():
+    class Scaler:
+        factor = 3.0
+
+        @ng.jit
+        def __call__(self, x):
+            return x * self.factor
+
+        __hash__ = object.__hash__
+
+    assert Scaler()(tensor(2)).item() == 6
+
+
+def test_a_tensor_that_depends_on_nothing_is_returned():
+    outer = tensor(5, 6)
+    made, kept = ng.jit(lambda x: (ng.full((2,), 2.5), outer))(tensor(1))
+    assert_equal(made, ng.full((2,), 2.5))
+    assert kept is outer
+
+
+# --- what functions do ------------------------------------------------------------------------------
+
+
+def in_place(x):
+    y = x.clone()
+    y[0] = 10
+    y.mul_(2)
+    row = y[1:]
+    row += x[:-1]
+    y.view(-1)[2] = row.sum()
+    return y, row
+
+
+def on_views(x):
+    y = ng.zeros(3, 4, dtype=x.dtype)
+    y[1] = x
+    y.T[2] += 1
+    y.diagonal().copy_(x[:3])
+    return y.flip(0), y.reshape(2, 6)[:, ::2]
+
+
+def with_modes(x):
+    with ng.no_grad():
+        scale = x.exp()
+    y = (scale * x * x.detach()).sum()
+    return grad(y, x)[0] if x.requires_grad else y
+
+
+def own_backward(x):
+    w = x.detach().clone().requires_grad_()
+    (w.sin() * w).sum().backward()
+    return w.grad * 2
+
+
+def second_order(x):
+    w = x.detach().requires_grad_()
+    (first,) = grad((w**3).sum(), w, create_graph=True)
+    return grad(first.sum(), w)[0]
+
+
+def reductions(x):
+    m = x.reshape(2, 2)
+    return m.sum(0), m.mean(1), m.amax(), m.softmax(1), m.log_softmax(0), m.logsumexp(1), m.var(0)
+
+
+def shapes(x):
+    a = ng.cat([x, x[:2]])
+    b = ng.stack([x, -x], dim=1)
+    return a, b, b @ b.T, x.outer(x), ng.where(x > 2, x, -x), x.cumsum(0)
+
+
+def dtypes(x):
+    whole = x.to(ng.int32) + 1
+    return whole * 2, (x > 1) & (x < 4), whole.to(ng.float32) / 3, whole // 2
+
+
+def complexes(x):
+    z = ng.complex(x, -x)
+    return z.exp(), z.real * z.imag, z.abs(), ng.view_as_real(z)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        in_place,
+        on_views,
+        with_modes,
+        own_backward,
+        second_order,
+        reductions,
+        shapes,
+        dtypes,
+        complexes,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_compiled_is_as_eager(function):
+    x = tensor(1, 2, 3, 4)
+    expected = function(x)
+    results = ng.jit(function)(x)
+    if not isinstance(expected, tuple):
+        results, expected = (results,), (expected,)
+    assert len(results) == len(expected)
+    for ours, theirs in zip(results, expected, strict=True):
+        assert_equal(ours, theirs)
+
+
+def test_arguments_are_not_written_to():
+    x = tensor(1, 2)
+    result = ng.jit(lambda x: x.clone().add_(1))(x)
+    assert x.tolist() == [1, 2]
+    assert result.tolist() == [2, 3]
+
+
+def test_strided_and_transposed_arguments():
+    x = ng.arange(24, dtype=ng.float64).reshape(4, 6)
+    compiled = ng.jit(lambda x: (x.exp() / 2).sum(0) + x[0])
+    for view in (x, x.T, x[::2, ::-1], x[:, :1].expand(4, 5)):
+        assert_equal(compiled(view), (view.exp() / 2).sum(0) + view[0])
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0), (1, 1)])
+def test_sizes_0_and_1(shape):
+    def function(x):
+        return (x * 2 + x.sum()).exp(), x.sum(-1) if x.ndim else x
+
+    x = ng.ones(shape, dtype=ng.float64)
+    for ours, expected in zip(ng.jit(function)(x), function(x), strict=True):
+        assert ours.shape == expected.shape
+        assert_equal(ours, expected)
+
+
+# --- derivatives ------------------------------------------------------------------------------------
+
+
+def test_results_are_differentiable_to_any_order():
+    def function(x, y):
+        return (x.sin() * y.exp()).sum(), x * y
+
+    compiled = ng.jit(function)
+    found = []
+    for each in (compiled, function):
+        x, y = tensor(0.3, 0.7, requires_grad=True), tensor(1.1, -0.4, requires_grad=True)
+        total, product = each(x, y)
+        results = [total, product]
+        for _ in range(3):
+            result = sum((r * r).sum() for r in results)
+            results = list(grad(result, (x, y), create_graph=True))
+            found.append(results)
+    for ours, expected in zip(found[:3], found[3:], strict=True):
+        for one, other in zip(ours, expected, strict=True):
+            np.testing.assert_allclose(one.tolist(), other.tolist(), rtol=1e-12)
+
+
+def test_gradients_pass_finite_differences():
+    compiled = ng.jit(lambda x, y: (x.tanh() * y).sum(0) / (1 + x.exp().sum()))
+    x = ng.linspace(-1, 1, 6, dtype=ng.float64).reshape(2, 3).requires_grad_()
+    y = ng.linspace(1, 2, 3, dtype=ng.float64).requires_grad_()
+    assert ng.autograd.gradcheck(compiled, (x, y))
+    assert ng.autograd.gradgradcheck(compiled, (x, y))
+
+
+def test_gradients_reach_captured_tensors():
+    weight = tensor(2, 3, requires_grad=True)
+    hidden = weight * 2  # not a leaf
+    compiled = ng.jit(lambda x: (x * weight * hidden).sum())
+    x = tensor(5, 7, requires_grad=True)
+    compiled(x).backward()
+    assert x.grad.tolist() == [8, 18]
+    assert weight.grad.tolist() == [40, 84]
+
+
+def test_a_saved_argument_that_was_written_to_is_found():
+    x = tensor(1, 2, requires_grad=True)
+    y = x * 1
+    result = ng.jit(lambda y: (y * y).sum())(y)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
+
+
+def test_the_graph_is_freed_after_backward():
+    x = tensor(1, 2, requires_grad=True)
+    result = ng.jit(lambda x: (x * x).sum())(x)
+    result.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        result.backward()
+
+
+def test_nothing_is_recorded_without_grad_mode():
+    x = tensor(1, 2, requires_grad=True)
+    compiled = ng.jit(lambda x: x * 2)
+    with ng.no_grad():
+        assert not compiled(x).requires_grad
+    assert compiled(x).requires_grad
+
+
+def test_compiled_functions_nest():
+    inner = ng.jit(lambda x: x.sin())
+    outer = ng.jit(lambda x: grad(inner(x).sum(), x)[0] * 2)
+    x = tensor(1, 2, requires_grad=True)
+    assert_equal(outer(x), x.cos() * 2)
+
+
+# --- when it traces again ---------------------------------------------------------------------------
+
+
+def test_shapes_dtypes_and_modes_have_traces_of_their_own():
+    compiled = ng.jit(lambda x: x * 2)
+    for x in (tensor(1), tensor(1, 2), tensor(1).float(), tensor(1)):
+        compiled(x)
+    assert compiled.cache_info() == (1, 3, 256, 3)
+
+
+def test_numbers_of_captured_tensors_are_read_at_every_call():
+    weight = tensor(2)
+    compiled = ng.jit(lambda x: x * weight)
+    assert compiled(tensor(3)).item() == 6
+    weight.mul_(10)
+    assert compiled(tensor(3)).item() == 60
+
+
+factor = 2.0
+
+
+def test_a_changed_global_is_seen():
+    global factor
+    compiled = ng.jit(lambda x: x * factor)
+    assert compiled(tensor(3)).item() == 6
+    factor = 5.0
+    try:
+        assert compiled(tensor(3)).item() == 15
+    finally:
+        factor = 2.0
+
+
+def test_a_changed_variable_of_the_enclosing_function_is_seen():
+    scale = 2.0
+    compiled = ng.jit(lambda x: x * scale)
+    assert compiled(tensor(3)).item() == 6
+    scale = 7.0
+    assert compiled(tensor(3)).item() == 21
+
+
+def test_the_reason_for_a_trace_is_told(monkeypatch, caplog):
+    monkeypatch.setenv("NUMGRAD_LOG", "recompiles")
+    compiled = ng.jit(lambda x: x * 2)
+    compiled(tensor(1))
+    compiled(tensor(1, 2))
+    assert "first time" in caplog.text
+    assert "argument leaf 0 was" in caplog.text
+
+
+def test_traces_are_bounded():
+    compiled = ng.jit(lambda x: x * 2)
+    for n in range(300):
+        compiled(ng.ones(n))
+    assert compiled.cache_info().currsize == 256
+
+
+def test_other_sizes_need_no_other_code():
+    compiled = ng.jit(lambda x: (x.exp() / x.numel()).mean())
+    sources = {compiled.lower(ng.ones(n)).source for n in (5, 6, 1000)}
+    assert len(sources) == 1
+
+
+def test_threads_share_a_compiled_function():
+    compiled = ng.jit(lambda x: (x.sin() * x).sum())
+    arguments = [ng.full((50,), n / 10, dtype=ng.float64) for n in range(32)]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(compiled, arguments))
+    for x, result in zip(arguments, results, strict=True):
+        assert_equal(result, (x.sin() * x).sum())

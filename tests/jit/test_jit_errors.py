@@ -1,0 +1,128 @@
+"""What can't be traced says so, in the user's terms, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+
+outside = ng.tensor([1.0, 2.0])
+
+
+def branches(x):
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+def as_number(x):
+    return x * float(x.sum())
+
+
+def as_array(x):
+    return ng.from_numpy(np.sin(x.numpy()))
+
+
+def numpy_function(x):
+    return np.sin(x)
+
+
+def lists(x):
+    return sum(x.tolist())
+
+
+def loops(x):
+    while x.max() > 1:
+        x = x / 2
+    return x
+
+
+def draws(x):
+    return x + ng.rand(2)
+
+
+def counts(x):
+    return x[x > 0]
+
+
+def writes_outside(x):
+    outside.add_(x)
+    return x
+
+
+def fills_outside(x):
+    outside[0] = 1
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (branches, r"truth value.*where\(condition, a, b\)"),
+        (as_number, "Python number"),
+        (as_array, "NumPy array"),
+        (numpy_function, ""),
+        (lists, "Python numbers"),
+        (loops, "truth value"),
+        (draws, "random numbers.*draw them outside"),
+        (counts, "numbers"),
+        (writes_outside, "may not write to a tensor that it did not make"),
+        (fills_outside, "may not write to a tensor that it did not make"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_message_says_why_and_where(function: Any, words: str) -> None:
+    before = outside.tolist()
+    with pytest.raises(ng.TraceError, match=words) as caught:
+        ng.jit(function)(ng.tensor([1.0, 2.0]))
+    assert "test_jit_errors.py:" in str(caught.value)
+    line = int(str(caught.value).split("test_jit_errors.py:")[1].split(":")[0])
+    first = function.__code__.co_firstlineno
+    assert first < line <= first + 3
+    assert outside.tolist() == before
+
+
+def test_a_written_argument_is_refused():
+    x = ng.ones(2)
+    with pytest.raises(ng.TraceError, match="writes to one of its arguments.*clone"):
+        ng.jit(lambda x: x.add_(1))(x)
+    assert x.tolist() == [1, 1]
+
+
+def test_an_accumulated_gradient_is_refused():
+    x = ng.ones(2, requires_grad=True)
+
+    def function(x):
+        (x * x).sum().backward()
+        return x.grad
+
+    with pytest.raises(ng.TraceError, match=r"accumulates into the \.grad"):
+        ng.jit(function)(x)
+    assert x.grad is None
+
+
+def test_a_tensor_that_left_its_trace_is_refused():
+    kept = []
+    ng.jit(lambda x: kept.append(x * 2) or x)(ng.ones(2))
+    with pytest.raises(ng.TraceError):
+        ng.jit(lambda x: x + kept[0])(ng.ones(2))
+    with pytest.raises(ng.TraceError):
+        kept[0].numpy()
+
+
+def test_an_argument_that_is_neither_array_nor_hashable_is_refused():
+    class Odd:
+        __hash__ = None
+
+    with pytest.raises(ng.TraceError, match="argument of type Odd"):
+        ng.jit(lambda x: x)(Odd())
+
+
+def test_errors_of_the_function_are_the_functions_own():
+    with pytest.raises(RuntimeError, match="must match the size"):
+        ng.jit(lambda x: x + ng.ones(3))(ng.ones(2))
+    # Nothing is left open.
+    assert (ng.ones(2) + 1).tolist() == [2, 2]
