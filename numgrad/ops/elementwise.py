@@ -16,6 +16,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
+from numgrad.graph.inplace import write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import MEMORY, Elementwise
@@ -268,8 +269,7 @@ class ElementwisePrimitive:
                 )
             out._array = target = np.empty(shape, target.dtype)
         if modes.trace is not None:
-            target[...] = modes.trace.elementwise(self, shape, arrays, result)
-            out._counter[0] += 1
+            write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
         overlaps = any(
             type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.modes import modes
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.options import check_device, type_name
 
@@ -158,6 +159,8 @@ def generator_of(function: str, generator: Any) -> np.random.Generator:
     TypeError
         For anything else.
     """
+    if modes.trace is not None:  # the same numbers would come in every call of the function
+        modes.trace.refuse("random numbers")
     if generator is None:
         return default_generator._numpy
     if not isinstance(generator, Generator):

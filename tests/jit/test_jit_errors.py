@@ -64,7 +64,7 @@ def fills_outside(x):
         (branches, r"truth value.*where\(condition, a, b\)"),
         (as_number, "Python number"),
         (as_array, "NumPy array"),
-        (numpy_function, ""),
+        (numpy_function, "NumPy array"),
         (lists, "Python numbers"),
         (loops, "truth value"),
         (draws, "random numbers.*draw them outside"),
