@@ -27,6 +27,24 @@ PERIOD = 10_000  # operands repeat themselves after this many elements, which ma
 REFUSALS = (RuntimeError, ValueError, IndexError, TypeError)
 Stretch = Callable[[tuple[int, ...], float], tuple[int, ...]]
 
+# Parts of other operations, mostly of their gradients, and measured with them: the samples have
+# positions and sizes written into them that fit no other operand.
+PARTS = frozenset(
+    (
+        "as_strided_backward",
+        "diagonal_backward",
+        "gather_backward",
+        "index_backward",
+        "masked_scatter_backward",
+        "pad_behind",
+        "place_along",
+        "select_backward",
+        "slice_backward",
+        "take_backward",
+        "unsafe_view",
+    )
+)
+
 
 @dataclass(frozen=True)
 class Call:
@@ -290,7 +308,11 @@ def _maker(requires_grad: bool, stretch: Stretch, factor: float) -> Callable[...
 
 
 def names(*, elementwise: bool, with_rule: bool = False) -> Iterator[str]:
-    """Yield the names of the catalogue's operations of one sort."""
+    """Yield the names of the catalogue's operations of one sort, without `PARTS`."""
     for name in CATALOGUE:
-        if is_elementwise(name) is elementwise and (differentiable(name) or not with_rule):
+        if (
+            name not in PARTS
+            and is_elementwise(name) is elementwise
+            and (differentiable(name) or not with_rule)
+        ):
             yield name

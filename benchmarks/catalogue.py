@@ -1,6 +1,6 @@
 """Every operation of the catalogue, at three sizes, in float32 where it takes that.
 
-Nothing here names an operation: whatever enters the catalogue is measured.
+Nothing here names an operation: whatever enters the catalogue is measured, but for `calls.PARTS`.
 """
 
 from __future__ import annotations
