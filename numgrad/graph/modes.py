@@ -28,6 +28,7 @@ class _Modes(threading.local):
     grad = True  # whether operations record
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
+    level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
 
 
 modes = _Modes()
