@@ -14,6 +14,7 @@ from numgrad.device import CPU
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
+from numgrad.graph.modes import modes
 from numgrad.graph.node import RemovableHandle
 from numgrad.graph.tracing import address_of
 from numgrad.ops import conversion
@@ -62,6 +63,14 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         raise TypeError(
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type(requires_grad).__name__}"
+        )
+    if modes.level is not None:
+        raise RuntimeError(
+            "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+            "torch.autograd.functional.* APIs) inside of a function being transformed by a "
+            "functorch transform. This is unsupported, please attempt to use the functorch "
+            "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
+            "of a function being transformed instead."
         )
     if requires_grad and self._array.dtype.kind not in "fc":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from numgrad.autograd.linear_maps import jvp
 from numgrad.dtypes import float64
-from numgrad.func import jvp
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.differentiate import grad
 from numgrad.ops.from_data import from_numpy
@@ -324,5 +324,4 @@ def push_forward(case: Case, tangents: dict[int, Tensor]) -> tuple[Tensor, ...]:
         return tuple(results[k] for k in case.kept)
 
     primals = tuple(case.inputs[j].detach() for j in tangents)
-    pushed: tuple[Tensor, ...] = jvp(outputs, primals, tuple(tangents.values()))[1]
-    return pushed
+    return jvp(outputs, primals, tuple(tangents.values()))[1]

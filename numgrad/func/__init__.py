@@ -1,5 +1,19 @@
-"""Transformations of functions: derivatives that take a function and give values."""
+"""Transformations of functions: derivatives that take a function and give one, or give values."""
 
-from numgrad.func.forward import jvp
+from numgrad.func.forward import jvp, linearize
+from numgrad.func.jacobians import jacfwd, jacrev
+from numgrad.func.reverse import grad, grad_and_value, value_and_grad, vjp
+from numgrad.func.second_order import hessian, hvp
 
-__all__ = ["jvp"]
+__all__ = [
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]

@@ -1,55 +1,216 @@
-"""Forward mode of whole functions."""
+"""Forward mode of whole functions: Jacobian-vector products."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numgrad.ops.tangents import transpose_jvp
-from numgrad.tensor import Tensor
+import numpy as np
 
-__all__ = ["jvp"]
+from numgrad import pytree
+from numgrad.autograd.linear_maps import Linearized, zeros_like
+from numgrad.func.arguments import accept, check_tensors, split_aux
+from numgrad.graph.core import Tensor
+from numgrad.ops.from_data import from_numpy
+from numgrad.ops.primitive import Primitive
+
+__all__ = ["jvp", "linear_map", "linearize"]
+
+_API = "jvp(f, primals, tangents)"
 
 
 def jvp(
     func: Callable[..., Any],
-    primals: Sequence[Tensor],
-    tangents: Sequence[Tensor],
-) -> tuple[Any, Any]:
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """Return ``func(*primals)`` and its derivative in the direction of `tangents`.
 
-    Mirrors ``torch.func.jvp``.
+    Mirrors ``torch.func.jvp`` and ``jax.jvp``: with J the Jacobian, the derivative is J v.
 
     Parameters
     ----------
     func : callable
-        A function of tensors that returns a tensor or a tuple of tensors.
-    primals : sequence of tensors
+        A function that returns a pytree of tensors.
+    primals : tuple of pytrees of tensors
         Where to differentiate.
-    tangents : sequence of tensors
-        The direction: one tensor of each primal's shape and dtype.
+    tangents : tuple of pytrees of tensors
+        The direction: for each tensor in `primals` one of its shape, cast to its dtype.
+    strict : bool
+        Whether an output that depends on no primal is an error.
+    has_aux : bool
+        Whether `func` returns a pair: the output, and other tensors to hand through.
 
     Returns
     -------
     output, tangent_output
-        Both as `func` returns them.
+        Both with the structure, shapes and dtypes of what `func` returns. The tangent is zero
+        where nothing depends on a primal, as in outputs of integers.
+    aux
+        Only with `has_aux`.
 
     Raises
     ------
     RuntimeError
-        If a tangent's shape is not its primal's.
+        If primals and tangents differ in structure or shapes, or `func` returns anything but
+        tensors.
+    ValueError
+        If a primal is of integers.
 
+    Notes
+    -----
+    Each operation contributes its own tangent map, so this costs as much as a few evaluations. A
+    function for which backward mode raises, because it overwrites a saved tensor, raises here.
+    Unlike PyTorch's, forward mode obeys a ``no_grad`` inside of `func`, as backward mode does.
+
+    Examples
+    --------
     >>> import numgrad as ng
     >>> ng.func.jvp(lambda x: x**2, (ng.tensor([1.0, 3.0]),), (ng.tensor([1.0, 10.0]),))
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
-    if len(primals) != len(tangents):
+    if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"jvp: expected as many tangents as primals, got {len(tangents)} and {len(primals)}"
+            f"{_API}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
         )
-    for primal, tangent in zip(primals, tangents, strict=True):
-        if primal.shape != tangent.shape:
+    leaves, spec = pytree.flatten(primals)
+    directions, directions_spec = pytree.flatten(tangents)
+    if spec != directions_spec:
+        raise RuntimeError(
+            f"{_API}: Expected primals and tangents to have the same python structure. For "
+            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
+            f"structure {spec!r} and tangents with structure {directions_spec!r}"
+        )
+    leaves, directions = _tensors(leaves, "primals"), _tensors(directions, "tangents")
+    check_primals(leaves)
+    linear, output_spec, aux = linear_map(
+        lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, has_aux
+    )
+    found = linear([_fit(t, p) for t, p in zip(directions, leaves, strict=True)])
+    if strict and None in found:
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
+            "inputs. This is not allowed with strict=True."
+        )
+    pairs = zip(found, linear.outputs, strict=True)
+    derivatives = [zeros_like(output) if tangent is None else tangent for tangent, output in pairs]
+    output = pytree.unflatten(output_spec, linear.outputs)
+    derivative = pytree.unflatten(output_spec, derivatives)
+    return (output, derivative, aux) if has_aux else (output, derivative)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return ``func(*primals)`` and the function that maps tangents to its derivative.
+
+    Mirrors ``torch.func.linearize`` and ``jax.linearize``: with J the Jacobian, that function
+    computes J v, without running `func` again.
+
+    Parameters
+    ----------
+    func, *primals
+        As of `jvp`.
+
+    Returns
+    -------
+    output, jvp_fn
+        ``jvp_fn(*tangents)`` returns a pytree like the output.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        As `jvp`.
+
+    Examples
+    --------
+    >>> import numgrad as ng
+    >>> output, jvp_fn = ng.func.linearize(lambda x: x**2, ng.tensor([1.0, 3.0]))
+    >>> jvp_fn(ng.tensor([1.0, 0.0])), jvp_fn(ng.tensor([0.0, 1.0]))
+    (tensor([2., 0.]), tensor([0., 6.]))
+    """
+    found, spec = pytree.flatten(primals)
+    leaves = _tensors(found, "primals")
+    check_primals(leaves)
+    linear, output_spec, _ = linear_map(
+        lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, False
+    )
+
+    def jvp_fn(*tangents: Any) -> Any:
+        given, given_spec = pytree.flatten(tangents)
+        if given_spec != spec:
             raise RuntimeError(
-                f"jvp: a tangent has shape {list(tangent.shape)}, its primal {list(primal.shape)}"
+                f"Expected the tangents {given_spec!r} to have the same argspec as the primals "
+                f"{spec!r}"
             )
-    return transpose_jvp(func, primals, tangents)
+        given = _tensors(given, "tangents")
+        pushed = linear([_fit(t, p) for t, p in zip(given, leaves, strict=True)])
+        pairs = zip(pushed, linear.outputs, strict=True)
+        return pytree.unflatten(output_spec, [zeros_like(o) if t is None else t for t, o in pairs])
+
+    return pytree.unflatten(output_spec, linear.outputs), jvp_fn
+
+
+def linear_map(
+    function: Callable[[list[Tensor]], Any], leaves: list[Tensor], has_aux: bool
+) -> tuple[Linearized, pytree.TreeSpec, Any]:
+    """Run a function of a list of tensors, and return the map from its tangents to the output's.
+
+    Returns
+    -------
+    linear : Linearized
+    spec : TreeSpec
+        The structure of the output.
+    aux : pytree
+        None without `has_aux`.
+    """
+    specs: list[Any] = []
+
+    def flat(stand_ins: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        output, aux, aux_spec = split_aux(function(stand_ins), has_aux, _API)
+        outputs, spec = pytree.flatten(output)
+        check_tensors(outputs, _API)
+        specs[:] = spec, aux_spec
+        return outputs, aux
+
+    linear = Linearized(flat, leaves)
+    spec, aux_spec = specs
+    return linear, spec, pytree.unflatten(aux_spec, linear.others) if has_aux else None
+
+
+def check_primals(primals: Sequence[Tensor]) -> None:
+    """Raise for a tensor of integers or bools, which cannot move."""
+    for primal in primals:
+        if primal._array.dtype.kind not in "fc":
+            raise ValueError(
+                f"Expected primal to be floating point or complex, but got: {primal.dtype}"
+            )
+
+
+def _tensors(leaves: Sequence[Any], what: str) -> list[Tensor]:
+    if not leaves:
+        raise RuntimeError(f"{_API}: Expected {what} to contain at least one Tensor.")
+    for leaf in leaves:
+        if not isinstance(leaf, (Tensor, np.ndarray)):
+            raise RuntimeError(f"{_API}: Expected {what} to only contain Tensors, got {type(leaf)}")
+    return [accept(leaf) if isinstance(leaf, Tensor) else from_numpy(leaf) for leaf in leaves]
+
+
+def _fit(tangent: Tensor, primal: Tensor) -> Tensor:
+    """Return a tangent in its primal's dtype, or raise if it has another shape."""
+    array, like = tangent._array, primal._array
+    if array.shape != like.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(like.shape)} while the given "
+            f"forward gradient is of size {list(array.shape)}."
+        )
+    if array.dtype == like.dtype:
+        return tangent
+    if array.dtype.kind == "c":
+        raise RuntimeError(
+            f"{_API}: Expected the tangent of a real primal to be real, got {tangent.dtype}"
+        )
+    cast: Tensor = Primitive.cast(tangent, like.dtype)
+    return cast

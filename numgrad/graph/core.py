@@ -100,6 +100,7 @@ class Tensor:
     _hooks: dict[int, Any] | None = None
     _post_accumulate_hooks: dict[int, Any] | None = None
     _retains_grad: bool = False
+    _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
 

@@ -12,8 +12,9 @@ from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
 from numgrad.graph.engine import run
+from numgrad.graph.modes import modes
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "grad", "roots_of"]
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -68,12 +69,18 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    if modes.level is not None:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+            "transforms."
+        )
     outputs = _as_tuple(tensors)
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots = _roots(outputs, grad_tensors)
+    roots = roots_of(outputs, grad_tensors)
     keep_graph = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         run(roots, keep_graph=keep_graph, create_graph=create_graph)
@@ -159,7 +166,7 @@ def grad(
         results = _batched(sources, grad_outputs, edges, keep_graph, create_graph)
     else:
         results = run(
-            _roots(sources, grad_outputs),
+            roots_of(sources, grad_outputs),
             keep_graph=keep_graph,
             create_graph=create_graph,
             inputs=edges,
@@ -197,7 +204,7 @@ def _batched(
     columns: list[list[Tensor | None]] = [[] for _ in edges]
     for entry in range(length):
         last = entry == length - 1
-        roots = _roots(outputs, [batch[entry] for batch in batches])
+        roots = roots_of(outputs, [batch[entry] for batch in batches])
         results = run(
             roots,
             keep_graph=keep_graph or not last,
@@ -273,7 +280,7 @@ def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
     return gradient
 
 
-def _roots(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
+def roots_of(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
     """Return where the engine starts, each edge with its checked cotangent."""
     if type(grad_tensors) is Tensor and len(outputs) == 1:  # nearly every call
         (output,) = outputs

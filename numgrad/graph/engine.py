@@ -22,7 +22,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 
-__all__ = ["run"]
+__all__ = ["nodes_towards", "run"]
 
 # What came to a node: for each of its outputs the gradient so far (an array, or under create_graph
 # a tensor; None if there is none), and whether we may write to that.
@@ -52,6 +52,7 @@ def run(
     create_graph: bool,
     inputs: Sequence[Edge] | None = None,
     accumulate: bool = True,
+    needed: set[Node] | None = None,
 ) -> list[Tensor | None]:
     """Propagate gradients from `roots`.
 
@@ -67,6 +68,8 @@ def run(
         Go only where these lie. Without it, everywhere.
     accumulate : bool
         Whether leaves get their ``.grad``. Otherwise the gradients at `inputs` are returned.
+    needed : set of nodes, optional
+        What `nodes_towards` returned for these inputs and all of the roots, if it was called.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def run(
         One entry for each of `inputs`; None where no gradient arrived.
     """
     by_tensors = create_graph or modes.trace is not None
-    request = _request(roots, by_tensors, inputs, accumulate)
+    request = _request(roots, by_tensors, inputs, accumulate, needed)
     captures, needed = request.captures, request.needed
     pending: dict[Node, Arrived] = {}
     leaves: dict[Any, Arrived] = {}
@@ -170,6 +173,7 @@ def _request(
     by_tensors: bool,
     inputs: Sequence[Edge] | None,
     accumulate: bool,
+    needed: set[Node] | None,
 ) -> Request:
     """Find out which nodes have to run, and where gradients are taken."""
     if inputs is None:
@@ -178,19 +182,23 @@ def _request(
     for position, (node, number) in enumerate(inputs):
         if node is not None:
             captures.setdefault(node, []).append((number, position))
-    needed = _nodes_towards(captures, [node for (node, _), _ in roots if node is not None])
+    if needed is None:
+        needed = nodes_towards(captures, [node for (node, _), _ in roots if node is not None])
     if accumulate:  # leaves among the inputs are fed; the others' gradients are captured
         needed.update(node for node in captures if type(node) is AccumulateGrad)
     return Request(by_tensors, [None] * len(inputs), captures, needed)
 
 
-def _nodes_towards(captures: dict[Node, Any], roots: Sequence[Node]) -> set[Node]:
+def nodes_towards(captures: Iterable[Node], roots: Sequence[Node]) -> set[Node]:
     """Return the nodes that must run so that gradients arrive at `captures`."""
+    captures = set(captures)
+    # What is older than all of them cannot lead to one of them.
+    oldest = min([node.sequence for node in captures], default=0)
     reached = set(roots)
     stack = list(reached)
     while stack:
         for target in stack.pop().targets:
-            if target is not None and target not in reached:
+            if target is not None and target not in reached and target.sequence >= oldest:
                 reached.add(target)
                 stack.append(target)
     needed: set[Node] = set()

@@ -12,7 +12,7 @@ from numgrad.graph.modes import modes
 __all__ = ["check_inplace", "write_elements"]
 
 
-def check_inplace(tensor: Tensor, recorded: bool = False) -> None:
+def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
     """Raise, in PyTorch's words, if an operation may not write to `tensor`.
 
     Parameters
@@ -21,12 +21,16 @@ def check_inplace(tensor: Tensor, recorded: bool = False) -> None:
         What is written to.
     recorded : bool
         Whether the operation is recorded, even if this tensor does not require grad.
+    operation : str
+        The name of the function, without underscore.
     """
     if not modes.grad:
         return
     base = tensor._base
+    if modes.level is not None:
+        _check_captured(tensor if base is None else base, operation)
     if base is None:
-        if tensor._edge is None:
+        if tensor._edge is None or tensor._level is not None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )
@@ -36,7 +40,7 @@ def check_inplace(tensor: Tensor, recorded: bool = False) -> None:
         return
     if tensor._view_origin:
         raise RuntimeError(forbidden_view(tensor, "is being"))
-    if requires_grad and base.grad_fn is None:
+    if requires_grad and (base.grad_fn is None or base._level is not None):
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
@@ -49,3 +53,21 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
         modes.trace.refuse_write()
     array[key] = values
     tensor._counter[0] += 1
+
+
+# Operations whose other operand may be a tensor have an overload that PyTorch's messages name.
+_WITH_OVERLOADS = {"add", "sub", "mul", "div"}
+
+
+def _check_captured(tensor: Tensor, operation: str) -> None:
+    """Raise if the function that is being differentiated only captured a tensor with a history."""
+    node = None if tensor._edge is None else tensor._edge[0]
+    if node is None or node.sequence >= modes.level.start:
+        return
+    name = f"aten::{operation}_" + ".Tensor" * (operation in _WITH_OVERLOADS)
+    raise RuntimeError(
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+        f"in-place operation ({name}) that would mutate a captured Tensor. This is not supported; "
+        "please rewrite the function being transformed to explicitly accept the mutated Tensor(s) "
+        "as inputs."
+    )

@@ -30,6 +30,7 @@ class _Modes(threading.local):
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
     trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
+    level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
 
 
 modes = _Modes()

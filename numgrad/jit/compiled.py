@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
-from numgrad.graph.engine import run
+from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import enable_grad, modes
 from numgrad.graph.node import FREED, Node, next_sequence
 from numgrad.jit.program import Program, build
@@ -115,10 +115,18 @@ def backward_of(function: Callable[..., Any]) -> Callable[..., Any]:
                 create_graph=create_graph,
                 inputs=edges,
                 accumulate=False,
+                needed=_inside(edges, roots, start),
             )
         )
 
     return backward
+
+
+def _inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: int) -> set[Node]:
+    """Return the nodes that lead to `edges`, but for those that were there before `start`."""
+    ends = [node for node, _ in edges if node is not None]
+    begins = [node for (node, _), _ in roots if node is not None]
+    return {node for node in nodes_towards(ends, begins) if node.sequence >= start}
 
 
 class Compiled:

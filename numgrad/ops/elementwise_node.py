@@ -119,23 +119,29 @@ class ElementwiseNode(Node):
             if saved[3 * index + 1] is not None:
                 unpack_array(saved[3 * index : 3 * index + 3], self.saved_edge(position), self)
 
+    def restore(self) -> dict[str, Any]:
+        """Return what was saved, by the names that rules know it by."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        environment: dict[str, Any] = {}
+        names = self.primitive.inputs
+        for index, position in enumerate(self.plan.positions):
+            value, counter, version = saved[3 * index : 3 * index + 3]
+            if counter is not None:
+                owner = self if position < 0 else None
+                value = restore_tensor((value, counter, version), self.saved_edge(position), owner)
+            environment["y" if position < 0 else names[position]] = value
+        return environment
+
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules on tensors; under grad mode that records them."""
         gradient = gradients[0]
         plan = self.plan
         if gradient is None:
             return plan.nothing[0]
-        saved = self.saved
-        if saved is None:
-            raise RuntimeError(FREED)
-        environment: dict[str, Any] = {"g": gradient}
-        names = self.primitive.inputs
-        for index, position in enumerate(plan.positions):
-            value, counter, version = saved[3 * index : 3 * index + 3]
-            if counter is not None:
-                owner = self if position < 0 else None
-                value = restore_tensor((value, counter, version), self.saved_edge(position), owner)
-            environment["y" if position < 0 else names[position]] = value
+        environment = self.restore()
+        environment["g"] = gradient
         results: list[Tensor | None] = []
         for position, source in enumerate(plan.sources):
             if source is None:

@@ -8,6 +8,7 @@ of the base it is a view of (`CopySlices`), from which all views take theirs aga
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -134,7 +135,7 @@ def inplace(
     """
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
-        check_inplace(tensor, recorded)
+        check_inplace(tensor, recorded, function.__name__)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
     if function in _WRITES_OUT and not recorded:
@@ -287,6 +288,8 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
     if function is None:
         raise RuntimeError("a write that is not recorded has no history")
     base = tensor._base
+    if modes.level is not None:
+        modes.level.written.append(weakref.ref(tensor if base is None else base))
     if base is None:
         move_retained(tensor, tensor._edge, edge)
         tensor._edge = edge

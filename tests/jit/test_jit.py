@@ -24,7 +24,7 @@ def assert_equal(ours: Any, expected: Any) -> None:
     )
 
 
-# --- arguments and results --------------------------------------------------------------------------
+# --- arguments and results ------------------------------------------------------------------------
 
 
 class Pair(NamedTuple):
@@ -123,7 +123,7 @@ def test_a_tensor_that_depends_on_nothing_is_returned():
     assert kept is outer
 
 
-# --- what functions do ------------------------------------------------------------------------------
+# --- what functions do ----------------------------------------------------------------------------
 
 
 def in_place(x):
@@ -220,7 +220,7 @@ def test_arguments_are_not_written_to():
 def test_strided_and_transposed_arguments():
     x = ng.arange(24, dtype=ng.float64).reshape(4, 6)
     compiled = ng.jit(lambda x: (x.exp() / 2).sum(0) + x[0])
-    for view in (x, x.T, x[::2, ::-1], x[:, :1].expand(4, 5)):
+    for view in (x, x.T, x[::2].flip(1), x[:, :1].expand(4, 5)):
         assert_equal(compiled(view), (view.exp() / 2).sum(0) + view[0])
 
 
@@ -235,7 +235,7 @@ def test_sizes_0_and_1(shape):
         assert_equal(ours, expected)
 
 
-# --- derivatives ------------------------------------------------------------------------------------
+# --- derivatives ----------------------------------------------------------------------------------
 
 
 def test_results_are_differentiable_to_any_order():
@@ -307,7 +307,7 @@ def test_compiled_functions_nest():
     assert_equal(outer(x), x.cos() * 2)
 
 
-# --- when it traces again ---------------------------------------------------------------------------
+# --- when it traces again -------------------------------------------------------------------------
 
 
 def test_shapes_dtypes_and_modes_have_traces_of_their_own():

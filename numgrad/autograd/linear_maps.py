@@ -1,0 +1,151 @@
+"""The derivative of a function at a point as a linear map: of cotangents, or of tangents.
+
+A function of tensors is run once, on stand-ins for its arguments (`numgrad.graph.levels`). What
+was recorded then serves any number of cotangents (`PullBack`) or tangents (`Linearized`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.differentiate import roots_of
+from numgrad.graph.engine import nodes_towards, run
+from numgrad.graph.levels import Level
+from numgrad.graph.modes import modes
+from numgrad.graph.node import Node
+from numgrad.ops.push_forward import PushForward
+
+__all__ = ["Linearized", "PullBack", "jvp", "zeros_like"]
+
+# Takes stand-ins and returns the results to differentiate, and others.
+Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """Return zeros of a tensor's shape and dtype."""
+    return wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+
+
+class _Recorded:
+    """One run of a function.
+
+    Attributes
+    ----------
+    outputs, others : list of Tensor
+        Its results as the caller gets them.
+    """
+
+    def __init__(self, function: Function, primals: Sequence[Tensor], writable: bool) -> None:
+        self._level = level = Level()
+        with level:
+            self._stand_ins = [level.stand_in(primal, writable) for primal in primals]
+            # A stand-in that is written to changes its place in the graph; this is where it was.
+            self._inputs = [gradient_edge(stand_in) for stand_in in self._stand_ins]
+            results, others = function(self._stand_ins)
+            self._results = results
+            self._edges = [gradient_edge(result) for result in results]
+        inside: set[Node] = set()
+        self._outside = level.any_outside([*results, *others], inside)
+        self.outputs = [level.release(result, inside) for result in results]
+        self.others = [level.release(other, inside) for other in others]
+        level.release_written(inside)
+
+    def _records(self, given: Sequence[Tensor | None]) -> bool:
+        """Whether the map's results shall depend on what is given and on the outside."""
+        return modes.grad and (
+            (self._outside and self._level.recording)
+            or any(isinstance(tensor, Tensor) and tensor.requires_grad for tensor in given)
+        )
+
+
+class PullBack(_Recorded):
+    """Maps cotangents of the results to gradients of the arguments."""
+
+    def __init__(self, function: Function, primals: Sequence[Tensor]) -> None:
+        super().__init__(function, primals, writable=False)
+        self._moving = [i for i, edge in enumerate(self._edges) if edge is not NO_EDGE]
+        roots = [self._edges[i][0] for i in self._moving]
+        self._needed = nodes_towards(
+            [node for node, _ in self._inputs if node is not None],
+            [node for node in roots if node is not None],
+        )
+
+    def __call__(
+        self,
+        cotangents: Sequence[Tensor | None],
+        keep_graph: bool = True,
+        create_graph: bool | None = None,
+    ) -> list[Tensor]:
+        """Return the gradients.
+
+        Parameters
+        ----------
+        cotangents : sequence of tensor or None
+            For each result one of its shape; None for zeros.
+        keep_graph : bool
+            Whether this can be called again.
+        create_graph : bool, optional
+            Whether the gradients can be differentiated in turn; by default where grad mode is on.
+        """
+        moving = [i for i in self._moving if cotangents[i] is not None]
+        if not moving:
+            return [zeros_like(stand_in) for stand_in in self._stand_ins]
+        given: list[Any] = [cotangents[i] for i in moving]
+        records = create_graph is not False and self._records(given)
+        found = run(
+            roots_of(tuple([self._results[i] for i in moving]), given),
+            keep_graph=keep_graph,
+            create_graph=records,
+            inputs=self._inputs,
+            accumulate=False,
+            needed=self._needed,
+        )
+        inside: set[Node] = set()
+        return [
+            zeros_like(stand_in)
+            if gradient is None
+            else self._level.release(gradient, inside)
+            if records
+            else gradient
+            for gradient, stand_in in zip(found, self._stand_ins, strict=True)
+        ]
+
+
+class Linearized(_Recorded):
+    """Maps tangents of the arguments to tangents of the results."""
+
+    def __init__(self, function: Function, primals: Sequence[Tensor]) -> None:
+        super().__init__(function, primals, writable=True)
+        self._push = PushForward(self._edges, self._inputs)
+
+    def __call__(self, tangents: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """Return the tangents of the results, None where they depend on no argument.
+
+        Parameters
+        ----------
+        tangents : sequence of tensor or None
+            For each argument one of its shape and dtype; None for zeros.
+        """
+        records = self._records(tangents)
+        found = self._push(tangents, records)
+        if not records:
+            return found
+        inside: set[Node] = set()
+        return [None if t is None else self._level.release(t, inside) for t in found]
+
+
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Tensor], tangents: Sequence[Tensor]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the results of a function of tensors, a tuple, and their tangents.
+
+    `numgrad.func.jvp` is this for pytrees, with its arguments checked.
+    """
+    linear = Linearized(lambda stand_ins: (list(function(*stand_ins)), []), primals)
+    found = zip(linear(tangents), linear.outputs, strict=True)
+    return tuple(linear.outputs), tuple(zeros_like(o) if t is None else t for t, o in found)

@@ -1,0 +1,240 @@
+"""Jacobians: one row for each element of the output, or one column for each of the input.
+
+The function runs once. Then one call of a linear map for each row (or column) gives that row: a
+backward pass, or a push forward. Where nothing is recorded rows are written into place; where the
+Jacobian is to be differentiated, they are stacked.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad import pytree
+from numgrad.func.arguments import (
+    Argnums,
+    accept,
+    check_real,
+    positions_of,
+    tensor_leaves,
+)
+from numgrad.func.forward import check_primals, linear_map
+from numgrad.func.reverse import pull_back
+from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.ops.joining import stack
+from numgrad.ops.shape import reshape
+
+__all__ = ["jacfwd", "jacrev"]
+
+Row = Sequence[Tensor | None]
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """Return the function that computes the Jacobian of `func` in reverse mode.
+
+    Mirrors ``torch.func.jacrev``: J[i, j] = d output[i] / d input[j]. One backward pass for each
+    element of the output: for functions with fewer outputs than inputs.
+
+    Parameters
+    ----------
+    func : callable
+        A function that returns a pytree of real floating point tensors.
+    argnums : int or tuple of int
+        With respect to which positional arguments, which may be pytrees.
+    has_aux : bool
+        Whether `func` returns a pair: the output, and other tensors to hand through.
+    chunk_size : int, optional
+        Taken as PyTorch takes it; rows are computed one by one in any case.
+
+    Returns
+    -------
+    callable
+        Takes positional arguments. Returns a pytree like the output with, in place of every tensor,
+        a pytree like the argument (a tuple of those if `argnums` is a tuple) of Jacobians: tensors
+        of the output's shape followed by the input's, in the input's dtype. With `has_aux`, a pair
+        of that and the other tensors.
+
+    Raises
+    ------
+    RuntimeError
+        From the returned function: if there is no such argument, it is of integers, an output is no
+        tensor or one of integers, or anything is complex.
+    ValueError
+        If an argument to differentiate with respect to contains anything but tensors and NumPy
+        arrays, or `chunk_size` is not positive.
+
+    Examples
+    --------
+    >>> import numgrad as ng
+    >>> ng.func.jacrev(lambda x: x**2)(ng.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def jacobian(*args: Any) -> Any:
+        check_real(pytree.leaves(args), "jacrev", "inputs")
+        function, leaves, spec = _function_of(func, args, argnums)
+        pull, output_spec, aux = pull_back(function, leaves, has_aux)
+        check_real(pull.outputs, "jacrev", "outputs")
+        rows: list[Row] = [pull(cotangents) for cotangents in _basis(pull.outputs)]
+        blocks: list[list[Tensor]] = []
+        start = 0
+        for output in pull.outputs:
+            own, start = rows[start : start + output._array.size], start + output._array.size
+            shape = output._array.shape
+            blocks.append(
+                [
+                    _stack([row[j] for row in own], leaf, leaf._array.dtype, shape)
+                    for j, leaf in enumerate(leaves)
+                ]
+            )
+        found = _nest(blocks, output_spec, spec, argnums)
+        return (found, aux) if has_aux else found
+
+    return jacobian
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """Return the function that computes the Jacobian of `func` in forward mode.
+
+    Mirrors ``torch.func.jacfwd``: J[i, j] = d output[i] / d input[j]. One push forward for each
+    element of the input: for functions with fewer inputs than outputs.
+
+    Parameters
+    ----------
+    func : callable
+        A function that returns a pytree of real tensors.
+    argnums, has_aux
+        As of `jacrev`.
+    randomness : str
+        Taken as PyTorch takes it; `func` runs only once, so all columns see the same numbers.
+
+    Returns
+    -------
+    callable
+        As of `jacrev`; in the output's dtype.
+
+    Raises
+    ------
+    RuntimeError
+        From the returned function: if there is no such argument, an output is no tensor, or
+        anything is complex.
+    ValueError
+        If an argument to differentiate with respect to is of integers, or contains anything but
+        tensors and NumPy arrays.
+
+    Examples
+    --------
+    >>> import numgrad as ng
+    >>> ng.func.jacfwd(lambda x, y: x * y, argnums=1)(ng.tensor([1.0, 2.0]), ng.tensor(5.0))
+    tensor([1., 2.])
+    """
+
+    @functools.wraps(func)
+    def jacobian(*args: Any) -> Any:
+        check_real(pytree.leaves(args), "jacfwd", "inputs")
+        function, leaves, spec = _function_of(func, args, argnums)
+        check_primals(leaves)
+        linear, output_spec, aux = linear_map(function, leaves, has_aux)
+        check_real(linear.outputs, "jacfwd", "outputs")
+        columns = [linear(tangents) for tangents in _basis(leaves)]
+        blocks: list[list[Tensor]] = []
+        for i, output in enumerate(linear.outputs):
+            blocks.append([])
+            start = 0
+            for leaf in leaves:
+                own, start = columns[start : start + leaf._array.size], start + leaf._array.size
+                shape = leaf._array.shape
+                dtype = output._array.dtype
+                block = _stack([column[i] for column in own], output, dtype, shape, last=True)
+                blocks[i].append(block)
+        found = _nest(blocks, output_spec, spec, argnums)
+        return (found, aux) if has_aux else found
+
+    return jacobian
+
+
+def _function_of(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Argnums
+) -> tuple[Callable[[list[Tensor]], Any], list[Tensor], pytree.TreeSpec]:
+    """Return `func` as a function of the tensors in some arguments, and these."""
+    positions = positions_of(argnums, len(args))
+    leaves, spec = tensor_leaves(tuple([args[position] for position in positions]))
+    fixed = [accept(argument) for argument in args]
+
+    def function(stand_ins: list[Tensor]) -> Any:
+        arguments = list(fixed)
+        given = pytree.unflatten(spec, stand_ins)
+        for position, argument in zip(positions, given, strict=True):
+            arguments[position] = argument
+        return func(*arguments)
+
+    return function, leaves, spec
+
+
+def _basis(tensors: Sequence[Tensor]) -> Iterator[list[Tensor | None]]:
+    """Yield, for every element of some tensors, 1 there and 0 (None in other tensors) elsewhere."""
+    for number, tensor in enumerate(tensors):
+        for element in range(tensor._array.size):
+            array = np.zeros(tensor._array.shape, tensor._array.dtype)
+            array.reshape(-1)[element] = 1
+            row: list[Tensor | None] = [None] * len(tensors)
+            row[number] = wrap(array)
+            yield row
+
+
+def _stack(
+    rows: Sequence[Tensor | None],
+    like: Tensor,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    last: bool = False,
+) -> Tensor:
+    """Return rows as one tensor: their number, spread over `shape`, first or `last`.
+
+    Rows have the shape of `like`; None stands for zeros.
+    """
+    inner = like._array.shape
+    final = inner + shape if last else shape + inner
+    if any(row is not None and row._edge is not NO_EDGE for row in rows):
+        zeros = wrap(np.zeros(inner, dtype))
+        full = [zeros if row is None else row for row in rows]
+        return reshape(stack(full, len(inner) if last else 0), final)
+    joined = np.zeros((len(rows), *inner), dtype)
+    for number, row in enumerate(rows):
+        if row is not None:
+            joined[number] = row._array
+    if last:
+        joined = np.ascontiguousarray(np.moveaxis(joined, 0, -1))
+    return wrap(joined.reshape(final))
+
+
+def _nest(
+    blocks: Sequence[Sequence[Tensor]],
+    output_spec: pytree.TreeSpec,
+    spec: pytree.TreeSpec,
+    argnums: Argnums,
+) -> Any:
+    """Return Jacobians, by output and input, in the output's structure of the inputs'."""
+    inputs = [pytree.unflatten(spec, row) for row in blocks]
+    if isinstance(argnums, int):
+        inputs = [only for (only,) in inputs]
+    return pytree.unflatten(output_spec, inputs)

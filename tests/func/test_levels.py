@@ -1,0 +1,186 @@
+"""What crosses the border of a transformed function: captured tensors, modes, writes, arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+from numgrad import func
+from numgrad.graph.modes import modes
+
+
+@dataclasses.dataclass
+class Line:
+    slope: Any
+    offset: Any
+
+
+def test_gradients_reach_what_was_captured() -> None:
+    w = ng.tensor([1.0, 2.0], requires_grad=True)
+    x = ng.tensor([3.0, 4.0])
+    value, gradient = func.value_and_grad(lambda x: (w * x * x).sum())(x)
+    (value + gradient.sum()).backward()
+    assert w.grad.tolist() == [9 + 6, 16 + 8]
+    assert x.grad is None and not x.requires_grad
+
+
+def test_only_results_that_depend_on_the_outside_require_grad() -> None:
+    w = ng.tensor(2.0, requires_grad=True)
+    (of_x, of_y), (value, aux) = func.grad_and_value(
+        lambda x, y: (w * x**2 + y**2, (x * 3, w * 3, y)), argnums=(0, 1), has_aux=True
+    )(ng.tensor(1.0), ng.tensor(1.0))
+    assert [t.requires_grad for t in (of_x, of_y, value, *aux)] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_leaves_that_were_captured_keep_their_grad() -> None:
+    w = ng.tensor(2.0, requires_grad=True)
+    with ng.no_grad():
+        result = func.grad(lambda x: w * x**2)(ng.tensor(1.0))
+    assert w.grad is None and result.item() == 4 and not result.requires_grad
+
+
+def test_the_function_of_a_vjp_can_be_called_within_another_level() -> None:
+    x = ng.tensor([1.0, 2.0])
+    vjp_fn = func.vjp(lambda x: x**3, x)[1]
+    found = func.grad(lambda v: (vjp_fn(v)[0] * v).sum())(x)
+    assert found.tolist() == [6.0, 48.0]
+    assert not found.requires_grad
+
+
+def test_modes_are_restored_after_an_error() -> None:
+    with ng.no_grad():
+        with pytest.raises(ZeroDivisionError):
+            func.grad(lambda x: 1 / 0)(ng.tensor(1.0))
+        assert not ng.is_grad_enabled() and modes.level is None
+
+
+def test_inference_mode_does_not_keep_from_differentiating() -> None:
+    def f(x: Any) -> Any:
+        with ng.no_grad():
+            constant = x**2
+        return x**3 - constant
+
+    with ng.inference_mode():
+        assert func.grad(f)(ng.tensor(2.0)).item() == 12
+        assert ng.is_inference_mode_enabled()
+
+
+def test_forward_mode_obeys_no_grad_as_backward_mode_does() -> None:
+    def f(x: Any) -> Any:
+        with ng.no_grad():
+            constant = x**2
+        return x**3 - constant
+
+    x = ng.tensor(2.0)
+    assert func.jacfwd(f)(x).item() == func.jacrev(f)(x).item() == 12
+
+
+def test_a_captured_buffer_keeps_what_was_written_but_no_history() -> None:
+    buffer = ng.zeros(2)
+
+    def f(x: Any) -> Any:
+        buffer.copy_(x)
+        return (buffer**2).sum()
+
+    assert func.grad(f)(ng.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert buffer.tolist() == [1.0, 2.0] and not buffer.requires_grad
+
+
+def test_a_write_from_an_inner_function_reaches_the_outer_one() -> None:
+    def outer(x: Any) -> Any:
+        buffer = ng.zeros(())
+        func.grad(lambda y: buffer.copy_(y * 3) * y)(x)
+        return buffer**2
+
+    assert func.grad(outer)(ng.tensor(2.0)).item() == 36
+
+
+def test_an_argument_modified_after_its_vjp_is_found_out() -> None:
+    x = ng.tensor([1.0, 2.0])
+    vjp_fn = func.vjp(lambda x: x**2, x)[1]
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        vjp_fn(ng.ones(2))
+
+
+def test_numpy_arrays_are_tensors() -> None:
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    value, gradient = func.value_and_grad(lambda x, d: (x * d["y"]).sum())(x, {"y": y})
+    assert value.item() == 11 and gradient.tolist() == [3.0, 4.0]
+    assert func.jvp(lambda x: x * 2, (x,), (y,))[1].tolist() == [6.0, 8.0]
+    assert func.vjp(lambda x: x * 2, x)[1](y)[0].tolist() == [6.0, 8.0]
+    assert func.jacrev(lambda x: x * 2)(x).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert func.jacfwd(lambda x, y: x * y)(x, y).tolist() == [[3.0, 0.0], [0.0, 4.0]]
+
+
+def test_dataclasses_are_arguments_and_results() -> None:
+    def f(line: Line, x: Any) -> Line:
+        return Line(line.slope * x, line.offset + x)
+
+    line = Line(ng.tensor(2.0), ng.tensor(1.0))
+    assert func.grad(lambda line, x: f(line, x).slope)(line, 3.0).slope.item() == 3
+    jacobian = func.jacrev(f)(line, ng.tensor(3.0))
+    assert jacobian.slope.slope.item() == 3 and jacobian.offset.offset.item() == 1
+
+
+def test_hvp_of_several_arguments_is_a_tuple() -> None:
+    x, y, one, zero = (ng.tensor(v) for v in (2.0, 3.0, 1.0, 0.0))
+    found = func.hvp(lambda x, y: x**2 * y, (x, y), (one, zero))
+    assert [each.item() for each in found] == [6.0, 4.0]
+
+
+def test_hvp_takes_pytrees() -> None:
+    p, v = {"a": ng.tensor(2.0)}, {"a": ng.tensor(1.0)}
+    assert func.hvp(lambda p: p["a"] ** 3, (p,), (v,))["a"].item() == 12
+
+
+def test_a_long_chain_needs_no_recursion() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(5000):
+            x = x * 1.0
+        return x
+
+    x = ng.tensor(2.0)
+    assert func.grad(f)(x).item() == func.jvp(f, (x,), (x,))[1].item() / 2 == 1
+
+
+def test_nothing_is_kept_of_a_call() -> None:
+    references = []
+
+    def f(x: Any) -> Any:
+        y = x * x
+        references.append(weakref.ref(y))
+        return y.sum()
+
+    gc.disable()
+    try:
+        func.value_and_grad(f)(ng.ones(2))
+        func.jvp(f, (ng.ones(2),), (ng.ones(2),))
+        func.hessian(f)(ng.ones(2))
+        assert [reference() for reference in references] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_gradients_do_not_share_memory_with_arguments() -> None:
+    x = ng.tensor([1.0, 2.0])
+    gradient = func.grad(lambda x, y: (x * y).sum())(ng.ones(2), x)
+    gradient.add_(1)
+    assert x.tolist() == [1.0, 2.0]
+    cotangent = ng.ones(2)
+    (result,) = func.vjp(lambda x: x.clone(), x)[1](cotangent)
+    result.add_(1)
+    assert cotangent.tolist() == [1.0, 1.0]
