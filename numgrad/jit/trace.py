@@ -234,19 +234,10 @@ class Tracer:
         template = {name: _lift(value, operands) for name, value in parameters.items()}
         values = [self.value_of(operand) for operand in operands]
         whole = Whole(primitive, len(arrays), template)
-        results = whole.shapes(values)
-        origin = self._origin(primitive.name)
-        if results is None:
-            self._fail(f"{primitive.name} can't be traced for these operands")
-        single, metas = results
-        shape, dtype = metas[0] if single else ((), np.dtype(bool))
-        call = Value("call", values, shape, dtype, origin, primitive=whole, parameters={})
-        if single:
-            return self._array(call)
-        return tuple(
-            self._array(Value("item", (call,), *meta, origin, position=position))
-            for position, meta in enumerate(metas)
-        )
+        single, metas = whole.shapes(values)
+        items = _results(whole, values, metas, self._origin(primitive.name))
+        results = tuple([self._array(item) for item in items])
+        return results[0] if single else results
 
 
 class Whole:
@@ -263,13 +254,18 @@ class Whole:
     def __repr__(self) -> str:
         return self.name
 
-    def forward(self, *arrays: Array) -> Any:
-        """Run it on arrays."""
+    def forward(self, *arrays: Array) -> tuple[Array, ...]:
+        """Run it on arrays, and return its results."""
+        result = self.run(arrays)
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+    def run(self, arrays: Sequence[Array]) -> Any:
+        """Run it on arrays, and return what it returns."""
         parameters = {name: _fill(value, arrays) for name, value in self.template.items()}
         with np.errstate(all="ignore"):
             return self.primitive.forward(*arrays[: self.count], **parameters)
 
-    def shapes(self, values: Sequence[Value]) -> tuple[bool, list[Any]] | None:
+    def shapes(self, values: Sequence[Value]) -> tuple[bool, list[Any]]:
         """Return whether there is one result, and the shape and dtype of each.
 
         They are found by running it on numbers that mean nothing.
@@ -282,7 +278,7 @@ class Whole:
         ]
         trace, modes.trace = modes.trace, None
         try:
-            result = self.forward(*arrays)
+            result = self.run(arrays)
         finally:
             modes.trace = trace
         single = not isinstance(result, (tuple, list))
@@ -388,7 +384,18 @@ def _call_of(
     name: str, operands: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Value:
     whole = Whole(CATALOGUE[name], len(operands), {})
-    return Value("call", operands, shape, dtype, name, primitive=whole, parameters={})
+    return _results(whole, operands, [(shape, dtype)], name)[0]
+
+
+def _results(
+    whole: Whole, operands: Sequence[Value], metas: Sequence[Any], origin: str
+) -> list[Value]:
+    """Return the results of a call, of which shape and dtype are given."""
+    call = Value("call", operands, (), np.dtype(bool), origin, primitive=whole, parameters={})
+    return [
+        Value("item", (call,), shape, dtype, origin, position=position)
+        for position, (shape, dtype) in enumerate(metas)
+    ]
 
 
 def _is_uniform(array: Array) -> bool:
