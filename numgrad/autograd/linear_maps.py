@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.differentiate import roots_of
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.levels import Level
@@ -28,7 +28,7 @@ Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
 
 def zeros_like(tensor: Tensor) -> Tensor:
     """Return zeros of a tensor's shape and dtype."""
-    return wrap(np.zeros(tensor._array.shape, tensor._array.dtype))
+    return fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
 
 
 class _Recorded:

@@ -23,7 +23,8 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, fresh, wrap
+from numgrad.graph.modes import modes
 from numgrad.ops.joining import stack
 from numgrad.ops.shape import reshape
 
@@ -197,7 +198,7 @@ def _basis(tensors: Sequence[Tensor]) -> Iterator[list[Tensor | None]]:
             array = np.zeros(tensor._array.shape, tensor._array.dtype)
             array.reshape(-1)[element] = 1
             row: list[Tensor | None] = [None] * len(tensors)
-            row[number] = wrap(array)
+            row[number] = fresh(array)
             yield row
 
 
@@ -214,8 +215,8 @@ def _stack(
     """
     inner = like._array.shape
     final = inner + shape if last else shape + inner
-    if any(row is not None and row._edge is not NO_EDGE for row in rows):
-        zeros = wrap(np.zeros(inner, dtype))
+    if modes.trace is not None or any(row is not None and row._edge is not NO_EDGE for row in rows):
+        zeros = fresh(np.zeros(inner, dtype))
         full = [zeros if row is None else row for row in rows]
         return reshape(stack(full, len(inner) if last else 0), final)
     joined = np.zeros((len(rows), *inner), dtype)

@@ -20,7 +20,7 @@ from numgrad.func.arguments import (
     tensor_leaves,
 )
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.engine import run
 from numgrad.graph.levels import Level
 from numgrad.graph.modes import modes
@@ -328,7 +328,7 @@ def _run_backward(
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {value.dtype}"
         )
-    roots = [(edge, wrap(np.ones((), dtype)))]
+    roots = [(edge, fresh(np.ones((), dtype)))]
     if not level.any_outside([value, *aux], inside):
         # Nothing but stand-ins is down there, so nothing is fed that is not ours.
         run(roots, keep_graph=False, create_graph=False)

@@ -418,6 +418,6 @@ def _with_origin(value: Value, origin: str) -> Value:
 def _user_frame() -> FrameType | None:
     """Return the innermost frame that is not of this package."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<numgrad")):
         frame = frame.f_back
     return frame

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.differentiate import grad
 from numgrad.graph.engine import nodes_towards
 from numgrad.graph.levels import Level, StandIn
@@ -114,7 +114,7 @@ class PushForward:
     def _push_elementwise(self, node: ElementwiseNode, tangents: Tangents) -> Tangents:
         if node.metas is None:
             shape, dtype = next((t._array.shape, t._array.dtype) for t in tangents if t is not None)
-            if dtype.kind == "f" and not modes.grad:
+            if dtype.kind == "f" and not modes.grad and modes.trace is None:
                 return [_push_arrays(node, tangents)]
         else:
             dtype, metas = node.metas
@@ -151,11 +151,11 @@ class PushForward:
         if base is None:
             if through is None:
                 return [None]
-            base = wrap(np.zeros(geometry.outer[0], _base_dtype(through, geometry.parts)))
+            base = fresh(np.zeros(geometry.outer[0], _base_dtype(through, geometry.parts)))
         elif through is None:
             if inside is None:
                 raise RuntimeError("a view of something is something")
-            through = wrap(np.zeros(inside._array.shape, inside._array.dtype))
+            through = fresh(np.zeros(inside._array.shape, inside._array.dtype))
         return [strided_scatter(base, through, geometry)]
 
     def _transposed(self, node: Node, metas: Sequence[Meta], tangents: Tangents) -> Tangents:
@@ -167,7 +167,7 @@ class PushForward:
                 for shape, dtype in metas:
                     cotangent = None
                     if dtype.kind in "fc":
-                        cotangent = wrap(np.ones(shape, dtype))
+                        cotangent = fresh(np.ones(shape, dtype))
                         cotangent._edge, cotangent._level = None, _OVER
                     cotangents.append(cotangent)
                 found = self._transposes[node] = cotangents, node.run_tensors(cotangents)
@@ -207,7 +207,7 @@ def _push_linear(node: PrimitiveNode, tangents: Tangents) -> Tangents:
     """Run a linear operation on tangents, with zeros for the inputs that have none."""
     primitive = node.primitive
     given = [
-        wrap(np.zeros(shape, dtype)) if tangent is None else tangent
+        fresh(np.zeros(shape, dtype)) if tangent is None else tangent
         for tangent, (shape, dtype) in zip(tangents, node.shapes, strict=True)
     ]
     if primitive.view:  # some views want the memory to be as it was; dense is what most take
