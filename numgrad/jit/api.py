@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad import dtypes
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
+from numgrad.jit.short import short_call, short_key
 from numgrad.jit.signature import Static, Watch, describe
 from numgrad.jit.traced import trace_function
 from numgrad.pytree import TreeSpec, flatten
@@ -49,17 +50,27 @@ class Jitted:
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
-        self._watch: Watch | None = None
+        self._short: dict[Any, Callable[[Sequence[Any]], Any]] = {}
+        self._watch: Any = None  # a Watch, from the first trace on
         self._backward: Jitted | None = None
         self._hits = self._misses = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function, compiled."""
-        if modes.trace is not None:  # inside another traced function it is part of that
+        if traces and modes.trace is not None:  # inside a traced function it is part of that
             return self.function(*args, **kwargs)
+        key = None if kwargs or self.static_numbers else short_key(args)
+        if key is not None:
+            call = self._short.get(key)
+            if call is not None and self._watch.changed() is None:
+                self._hits += 1
+                return call(args)
         leaves, spec = flatten(self._marked(args, kwargs))
-        key = self._key(leaves, spec)
-        compiled = self._find(key, leaves, spec)
+        compiled = self._find(self._key(leaves, spec), leaves, spec)
+        if key is not None:
+            call = short_call(compiled, args)
+            if call is not None:
+                self._short[key] = call
         return compiled(leaves, self._get_backward, spec)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -105,6 +116,7 @@ class Jitted:
     def cache_clear(self) -> None:
         """Forget all traces."""
         self._compiled.clear()
+        self._short.clear()
         self._watch = None
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -139,6 +151,7 @@ class Jitted:
         self._compiled[key] = compiled
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
+            self._short.clear()
         return compiled
 
     def _report(self, key: Any, changed: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,8 @@ class Watch:
         for name in _global_names(function.__code__):
             if name in function.__globals__:
                 value = function.__globals__[name]
+                if isinstance(value, ModuleType):
+                    continue
                 self.names.append((function.__globals__, name, value))
                 yield from _functions((value,))
 
