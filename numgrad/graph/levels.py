@@ -47,6 +47,12 @@ class Level:
 
     Inside, operations are recorded, even within an outer ``no_grad``.
 
+    Parameters
+    ----------
+    guarded : bool
+        Whether the function is kept from what it must not do in `numgrad.func`, such as calling
+        ``backward``.
+
     Attributes
     ----------
     start : int
@@ -59,9 +65,10 @@ class Level:
         Weak references to the tensors whose history in-place operations rewrote meanwhile.
     """
 
-    __slots__ = ("_previous", "alive", "recording", "start", "written")
+    __slots__ = ("_guarded", "_previous", "alive", "recording", "start", "written")
 
-    def __init__(self) -> None:
+    def __init__(self, guarded: bool = True) -> None:
+        self._guarded = guarded
         self.start = next_sequence()
         self.recording = modes.grad
         self.alive = False
@@ -70,7 +77,9 @@ class Level:
 
     def __enter__(self) -> Level:
         self._previous = (modes.grad, modes.inference, modes.claimed, modes.level)
-        modes.grad, modes.inference, modes.claimed, modes.level = True, False, False, self
+        modes.grad, modes.inference, modes.claimed = True, False, False
+        if self._guarded:
+            modes.level = self
         self.alive = True
         return self
 
