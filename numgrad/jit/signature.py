@@ -91,10 +91,11 @@ class Watch:
         if wrapped is not None:
             yield wrapped
         function = getattr(function, "__func__", function)
-        if not isinstance(function, FunctionType) or function.__module__.startswith("numgrad"):
-            if isinstance(function, FunctionType):
-                for cell in function.__closure__ or ():
-                    yield from _functions((cell.cell_contents,))
+        if not isinstance(function, FunctionType):
+            return
+        if function.__globals__.get("__name__", "").startswith("numgrad."):
+            for cell in function.__closure__ or ():  # one of our own transforms: what is in it?
+                yield from _functions((cell.cell_contents,))
             return
         for cell in function.__closure__ or ():
             try:

@@ -1,0 +1,369 @@
+"""Compiled functions beside hand-written Numba and other libraries: ``python benchmarks/peers.py``.
+
+Each case is measured in turns within one run, and medians are compared. Libraries that are not
+installed are left out: PyTorch (eager and compiled), JAX, PyTensor (Numba mode), HIPS autograd and
+MyGrad. Arguments choose cases by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+import numgrad as ng
+
+Call = Callable[[], Any]
+CASES: dict[str, Callable[[], dict[str, Call]]] = {}
+HAS = {
+    name: importlib.util.find_spec(name) is not None
+    for name in ("torch", "jax", "pytensor", "autograd", "mygrad")
+}
+if HAS["torch"]:
+    import torch
+if HAS["jax"]:
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+if HAS["autograd"]:
+    import autograd
+    import autograd.numpy as anp
+if HAS["mygrad"]:
+    import mygrad as mg
+if HAS["pytensor"]:
+    import pytensor
+    import pytensor.tensor as pt
+
+
+def case(function: Callable[[], dict[str, Call]]) -> Callable[[], dict[str, Call]]:
+    """Enter a case; the docstring of its function says what it is."""
+    CASES[function.__name__] = function
+    return function
+
+
+def torch_value_and_grad(function: Any, x: np.ndarray, *rest: Any, compiled: bool = False) -> Call:
+    """Return a call of PyTorch's value and gradient with respect to the first argument."""
+    leaf = torch.from_numpy(x).requires_grad_()
+    if compiled:
+        function = torch.compile(function)
+
+    def call() -> Any:
+        value = function(leaf, *rest)
+        return value, torch.autograd.grad(value, leaf)[0]
+
+    return call
+
+
+def jax_call(function: Any, *arguments: np.ndarray) -> Call:
+    """Return a call of a JAX function that waits for the result."""
+    compiled = jax.jit(function)
+    given = [jnp.asarray(argument) for argument in arguments]
+    return lambda: jax.block_until_ready(compiled(*given))
+
+
+def pytensor_call(build: Callable[..., Any], *arguments: np.ndarray) -> Call:
+    """Return a call of a PyTensor function in Numba mode."""
+    inputs = [
+        pt.TensorType(a.dtype.name, (None,) * a.ndim)(f"x{k}") for k, a in enumerate(arguments)
+    ]
+    compiled = pytensor.function(inputs, build(*inputs), mode="NUMBA", trust_input=True)
+    return lambda: compiled(*arguments)
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+
+def rosenbrock(x: Any) -> Any:
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+@njit
+def rosenbrock_by_hand(x: Any) -> Any:
+    gradient = np.zeros_like(x)
+    value = 0.0
+    for i in range(x.size - 1):
+        a = x[i + 1] - x[i] * x[i]
+        b = 1 - x[i]
+        value += 100 * a * a + b * b
+        gradient[i] -= 400 * a * x[i] + 2 * b
+        gradient[i + 1] += 200 * a
+    return value, gradient
+
+
+@case
+def rosenbrock_4() -> dict[str, Call]:
+    """Rosenbrock's function of 4 float64, value and gradient, from Python"""
+    x = np.array([0.3, -0.2, 0.1, 0.4])
+    ours = ng.jit(ng.func.value_and_grad(rosenbrock))
+    calls: dict[str, Call] = {
+        "numgrad": lambda: ours(x),
+        "hand": lambda: rosenbrock_by_hand(x),
+    }
+    if HAS["torch"]:
+        calls["torch"] = torch_value_and_grad(rosenbrock, x)
+        calls["torch.compile"] = torch_value_and_grad(rosenbrock, x, compiled=True)
+    if HAS["jax"]:
+        calls["jax"] = jax_call(jax.value_and_grad(rosenbrock), x)
+    if HAS["pytensor"]:
+        calls["pytensor"] = pytensor_call(lambda v: [rosenbrock(v), pt.grad(rosenbrock(v), v)], x)
+    if HAS["autograd"]:
+        theirs = autograd.value_and_grad(rosenbrock)
+        calls["autograd"] = lambda: theirs(x)
+    if HAS["mygrad"]:
+
+        def mygrad() -> Any:
+            tensor = mg.tensor(x)
+            value = rosenbrock(tensor)
+            value.backward()
+            return value, tensor.grad
+
+        calls["mygrad"] = mygrad
+    return calls
+
+
+def repeated(step: Any) -> Callable[[Any, int], Any]:
+    """Return a compiled loop of gradient descent."""
+
+    @njit
+    def descend(x: Any, count: int) -> Any:
+        for _ in range(count):
+            value, gradient = step(x)
+            x = x - 1e-4 * gradient
+        return x
+
+    return descend
+
+
+@case
+def rosenbrock_4_in_a_loop() -> dict[str, Call]:
+    """1,000 steps of descent on the same, in an @njit loop"""
+    x = np.array([0.3, -0.2, 0.1, 0.4])
+    ours = repeated(ng.jit(ng.func.value_and_grad(rosenbrock)).lower(x).dispatcher)
+    hand = repeated(rosenbrock_by_hand)
+    return {"numgrad": lambda: ours(x, 1000), "hand": lambda: hand(x, 1000)}
+
+
+def waves(np_like: Any) -> Callable[[Any], Any]:
+    """Return sum(tanh(w) exp(-w w) + sin(w)) in a library's functions."""
+    return lambda w: (np_like.tanh(w) * np_like.exp(-w * w) + np_like.sin(w)).sum()
+
+
+@case
+def ten_million() -> dict[str, Call]:
+    """sum(tanh(w) exp(-w w) + sin(w)) of 10 million float64, value and gradient"""
+    w = np.random.default_rng(0).standard_normal(10_000_000)
+    ours = ng.jit(ng.func.value_and_grad(waves(ng)))
+    calls: dict[str, Call] = {"numgrad": lambda: ours(w)}
+    if HAS["torch"]:
+        calls["torch"] = torch_value_and_grad(waves(torch), w)
+        calls["torch.compile"] = torch_value_and_grad(waves(torch), w, compiled=True)
+    if HAS["jax"]:
+        calls["jax"] = jax_call(jax.value_and_grad(waves(jnp)), w)
+    if HAS["pytensor"]:
+        calls["pytensor"] = pytensor_call(lambda v: [waves(pt)(v), pt.grad(waves(pt)(v), v)], w)
+    if HAS["autograd"]:
+        theirs = autograd.value_and_grad(waves(anp))
+        calls["autograd"] = lambda: theirs(w)
+    return calls
+
+
+def logistic(np_like: Any, features: Any, labels: Any) -> Callable[[Any], Any]:
+    """Return the mean loss of a logistic regression as a function of the weights."""
+
+    def loss(weights: Any) -> Any:
+        margins = labels * (features @ weights)
+        return np_like.log(1 + np_like.exp(-margins)).mean()
+
+    return loss
+
+
+def _regression() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(1)
+    features = random.standard_normal((10_000, 50))
+    weights = random.standard_normal(50) * 0.1
+    labels = np.where(features @ random.standard_normal(50) > 0, 1.0, -1.0)
+    return features, labels, weights
+
+
+@case
+def logistic_gradient() -> dict[str, Call]:
+    """Logistic regression of 10,000 x 50, value and gradient"""
+    features, labels, weights = _regression()
+    ours = ng.jit(ng.func.value_and_grad(logistic(ng, *map(ng.from_numpy, (features, labels)))))
+    calls: dict[str, Call] = {"numgrad": lambda: ours(weights)}
+    if HAS["torch"]:
+        theirs = logistic(torch, *map(torch.from_numpy, (features, labels)))
+        calls["torch"] = torch_value_and_grad(theirs, weights)
+        calls["torch.compile"] = torch_value_and_grad(theirs, weights, compiled=True)
+    if HAS["jax"]:
+        loss = logistic(jnp, jnp.asarray(features), jnp.asarray(labels))
+        calls["jax"] = jax_call(jax.value_and_grad(loss), weights)
+    if HAS["pytensor"]:
+        symbolic = logistic(pt, pt.constant(features), pt.constant(labels))
+        calls["pytensor"] = pytensor_call(lambda v: [symbolic(v), pt.grad(symbolic(v), v)], weights)
+    if HAS["autograd"]:
+        value_and_grad = autograd.value_and_grad(logistic(anp, features, labels))
+        calls["autograd"] = lambda: value_and_grad(weights)
+    return calls
+
+
+@case
+def logistic_hessian_vector() -> dict[str, Call]:
+    """The same: its Hessian times a vector"""
+    features, labels, weights = _regression()
+    vector = np.random.default_rng(2).standard_normal(50)
+    loss = logistic(ng, *map(ng.from_numpy, (features, labels)))
+    ours = ng.jit(lambda w, v: ng.func.hvp(loss, (w,), (v,)))
+    calls: dict[str, Call] = {"numgrad": lambda: ours(weights, vector)}
+    if HAS["torch"]:
+        theirs = logistic(torch, *map(torch.from_numpy, (features, labels)))
+        w, v = torch.from_numpy(weights).requires_grad_(), torch.from_numpy(vector)
+
+        def torch_call() -> Any:
+            (gradient,) = torch.autograd.grad(theirs(w), w, create_graph=True)
+            return torch.autograd.grad(gradient, w, v)[0]
+
+        calls["torch"] = torch_call
+    if HAS["jax"]:
+        jax_loss = logistic(jnp, jnp.asarray(features), jnp.asarray(labels))
+        calls["jax"] = jax_call(
+            lambda w, v: jax.jvp(jax.grad(jax_loss), (w,), (v,))[1], weights, vector
+        )
+    return calls
+
+
+@case
+def hessian_50() -> dict[str, Call]:
+    """The Hessian of Rosenbrock's function of 50 float64"""
+    x = np.random.default_rng(3).standard_normal(50)
+    ours = ng.jit(ng.func.hessian(rosenbrock))
+    calls: dict[str, Call] = {"numgrad": lambda: ours(x)}
+    if HAS["torch"]:
+        leaf = torch.from_numpy(x)
+        calls["torch"] = lambda: torch.autograd.functional.hessian(rosenbrock, leaf)
+        calls["torch.func"] = lambda: torch.func.hessian(rosenbrock)(leaf)
+    if HAS["jax"]:
+        calls["jax"] = jax_call(jax.hessian(rosenbrock), x)
+    if HAS["autograd"]:
+        theirs = autograd.hessian(rosenbrock)
+        calls["autograd"] = lambda: theirs(x)
+    return calls
+
+
+def nested_sines(sin: Any) -> Callable[[Any], Any]:
+    """Return the sum of 100 sines, each of the last."""
+
+    def function(x: Any) -> Any:
+        for _ in range(100):
+            x = sin(x)
+        return x.sum()
+
+    return function
+
+
+@case
+def sines_100() -> dict[str, Call]:
+    """100 nested sines of 4 float64, value and gradient"""
+    x = np.array([0.3, -0.2, 0.1, 0.4])
+    ours = ng.jit(ng.func.value_and_grad(nested_sines(ng.sin)))
+    calls: dict[str, Call] = {"numgrad": lambda: ours(x)}
+    if HAS["torch"]:
+        calls["torch"] = torch_value_and_grad(nested_sines(torch.sin), x)
+        calls["torch.compile"] = torch_value_and_grad(nested_sines(torch.sin), x, compiled=True)
+    if HAS["jax"]:
+        calls["jax"] = jax_call(jax.value_and_grad(nested_sines(jnp.sin)), x)
+    if HAS["autograd"]:
+        theirs = autograd.value_and_grad(nested_sines(anp.sin))
+        calls["autograd"] = lambda: theirs(x)
+    return calls
+
+
+def perceptron(tanh: Any) -> Callable[..., Any]:
+    """Return the mean square error of a network of one hidden layer."""
+
+    def loss(w1: Any, b1: Any, w2: Any, b2: Any, x: Any, y: Any) -> Any:
+        hidden = tanh(x @ w1 + b1)
+        return ((hidden @ w2 + b2 - y) ** 2).mean()
+
+    return loss
+
+
+@case
+def network() -> dict[str, Call]:
+    """A network 64 x 16 - 32 - 1, float32: gradients of all parameters"""
+    random = np.random.default_rng(4)
+    shapes = ((16, 32), (32,), (32, 1), (1,), (64, 16), (64, 1))
+    arrays = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+    ours = ng.jit(ng.func.grad(perceptron(ng.tanh), argnums=(0, 1, 2, 3)))
+    calls: dict[str, Call] = {"numgrad": lambda: ours(*arrays)}
+    if HAS["torch"]:
+        tensors = [torch.from_numpy(a).requires_grad_(k < 4) for k, a in enumerate(arrays)]
+        theirs = perceptron(torch.tanh)
+        fast = torch.compile(theirs)
+        calls["torch"] = lambda: torch.autograd.grad(theirs(*tensors), tensors[:4])
+        calls["torch.compile"] = lambda: torch.autograd.grad(fast(*tensors), tensors[:4])
+    if HAS["jax"]:
+        gradient = jax.grad(perceptron(jnp.tanh), argnums=(0, 1, 2, 3))
+        calls["jax"] = jax_call(gradient, *arrays)
+    return calls
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+def measure(calls: dict[str, Call], seconds: float) -> dict[str, float]:
+    """Return the median time of each call, taken in turns."""
+    repeats = {}
+    for name, call in calls.items():
+        call()
+        begin = time.perf_counter()
+        call()
+        once = time.perf_counter() - begin
+        repeats[name] = max(1, int(2e-3 / max(once, 1e-7)))
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times[next(iter(times))]) < 5:
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            times[name].append((time.perf_counter() - begin) / repeats[name])
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def spelled(seconds: float) -> str:
+    """Return a time with a unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def main() -> None:
+    """Measure the cases that were asked for, and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("cases", nargs="*", choices=[[], *CASES], default=list(CASES))
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
+    options = parser.parse_args()
+    print("| case | library | time | of ours |\n| --- | --- | ---: | ---: |")
+    for name in options.cases:
+        found = measure(CASES[name](), options.seconds)
+        for library, seconds in found.items():
+            print(
+                f"| {CASES[name].__doc__} | {library} | {spelled(seconds)} | "
+                f"{seconds / found['numgrad']:.2f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
