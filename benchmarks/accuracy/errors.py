@@ -71,19 +71,17 @@ def _loop_of(function: Any) -> Any:
     return loop
 
 
-@njit(nogil=True, error_model="numpy")
-def _sigmoid(x):  # type: ignore[no-untyped-def]
-    return 1.0 / (1.0 + math.exp(-x))
+def _sigmoid(x: Array, out: Array) -> None:
+    np.reciprocal(1 + np.exp(-x), out)
 
 
-@njit(nogil=True, error_model="numpy")
-def _softplus(x):  # type: ignore[no-untyped-def]
-    return (0.0 if x < 0.0 else x) + math.log1p(math.exp(-abs(x)))
+def _softplus(x: Array, out: Array) -> None:
+    np.add(np.maximum(x, 0), np.log1p(np.exp(-abs(x))), out)
 
 
-@njit(nogil=True, error_model="numpy")
-def _logsigmoid(x):  # type: ignore[no-untyped-def]
-    return -_softplus(-x)
+def _logsigmoid(x: Array, out: Array) -> None:
+    _softplus(-x, out)
+    np.negative(out, out)
 
 
 # name: (ours, exact, float64 function of an array and an output, domain). In compiled code `math`
@@ -125,18 +123,17 @@ FUNCTIONS: dict[str, tuple[Any, Any, Any, tuple[float, float]]] = {
     "sigmoid": (
         scalar.sigmoid,
         _saturated(lambda x: 1 / (1 + mpmath.exp(-x))),
-        _loop_of(_sigmoid),
+        _sigmoid,
         EVERYWHERE,
     ),
-    "softplus": (scalar.softplus, _exact_softplus, _loop_of(_softplus), EVERYWHERE),
+    "softplus": (scalar.softplus, _exact_softplus, _softplus, EVERYWHERE),
     "logsigmoid": (
         scalar.logsigmoid,
         lambda x: -_exact_softplus(-x),
-        _loop_of(_logsigmoid),
+        _logsigmoid,
         EVERYWHERE,
     ),
 }
-
 
 # What is known of negative numbers, and need not be computed in float64 for them.
 ODD = {"cbrt", "sin", "tan", "asin", "atan", "erf", "sinh", "tanh", "asinh", "atanh"}
