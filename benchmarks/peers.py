@@ -99,7 +99,7 @@ def rosenbrock_by_hand(x: Any) -> Any:
 
 @case
 def rosenbrock_4() -> dict[str, Call]:
-    """Rosenbrock's function of 4 float64, value and gradient, from Python"""
+    """Measure Rosenbrock's function of 4 float64, value and gradient, from Python."""
     x = np.array([0.3, -0.2, 0.1, 0.4])
     ours = ng.jit(ng.func.value_and_grad(rosenbrock))
     calls: dict[str, Call] = {
@@ -134,7 +134,7 @@ def repeated(step: Any) -> Callable[[Any, int], Any]:
     @njit
     def descend(x: Any, count: int) -> Any:
         for _ in range(count):
-            value, gradient = step(x)
+            _, gradient = step(x)
             x = x - 1e-4 * gradient
         return x
 
@@ -143,7 +143,7 @@ def repeated(step: Any) -> Callable[[Any, int], Any]:
 
 @case
 def rosenbrock_4_in_a_loop() -> dict[str, Call]:
-    """1,000 steps of descent on the same, in an @njit loop"""
+    """Measure 1,000 steps of descent on the same, in an @njit loop."""
     x = np.array([0.3, -0.2, 0.1, 0.4])
     ours = repeated(ng.jit(ng.func.value_and_grad(rosenbrock)).lower(x).dispatcher)
     hand = repeated(rosenbrock_by_hand)
@@ -157,7 +157,7 @@ def waves(np_like: Any) -> Callable[[Any], Any]:
 
 @case
 def ten_million() -> dict[str, Call]:
-    """sum(tanh(w) exp(-w w) + sin(w)) of 10 million float64, value and gradient"""
+    """Measure sum(tanh(w) exp(-w w) + sin(w)) of 10 million float64, value and gradient."""
     w = np.random.default_rng(0).standard_normal(10_000_000)
     ours = ng.jit(ng.func.value_and_grad(waves(ng)))
     calls: dict[str, Call] = {"numgrad": lambda: ours(w)}
@@ -194,7 +194,7 @@ def _regression() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @case
 def logistic_gradient() -> dict[str, Call]:
-    """Logistic regression of 10,000 x 50, value and gradient"""
+    """Measure logistic regression of 10,000 x 50, value and gradient."""
     features, labels, weights = _regression()
     ours = ng.jit(ng.func.value_and_grad(logistic(ng, *map(ng.from_numpy, (features, labels)))))
     calls: dict[str, Call] = {"numgrad": lambda: ours(weights)}
@@ -216,7 +216,7 @@ def logistic_gradient() -> dict[str, Call]:
 
 @case
 def logistic_hessian_vector() -> dict[str, Call]:
-    """The same: its Hessian times a vector"""
+    """Measure its Hessian times a vector."""
     features, labels, weights = _regression()
     vector = np.random.default_rng(2).standard_normal(50)
     loss = logistic(ng, *map(ng.from_numpy, (features, labels)))
@@ -241,7 +241,7 @@ def logistic_hessian_vector() -> dict[str, Call]:
 
 @case
 def hessian_50() -> dict[str, Call]:
-    """The Hessian of Rosenbrock's function of 50 float64"""
+    """Measure the Hessian of Rosenbrock's function of 50 float64."""
     x = np.random.default_rng(3).standard_normal(50)
     ours = ng.jit(ng.func.hessian(rosenbrock))
     calls: dict[str, Call] = {"numgrad": lambda: ours(x)}
@@ -270,7 +270,7 @@ def nested_sines(sin: Any) -> Callable[[Any], Any]:
 
 @case
 def sines_100() -> dict[str, Call]:
-    """100 nested sines of 4 float64, value and gradient"""
+    """Measure 100 nested sines of 4 float64, value and gradient."""
     x = np.array([0.3, -0.2, 0.1, 0.4])
     ours = ng.jit(ng.func.value_and_grad(nested_sines(ng.sin)))
     calls: dict[str, Call] = {"numgrad": lambda: ours(x)}
@@ -297,7 +297,7 @@ def perceptron(tanh: Any) -> Callable[..., Any]:
 
 @case
 def network() -> dict[str, Call]:
-    """A network 64 x 16 - 32 - 1, float32: gradients of all parameters"""
+    """Measure a network 64 x 16 - 32 - 1, float32: gradients of all parameters."""
     random = np.random.default_rng(4)
     shapes = ((16, 32), (32,), (32, 1), (1,), (64, 16), (64, 1))
     arrays = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
@@ -346,6 +346,11 @@ def spelled(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
+def described(name: str) -> str:
+    """Return what a case measures."""
+    return (CASES[name].__doc__ or name).removeprefix("Measure ").rstrip(".")
+
+
 def main() -> None:
     """Measure the cases that were asked for, and print a table."""
     parser = argparse.ArgumentParser(
@@ -359,7 +364,7 @@ def main() -> None:
         found = measure(CASES[name](), options.seconds)
         for library, seconds in found.items():
             print(
-                f"| {CASES[name].__doc__} | {library} | {spelled(seconds)} | "
+                f"| {described(name)} | {library} | {spelled(seconds)} | "
                 f"{seconds / found['numgrad']:.2f} |",
                 flush=True,
             )

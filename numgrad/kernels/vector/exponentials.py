@@ -5,9 +5,9 @@ Method: write x = k ln 2 + r with an integer k and abs(r) <= ln(2)/2; a polynomi
 subnormal results come out right. With a fused multiply-add x - k ln 2 is exact but for what the
 second word of ln 2 adds.
 
-Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: exp and
-exp2 1 ulp, expm1 2 ulp, over the whole range, for float32 and float64; nan, infinities and signs of
-zero exact.
+Error bounds, measured in tests/kernels/vector and in benchmarks/accuracy: exp
+and exp2 1 ulp, expm1 2 ulp, over the whole range, for float32 and float64; nan, infinities and
+signs of zero exact.
 
 Sources: the reduction is Cody and Waite, *Software Manual for the Elementary Functions* (1980); the
 polynomials are minimax (Remez, benchmarks/accuracy), with a relative error of 2**-26 (float32)

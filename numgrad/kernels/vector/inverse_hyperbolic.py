@@ -11,8 +11,8 @@ log2((1 + x) / (1 - x)) and j = 2**k,
 
 with one division, and s = x near 0, where k is 0. All are computed for abs(x), and get its sign.
 
-Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 2 ulp
-for each, over the whole range, for float32 and float64.
+Error bounds, measured in tests/kernels/vector and in benchmarks/accuracy: 2
+ulp for each over the whole range, for float32 and float64; nan, infinities and signs of zero exact.
 
 Sources: the addition theorem of atanh; the polynomial is minimax (Remez, benchmarks/accuracy),
 with a relative error of 2**-33 (float32) and 2**-59.

@@ -6,8 +6,9 @@ above tan(pi/8), their difference by their sum, and adds the multiple of pi/4 th
 the remainder of the one division corrects the quotient. atan x is atan2(x, 1) without the scaling
 and the special values.
 
-Error bounds, measured against mpmath in tests/kernels/vector: asin and acos 1.5 ulp, atan and atan2
-1 ulp, for float64 and float32; nan, infinities and signs of zero as in the C standard, F.10.1.4.
+Error bounds, measured in tests/kernels/vector and in benchmarks/accuracy: asin
+and acos 1.5 ulp, atan and atan2 1 ulp, for float64 and float32; nan, infinities and signs of zero
+as in the C standard, F.10.1.4.
 
 Sources: the identities are in Abramowitz and Stegun, *Handbook of Mathematical Functions*, 4.4. The
 polynomials were fitted for this file by the Remez algorithm in 60 digits, to the least relative

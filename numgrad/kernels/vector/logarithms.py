@@ -10,8 +10,8 @@ result, is kept with what its rounding loses; for the bases 2 and 10, so is its 
 log1p takes what the rounding of 1 + x loses into account: with it, call it l, log(1 + f + l) is
 log(1 + f) + l / (1 + f), and 1 / (1 + f) is near enough to 1 - 2 s + 2 s**2.
 
-Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 1 ulp
-for each, over the whole range, for float32 and float64; nan, infinities and signs of zero exact.
+Error bounds, measured in tests/kernels/vector and in benchmarks/accuracy: 1
+ulp for each over the whole range, for float32 and float64; nan, infinities and signs of zero exact.
 
 Sources: the identity with f**2/2 is that of W. J. Cody and of the logarithm in 4.3BSD (P. Tang and
 K. C. Ng); the polynomial is minimax (Remez, benchmarks/accuracy), with a relative error of 2**-31

@@ -9,8 +9,8 @@ with 2**k m = abs(base), m from sqrt(1/2) to sqrt(2), and s = (m - 1) / (m + 1),
 where all but the polynomial e is in double-word arithmetic. 2**p for the product p is as in
 `numgrad.kernels.vector.exponentials`, the low word of p added to what is left of the high one.
 
-Error bound, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 1 ulp
-over the whole range, for float32 and float64; so a power that is a number of the type is exact.
+Error bound, measured against mpmath in tests/kernels/vector: 1 ulp over the whole range, for
+float32 and float64; so a power that is a number of the type is exact.
 The special values are those of the C standard (C99, F.9.4.4).
 
 Sources: the double-word steps are those of `numgrad.kernels.vector.double_word`; the polynomial is

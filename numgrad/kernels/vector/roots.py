@@ -7,8 +7,8 @@ Method of cbrt: write abs(x) = 2**(3 q) m with m from 1/2 to 4; y = m**(-1/3) fr
 Method of hypot: the square root of the sum of squares, correctly rounded but for rare cases, and
 scaled by a power of two where the squares would overflow or underflow.
 
-Error bounds, measured against mpmath in tests/kernels/vector and in benchmarks/accuracy.md: 1 ulp
-for both, over the whole range, for float32 and float64.
+Error bounds, measured against mpmath in tests/kernels/vector and, for cbrt, in
+benchmarks/accuracy: 1 ulp for both, over the whole range, for float32 and float64.
 
 Sources: the polynomial is minimax (Remez, benchmarks/accuracy), with a relative error of 2**-11
 (float32) and 2**-17.

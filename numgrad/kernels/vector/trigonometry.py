@@ -11,8 +11,9 @@ Where abs(x) is above 2**27 (float32: 2**13) three parts are too few: `is_far` t
 `numgrad.kernels.vector.far_angles` reduces instead. A loop asks once for a block of its operand. r
 is then the same to much less than an ulp, but it is the argument alone that decides.
 
-Error bounds, measured against mpmath in tests/kernels/vector over the whole range and next to the
-zeros of the functions: sin and cos 0.8 ulp, tan 1 ulp, for float64 and float32.
+Error bounds, measured in tests/kernels/vector over the whole range and next to the zeros of the
+functions, and in benchmarks/accuracy: sin and cos 0.8 ulp, tan 1 ulp, for float64
+and float32.
 
 Sources: Cody and Waite, *Software Manual for the Elementary Functions* (1980), for the reduction;
 S. Boldo, M. Daumas and R.-C. Li, "Formally verified argument reduction with a fused multiply-add",
