@@ -16,8 +16,10 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.arrayobj import populate_array
 
 from numgrad.kernels import scalar
+from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import greatest, least
-from numgrad.kernels.pointers import store
+from numgrad.kernels.pointers import element, store
+from numgrad.kernels.vector.width import use_wide_vectors
 
 __all__ = ["BLOCK", "LEVELS", "as_argument", "distinct", "finishes", "is_shape", "span", "stack"]
 
@@ -237,24 +239,59 @@ fold_any, fold_rows_any, merge_any, merged_any = _make(join_any)
 # --- angles --------------------------------------------------------------------------------------
 
 
-def _make_wave(function: Any, near: Any) -> Any:
-    @_inline
+def _make_wave(name: str, function: Any, near: Any) -> Any:
+    """Return a kernel of its own: compiled once, where the nest that calls it is compiled often."""
+
     def fill(angles, start, count, out):  # type: ignore[no-untyped-def]
-        """Write the function of `count` angles from `start` on; a far one makes it slower."""
+        use_wide_vectors()
         far = False
         first = np.uintp(start)
         for i in range(np.uintp(count)):
-            far = far | scalar.is_far(angles[first + i])
+            far = far | scalar.is_far(element(angles, first + i))
         if far:
             for i in range(np.uintp(count)):
-                out[i] = function(angles[first + i])
+                out[i] = function(element(angles, first + i))
         else:
             for i in range(np.uintp(count)):
-                out[i] = near(angles[first + i])
+                out[i] = near(element(angles, first + i))
 
-    return fill
+    fill.__name__ = name
+    fill.__qualname__ = f"_make_wave.{name}"  # equal names would have to mean equal code
+    return kernel(fill)
 
 
-near_sin = _make_wave(scalar.sin, scalar.sin_near)
-near_cos = _make_wave(scalar.cos, scalar.cos_near)
-near_tan = _make_wave(scalar.tan, scalar.tan_near)
+# A dispatcher itself, where these are handed on, would put its address into the machine code.
+@_inline
+def _sin(x):  # type: ignore[no-untyped-def]
+    return scalar.sin(x)
+
+
+@_inline
+def _cos(x):  # type: ignore[no-untyped-def]
+    return scalar.cos(x)
+
+
+@_inline
+def _tan(x):  # type: ignore[no-untyped-def]
+    return scalar.tan(x)
+
+
+@_inline
+def _sin_near(x):  # type: ignore[no-untyped-def]
+    return scalar.sin_near(x)
+
+
+@_inline
+def _cos_near(x):  # type: ignore[no-untyped-def]
+    return scalar.cos_near(x)
+
+
+@_inline
+def _tan_near(x):  # type: ignore[no-untyped-def]
+    return scalar.tan_near(x)
+
+
+# Each writes the function of `count` angles from `start` on to `out`.
+near_sin = _make_wave("near_sin", _sin, _sin_near)
+near_cos = _make_wave("near_cos", _cos, _cos_near)
+near_tan = _make_wave("near_tan", _tan, _tan_near)
