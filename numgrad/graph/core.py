@@ -272,8 +272,11 @@ _new = object.__new__
 _ndarray = np.ndarray
 
 
-def _tensor_class(array: Any) -> type[Tensor]:
+def _plain(array: Any) -> type[Tensor]:
     return Tensor
+
+
+_tensor_class: Callable[[Any], type[Tensor]] = _plain
 
 
 def set_tensor_class(function: Callable[[Any], type[Tensor]]) -> None:

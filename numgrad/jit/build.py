@@ -149,8 +149,8 @@ def update(base: Value, part: Value, offset: int, strides: Sequence[int]) -> Val
         lengths = tuple([part.shape[dim] for dim in order])
         if _is_contiguous(lengths, [strides[dim] for dim in order]):  # nothing of the base is left
             return reshape(permute(part, order), base.shape)
-    attributes = {"offset": offset, "strides": tuple(strides)}
-    return Value("update", (base, part), base.shape, base.dtype, **attributes)
+    operands, strides = (base, part), tuple(strides)
+    return Value("update", operands, base.shape, base.dtype, offset=offset, strides=strides)
 
 
 def strided(value: Value, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> Value:

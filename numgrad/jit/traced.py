@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.node import next_sequence
-from numgrad.graph.tracing import Traced, TraceError
+from numgrad.graph.tracing import Traced, TracedTensor, TraceError
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.signature import Static, is_traced
 from numgrad.jit.trace import Tracer
@@ -62,7 +62,8 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
         for k in traced:
             leaf = leaves[k]
             array = leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf)
-            stand_ins[k] = wrap(tracer.argument(array.shape, array.dtype))
+            traced_array: Any = tracer.argument(array.shape, array.dtype)
+            stand_ins[k] = wrap(traced_array)
             if isinstance(leaf, Tensor) and leaf.requires_grad:
                 stand_ins[k]._edge = None
         stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
@@ -117,7 +118,7 @@ def edges_from_outside(
     stack = [
         gradient_edge(output)
         for output in outputs
-        if isinstance(output, Tensor) and type(output._array) is Traced and output.requires_grad
+        if isinstance(output, TracedTensor) and output.requires_grad
     ]
     while stack:
         edge = stack.pop()
