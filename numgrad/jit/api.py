@@ -14,7 +14,7 @@ from numgrad import dtypes
 from numgrad.graph.modes import modes, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
-from numgrad.jit.short import short_call, short_key
+from numgrad.jit.short import MISSED, Short, short_key
 from numgrad.jit.signature import Static, Watch, describe
 from numgrad.jit.traced import trace_function
 from numgrad.pytree import TreeSpec, flatten
@@ -50,27 +50,36 @@ class Jitted:
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
-        self._short: dict[Any, Callable[[Sequence[Any]], Any]] = {}
+        self._short: dict[Any, Short] = {}
+        self._last: Any = None  # of these, the last that has a quick call
         self._watch: Any = None  # a Watch, from the first trace on
         self._backward: Jitted | None = None
         self._hits = self._misses = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function, compiled."""
+        short = self._last
+        if short is not None and not kwargs and len(args) >= short.count:
+            result = short.quick(*args)
+            if result is not MISSED:
+                self._hits += 1
+                return result
         if traces and modes.trace is not None:  # inside a traced function it is part of that
             return self.function(*args, **kwargs)
         key = None if kwargs or self.static_numbers else short_key(args)
         if key is not None:
-            call = self._short.get(key)
-            if call is not None and self._watch.changed() is None:
+            short = self._short.get(key)
+            if short is not None and self._watch.changed() is None:
                 self._hits += 1
-                return call(args)
+                if short.quick is not None:
+                    self._last = short
+                return short.call(args)
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            call = short_call(compiled, args)
-            if call is not None:
-                self._short[key] = call
+            short = Short.of(compiled, args, self._watch)
+            if short is not None:
+                self._short[key] = short
         return compiled(leaves, self._get_backward, spec)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -117,6 +126,7 @@ class Jitted:
         """Forget all traces."""
         self._compiled.clear()
         self._short.clear()
+        self._last = None
         self._watch = None
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -152,6 +162,7 @@ class Jitted:
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
             self._short.clear()
+            self._last = None
         return compiled
 
     def _report(self, key: Any, changed: str | None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+from math import prod
 from typing import Any
-
 
 from numgrad.jit.emit import Emitted, spell
 from numgrad.jit.graph import Graph, Value
@@ -15,7 +15,10 @@ from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
 
-__all__ = ["STEPS", "literal_dispatcher"]
+__all__ = ["STEPS", "is_short", "literal_dispatcher"]
+
+SHORT = 1 << 10  # elements of a nest that is built into the function itself
+ON_STACK = 1 << 13  # bytes of room for values in between that lie on the stack
 
 # What compiled code calls back, under keys that no other process has.
 STEPS: dict[str, Any] = {}
@@ -36,11 +39,11 @@ def literal_dispatcher(emitted: Emitted, graph: Graph) -> Any:
 
 def _source(emitted: Emitted, graph: Graph) -> str:
     arguments = ", ".join(array.name for array in emitted.arrays)
-    nests = bool(emitted.nests)
+    nests = bool(emitted.nests) and not is_short(emitted)
     lines = [Line(text) for text in emitted.imports()]
     lines.insert(2, Line("from numba import njit, objmode"))
     lines.append(Line("from numgrad.kernels.compile import kernel"))
-    lines.append(Line("from numgrad.kernels.nests import as_argument"))
+    lines.append(Line("from numgrad.kernels.nests import as_argument, stack"))
     if nests:
         lines += [Line(""), Line(""), Line("@kernel")]
         lines.append(Line(f"def run(first_nest, last_nest, begin, end, {arguments}):"))
@@ -50,6 +53,18 @@ def _source(emitted: Emitted, graph: Graph) -> str:
     lines += helpers
     lines += [Line(""), Line(""), Line(f"def call({_inputs(emitted, graph)}):"), *indent(body)]
     return spell(lines, origins=False)
+
+
+def is_short(emitted: Emitted) -> bool:
+    """Whether a call takes less than what LLVM would need to know to take it apart.
+
+    Then the nests stand in the function itself, where it can.
+    """
+    plan = emitted.plan
+    return all(isinstance(step, Nest) for step in plan.steps) and all(
+        prod(emitted.values[name] for name in nest.nest.domain) <= SHORT
+        for nest in emitted.nests.values()
+    )
 
 
 def _inputs(emitted: Emitted, graph: Graph) -> str:
@@ -65,9 +80,16 @@ def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -
             message = f"argument {position} must have the shape {value.shape} it was traced with"
             lines.append(Line(f"if {name}.shape != {value.shape}:"))
             lines.append(Line(f"    raise ValueError({message!r})"))
+    outputs = [emitted.buffers[output] for output in graph.outputs if output.shape]
+    left = ON_STACK
     for array in emitted.arrays:
         kind = type_code(array.dtype)
-        if array.role in ("output", "room"):
+        count = prod(array.shape)
+        room = array.role == "room" or (array.role == "output" and array.name not in outputs)
+        if room and 0 < count * array.dtype.itemsize <= left:
+            left -= count * array.dtype.itemsize
+            lines.append(Line(f"{array.name} = stack({kind}, {count})"))
+        elif array.role in ("output", "room"):
             lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
         elif array.role == "result":
             lines.append(Line(f"{array.name} = np.empty({(0,) * len(array.shape)}, {kind})"))
@@ -88,6 +110,9 @@ def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -
 
 def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
     plan = emitted.plan
+    if is_short(emitted):
+        bounds = Line(f"first_nest, last_nest, begin, end = 0, {len(plan.steps)}, 0, -1")
+        return [bounds, *[line for line in emitted.body(literal=True) if line.code != "distinct()"]]
     lines: list[Line] = []
     start: int | None = None
     for position, step in enumerate([*plan.steps, None]):

@@ -13,7 +13,7 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.jit.emit import Emitted, emit
 from numgrad.jit.graph import Graph
-from numgrad.jit.literal import literal_dispatcher
+from numgrad.jit.literal import is_short, literal_dispatcher
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
@@ -59,6 +59,11 @@ class Program:
         for arrays of other shapes.
         """
         return literal_dispatcher(self._emitted, self.graph)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a call takes no longer than what is around it in Python."""
+        return is_short(self._emitted)
 
     def __call__(self, arrays: Sequence[NDArray]) -> list[NDArray]:
         """Compute the outputs.

@@ -1,7 +1,9 @@
-"""The short way of a compiled function: straight-line Python for calls that need no gradient.
+"""The short ways of a compiled function: straight-line Python for calls that need no gradient.
 
 Which trace fits is found out from a key that is quickly made; then one emitted function takes the
-arguments' arrays, runs the program, and puts the results together.
+arguments' arrays, runs the program, and puts the results together. A trace that computes little and
+is called often has its sizes compiled in, and gets a function that finds out itself whether it fits
+(`Short.quick`): it is for who calls with the same kind of arguments again and again.
 """
 
 from __future__ import annotations
@@ -10,28 +12,39 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.np.numpy_support import from_dtype
 
-from numgrad import dtypes
+from numgrad.dtypes import default_dtype
 from numgrad.graph.core import NO_EDGE, Tensor
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.jit.compiled import Compiled
+from numgrad.jit.signature import Watch
 from numgrad.pytree import LEAF, TreeSpec, unflatten
 
-__all__ = ["short_call", "short_key"]
+__all__ = ["MISSED", "Short", "short_key"]
+
+OFTEN = 100  # calls of a trace after which its sizes are compiled in, if it computes little
+MISSED: Any = object()  # what a quick call returns where it does not fit
 
 _ndarray = np.ndarray
+_COMPACT = 0x101  # NumPy's flags of arrays that are C-contiguous and aligned
 
 
 def short_key(args: Sequence[Any]) -> Any:
-    """Return what tells calls of one trace from others; None if a call goes the long way."""
-    key: list[Any] = [modes.grad, dtypes.default_dtype()]
+    """Return what tells calls of one trace from others; None if a call goes the long way.
+
+    A dtype stands in it by its id, since to hash it takes longer than all the rest. Whoever keeps
+    the key has to keep the dtypes.
+    """
+    key: list[Any] = [modes.grad, default_dtype()]
     for argument in args:
         kind = type(argument)
         if kind is _ndarray:
-            key += (argument.dtype, argument.shape)
+            key += (id(argument.dtype), argument.shape)
         elif kind is Tensor and argument._edge is NO_EDGE and argument._base is None:
             array = argument._array
-            key += (Tensor, array.dtype, array.shape)
+            key += (True, id(array.dtype), array.shape)
         elif kind is float:
             key.append(float)
         else:
@@ -39,51 +52,166 @@ def short_key(args: Sequence[Any]) -> Any:
     return tuple(key)
 
 
-def short_call(compiled: Compiled, args: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:
-    """Return a function of the arguments that runs a trace; None where that takes more.
+class Short:
+    """The short way for one trace.
 
     Parameters
     ----------
+    compiled : Compiled
+        The trace; its results do not require grad, and no argument is among them.
     args : sequence
         Arguments like those that it is for, each an array, a tensor or a float.
+    watch : Watch
+        What the function takes from outside.
+
+    Attributes
+    ----------
+    call : callable
+        Takes a tuple of arguments and returns the result.
+    count : int
+        The number of arguments.
+    quick : callable or None
+        Takes arguments, and returns the result or `MISSED`; None before there were many calls.
     """
-    if compiled.differentiable or any(output.kind == "argument" for output in compiled.outputs):
-        return None
-    names = [f"a{k}" for k in range(len(args))]
-    arrays = [_as_array(name, argument) for name, argument in zip(names, args, strict=True)]
-    lines = ["def call(args):"]
-    if names:
-        lines.append(f"    {', '.join(names)}, = args")
-    lines.append(f"    results = program([{', '.join(arrays)}])")
-    namespace: dict[str, Any] = {
-        "program": compiled.program,
-        "asarray": np.asarray,
-        "new": object.__new__,
-        "Tensor": Tensor,
-        "unflatten": unflatten,
-        "spec": compiled.spec,
-    }
-    leaves = []
-    for k, (kind, which, _) in enumerate(compiled.outputs):
-        leaves.append(f"r{k}")
-        if kind == "computed":
-            lines += [
-                f"    r{k} = new(Tensor)",
-                f"    r{k}._array = results[{which}]",
-                f"    r{k}._counter = [0]",
-            ]
-        else:
-            namespace[f"r{k}"] = which
-    lines.append(f"    return {_structure(compiled.spec, leaves)}")
-    exec("\n".join(lines), namespace)
-    call: Callable[[Sequence[Any]], Any] = namespace["call"]
-    return call
 
+    __slots__ = ("_compiled", "_dtypes", "_kinds", "_left", "_watch", "call", "count", "quick")
 
-def _as_array(name: str, argument: Any) -> str:
-    if isinstance(argument, Tensor):
-        return f"{name}._array"
-    return name if isinstance(argument, np.ndarray) else f"asarray({name})"
+    def __init__(self, compiled: Compiled, args: Sequence[Any], watch: Watch) -> None:
+        self._compiled = compiled
+        self._watch = watch
+        self._kinds = [type(argument) for argument in args]
+        arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
+        self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
+        self._left = OFTEN
+        self.count = len(args)
+        self.quick: Callable[..., Any] | None = None
+        given = [f"asarray({a})" if a[-1].isdigit() else a for a in self._arrays()]
+        computed = [f"results[{k}]" for k in range(len(compiled.program.graph.outputs))]
+        lines = [f"    results = program([{', '.join(given)}])"]
+        run = self._emit("args", [self._unpack(), *lines], computed, {"program": compiled.program})
+        self.call = self._counted(run) if compiled.program.is_short else run
+
+    @classmethod
+    def of(cls, compiled: Compiled, args: Sequence[Any], watch: Watch) -> Short | None:
+        """Return the short way of a trace; None where a call takes more."""
+        if compiled.differentiable or any(o.kind == "argument" for o in compiled.outputs):
+            return None
+        return cls(compiled, args, watch)
+
+    def _counted(self, run: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return a call that makes a better one after some time."""
+
+        def counted(args: Sequence[Any]) -> Any:
+            self._left -= 1
+            if self._left == 0:
+                self._compile_sizes()
+                self.call = run
+            return run(args)
+
+        return counted
+
+    def _compile_sizes(self) -> None:
+        """Make the quick call."""
+        program = self._compiled.program
+        dispatcher, graph = program.dispatcher, program.graph
+        if not hasattr(dispatcher, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
+            return
+        signature = tuple(
+            types.float64
+            if kind is float
+            else types.Array(from_dtype(value.dtype), len(value.shape), "C")
+            for kind, value in zip(self._kinds, graph.inputs, strict=True)
+        )
+        dispatcher.compile(signature)
+        conditions, names = self._conditions()
+        computed = []
+        for k, output in enumerate(graph.outputs):
+            computed.append(f"results[{k}]" if output.shape else f"array(results[{k}], type_{k})")
+            names[f"type_{k}"] = output.dtype
+        names["entry"] = dispatcher.overloads[signature].entry_point
+        lines = [
+            f"    if not ({' and '.join(conditions)}):",
+            "        return MISSED",
+            f"    results = entry({', '.join(self._arrays())})",
+        ]
+        arguments = ", ".join(f"a{k}" for k in range(len(self._kinds)))
+        self.quick = self._emit(
+            f"{arguments}, *rest" if arguments else "*rest", lines, computed, names
+        )
+
+    def _conditions(self) -> tuple[list[str], dict[str, Any]]:
+        """Return what must hold for the quick call, and what the names in that mean."""
+        conditions = ["not rest", "not traces", "modes.grad is grad", "default_dtype() is default"]
+        names: dict[str, Any] = {
+            "MISSED": MISSED,
+            "NO_EDGE": NO_EDGE,
+            "default": default_dtype(),
+            "default_dtype": default_dtype,
+            "grad": modes.grad,
+            "modes": modes,
+            "ndarray": np.ndarray,
+            "traces": traces,
+        }
+        inputs = self._compiled.program.graph.inputs
+        for k, (kind, value) in enumerate(zip(self._kinds, inputs, strict=True)):
+            name = f"a{k}"
+            if kind is float:
+                conditions.append(f"type({name}) is float")
+                continue
+            if kind is Tensor:
+                conditions.append(f"type({name}) is Tensor and {name}._edge is NO_EDGE")
+                conditions.append(f"{name}._base is None")
+                name = f"{name}._array"
+            conditions.append(f"type({name}) is ndarray and {name}.dtype is dtype_{k}")
+            conditions.append(f"{name}.shape == shape_{k}")
+            conditions.append(f"{name}.flags.num & {_COMPACT} == {_COMPACT}")
+            names |= {f"dtype_{k}": self._dtypes[k], f"shape_{k}": value.shape}
+        for k, (cell, inside) in enumerate(self._watch.cells):
+            conditions.append(f"cell_{k}.cell_contents is inside_{k}")
+            names |= {f"cell_{k}": cell, f"inside_{k}": inside}
+        for k, (table, name, inside) in enumerate(self._watch.names):
+            conditions.append(f"table_{k}.get({name!r}) is global_{k}")
+            names |= {f"table_{k}": table, f"global_{k}": inside}
+        return conditions, names
+
+    def _unpack(self) -> str:
+        if not self._kinds:
+            return "    pass"
+        return f"    {', '.join(f'a{k}' for k in range(len(self._kinds)))}, = args"
+
+    def _arrays(self) -> list[str]:
+        """Return what stands for the array of each argument, or for the float."""
+        return [f"a{k}._array" if kind is Tensor else f"a{k}" for k, kind in enumerate(self._kinds)]
+
+    def _emit(
+        self, arguments: str, lines: Sequence[str], computed: Sequence[str], names: dict[str, Any]
+    ) -> Callable[..., Any]:
+        """Return a function of some lines, which then puts the results together."""
+        compiled = self._compiled
+        namespace: dict[str, Any] = {
+            "Tensor": Tensor,
+            "array": np.array,
+            "asarray": np.asarray,
+            "new": object.__new__,
+            "spec": compiled.spec,
+            "unflatten": unflatten,
+            **names,
+        }
+        tail, leaves = [], []
+        for k, (kind, which, _) in enumerate(compiled.outputs):
+            leaves.append(f"r{k}")
+            if kind == "computed":
+                tail += [
+                    f"    r{k} = new(Tensor)",
+                    f"    r{k}._array = {computed[which]}",
+                    f"    r{k}._counter = [0]",
+                ]
+            else:
+                namespace[f"r{k}"] = which
+        tail.append(f"    return {_structure(compiled.spec, leaves)}")
+        exec("\n".join([f"def call({arguments}):", *lines, *tail]), namespace)
+        call: Callable[..., Any] = namespace["call"]
+        return call
 
 
 def _structure(spec: TreeSpec, leaves: Sequence[str]) -> str:

@@ -376,3 +376,38 @@ def test_threads_share_a_compiled_function():
         results = list(pool.map(compiled, arguments))
     for x, result in zip(arguments, results, strict=True):
         assert_equal(result, (x.sin() * x).sum())
+
+
+def test_a_function_that_is_called_often_notices_every_change():
+    """Its sizes are compiled in by then; what does not fit goes another way."""
+    scale = 2.0
+
+    def function(x, factor):
+        return (x * factor).sum(), x * scale
+
+    compiled = ng.jit(function)
+    array = np.array([1.0, 2.0, 3.0])
+    for _ in range(120):
+        compiled(array, 2.0)
+    assert compiled._last is not None
+    others = [
+        (array, 2.0),
+        (array[::-1], 3.0),
+        (np.array([1.0, 2.0]), 2.0),
+        (array.astype(np.float32), 2.0),
+        (tensor(1, 2, 3), 2.0),
+        (tensor(1, 2, 3, requires_grad=True), 2.0),
+        (array, tensor(5)),
+    ]
+    for arguments in others:
+        x, factor = arguments
+        eager = function(ng.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x, factor)
+        for ours, expected in zip(compiled(*arguments), eager, strict=True):
+            assert_equal(ours, expected)
+            assert ours.requires_grad == expected.requires_grad
+    scale = 10.0
+    assert compiled(array, 2.0)[1].tolist() == [10, 20, 30]
+    with pytest.raises(TypeError, match="argument"):
+        compiled(array)
+    with pytest.raises(TypeError, match="argument"):
+        compiled(array, 2.0, 3.0)
