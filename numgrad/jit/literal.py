@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+from math import prod
 from typing import Any
 
 
-from numgrad.jit.emit import Emitted, spell
+from numgrad.jit.emit import Emitted, spell, used_by_steps
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_source import Line, indent
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
@@ -35,7 +36,7 @@ def literal_dispatcher(emitted: Emitted, graph: Graph) -> Any:
 
 
 def _source(emitted: Emitted, graph: Graph) -> str:
-    arguments = ", ".join(array.name for array in emitted.arrays)
+    arguments = ", ".join([*(array.name for array in emitted.arguments), "header", "room"])
     nests = bool(emitted.nests)
     lines = [Line(text) for text in emitted.imports()]
     lines.insert(2, Line("from numba import njit, objmode"))
@@ -43,7 +44,7 @@ def _source(emitted: Emitted, graph: Graph) -> str:
     lines.append(Line("from numgrad.kernels.nests import as_argument"))
     if nests:
         lines += [Line(""), Line(""), Line("@kernel")]
-        lines.append(Line(f"def run(first_nest, last_nest, begin, end, {arguments}):"))
+        lines.append(Line(emitted.head))
         lines += indent(emitted.body(literal=True))
     helpers: list[Line] = []
     body = _call(emitted, graph, arguments, helpers)
@@ -69,10 +70,20 @@ def _call(
             lines.append(Line(f"    raise ValueError({message!r})"))
     for array in emitted.arrays:
         kind = type_code(array.dtype)
-        if array.role in ("output", "room"):
+        if array.role == "output":
             lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
         elif array.role == "result":
             lines.append(Line(f"{array.name} = np.empty({(0,) * len(array.shape)}, {kind})"))
+    lines.append(Line("header = stack(np.int64, 4)"))
+    lines.append(Line("header[2] = 0"))
+    lines.append(Line("header[3] = -1"))
+    lines.append(Line(f"room = np.empty({emitted.room_bytes}, np.uint8)"))
+    rooms = set(_read_by_steps(emitted))
+    for array in emitted.arrays:
+        if array.role == "room" and array.name in rooms:
+            at, count = emitted.values[f"at_{array.name}"], prod(array.shape)
+            code = f"part(room, {at}, {count}, {type_code(array.dtype)})"
+            lines.append(Line(f"{array.name} = {code}"))
     captured = {emitted.buffers[v]: v for v in emitted.buffers if v.operation == "array"}
     for name, value in captured.items():
         array = value.attributes["array"]
@@ -88,6 +99,11 @@ def _call(
     return lines
 
 
+def _read_by_steps(emitted: Emitted) -> list[str]:
+    """Return the names of the arrays that opaque steps use."""
+    return [emitted.buffers[value] for value in used_by_steps(emitted.plan)]
+
+
 def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
     plan = emitted.plan
     lines: list[Line] = []
@@ -97,7 +113,9 @@ def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
             start = position if start is None else start
             continue
         if start is not None:
-            lines.append(Line(f"run({start}, {position}, 0, -1, {arguments})"))
+            lines.append(Line(f"header[0] = {start}"))
+            lines.append(Line(f"header[1] = {position}"))
+            lines.append(Line(f"run({arguments})"))
             start = None
         if step is None:
             break
@@ -129,8 +147,11 @@ def _opaque(emitted: Emitted, value: Value, helpers: list[Line]) -> Line:
         used.append(buffers[value])
     given = tuple(names.values())
 
+    shapes = {array.name: array.shape for array in emitted.arrays}
+
     def step(*arrays: Any) -> Any:
-        memory: Memory = dict(zip(used, arrays, strict=True))
+        pairs = zip(used, arrays, strict=True)
+        memory: Memory = {name: array.reshape(shapes[name]) for name, array in pairs}
         do(memory)
         return tuple(memory[name] for name in given)
 

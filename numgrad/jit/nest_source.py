@@ -82,6 +82,7 @@ class NestSource:
         self.buffers, self.constants, self.names = buffers, constants, names
         self.partials: list[tuple[str, Any, Size]] = []  # name, dtype, number of elements
         self.functions: set[str] = set()  # of kernels.nests
+        self.unread: set[str] = set()  # arrays that need not be written to
         self.has_scalars = self.is_dear = False
         self.top: list[Line] = []
         self.row: dict[int, list[Line]] = {}
@@ -640,6 +641,11 @@ class NestSource:
 
     def lines(self) -> list[Line]:
         """Return the source of the nest."""
+        writes = tuple(f"store({name}, " for name in self.unread)
+        lines = self._all_lines()
+        return [line for line in lines if not line.code.lstrip().startswith(writes)]
+
+    def _all_lines(self) -> list[Line]:
         k = self.position
         body = self._row_lines()
         loops = self.loops
@@ -671,11 +677,11 @@ class NestSource:
         body = head + self.item_start + body + self.item_end
         if loops.inner or loops.rows:
             body = [Line("for item in range(first, last):"), *indent(body)]
-        span = f"span({k}, first_nest, last_nest, begin, end, items{k})"
+        span = f"span({k}, header, items{k})"
         lines = [Line(f"first, last = {span}"), Line("if first < last:")]
         lines += indent(self.top) + indent(body)
         if self.finish:
-            lines.append(Line(f"if finishes({k}, first_nest, last_nest, end):"))
+            lines.append(Line(f"if finishes({k}, header):"))
             lines += indent(self.finish)
         return lines
 
