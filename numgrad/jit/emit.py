@@ -236,8 +236,13 @@ def _name_arrays(found: Emitted, graph: Graph) -> None:
         return value
 
     outputs = {hold(output): output for output in graph.outputs if output.operation not in LEAVES}
-    for role, prefix in (("input", "x"), ("captured", "a"), ("output", "y"), ("result", "m"),
-                         ("room", "t")):
+    for role, prefix in (
+        ("input", "x"),
+        ("captured", "a"),
+        ("output", "y"),
+        ("result", "m"),
+        ("room", "t"),
+    ):
         number = 0
         for value in [*graph.inputs, *graph.values()]:
             if value not in plan.kept or value in holder or hold(value) is not value:

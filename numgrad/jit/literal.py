@@ -7,7 +7,6 @@ import os
 from math import prod
 from typing import Any
 
-
 from numgrad.jit.emit import Emitted, spell, used_by_steps
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_source import Line, indent
@@ -57,9 +56,7 @@ def _inputs(emitted: Emitted, graph: Graph) -> str:
     return ", ".join(f"{emitted.buffers[value]}_" for value in graph.inputs)
 
 
-def _call(
-    emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]
-) -> list[Line]:
+def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -> list[Line]:
     lines = []
     for position, value in enumerate(graph.inputs):
         name = emitted.buffers[value]
@@ -195,5 +192,3 @@ def _numba_type(value: Value) -> str:
         last = dims[:-1] + "::1"
         return f"{value.dtype.name}[{last}]"
     return f"Array({value.dtype.name}, 0, 'C')"
-
-

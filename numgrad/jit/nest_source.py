@@ -130,10 +130,10 @@ class NestSource:
         inner = frozenset(loop.axis for loop in self.loops.inner)
         outer = frozenset(loop.axis for loop in self.loops.outer + self.loops.rows)
         self.inner_axes, self.outer_axes = inner, outer
-        for sink, (root, _), found in zip(nest.sinks, self.roots, per_sink, strict=True):
+        for sink, (wanted, _), found in zip(nest.sinks, self.roots, per_sink, strict=True):
             for element in found:
                 self._describe(element)
-            self._pass_of[sink] = self._ready[root]
+            self._pass_of[sink] = self._ready[wanted]
 
     def _describe(self, element: Element) -> None:
         value, _ = element
@@ -279,9 +279,7 @@ class NestSource:
                 stack.pop()
                 continue
             missing = [
-                e
-                for e in self._inputs[current]
-                if e not in self._fixed and not self._is_given(e)
+                e for e in self._inputs[current] if e not in self._fixed and not self._is_given(e)
             ]
             if missing:
                 stack += missing
@@ -330,9 +328,7 @@ class NestSource:
     def _write_pass(self, number_: int, sinks: list[Sink]) -> None:
         here = self.passes[number_] = _Pass()
         roots = [self._root(sink) for sink in sinks]
-        last = max(
-            self._depth[root] if self.level(root) == INNER else 0 for root in roots
-        )
+        last = max(self._depth[root] if self.level(root) == INNER else 0 for root in roots)
         targets: dict[int, list[Element]] = {last: roots}
         pending_waves: dict[Element, str] = {}
         for phase in range(last, -1, -1):
@@ -544,39 +540,37 @@ class NestSource:
         kind, dtype = _kind(sink), sink.value.dtype
         target = self.targets[sink]
         assert target is not None
-        width = product([self.loops.sizes[a] for a in range(len(sink.axes)) if a not in sink.reduced])
+        width = product(
+            [self.loops.sizes[a] for a in range(len(sink.axes)) if a not in sink.reduced]
+        )
         partial = f"p{self._row_names[sink.value]}"
         self.partials.append((partial, dtype, self.blocks * width))
         self.functions |= {f"join_{kind}", f"fold_rows_{kind}"}
         place, _ = self._place_code(target)
-        here = _sum([place, f"block * {self.size_name(width)}"])
+        skipped = f"block * {self.size_name(width)}"
         loops = [
             f"for {loop.index} in range({self._bounds(position)}):"
             for position, loop in enumerate(self.loops.inner)
         ]
         identity = identity_code(kind, dtype)
-        # Where rows begin depends on the outer loops only, so the row's lines serve here too.
-        start = [Line(f"store({partial}, {_sum([self._outer_place(target), f'block * {self.size_name(width)}'])}, {identity})")]
+        first = _sum([self._outer_place(target), skipped])
+        start = [Line(f"store({partial}, {first}, {identity})")]
         for loop in reversed(loops):
             start = [Line(loop), *indent(start)]
         self.item_start += start
         at = self._fresh("p")
-        lines.append(Line(f"{at} = {here}"))
+        lines.append(Line(f"{at} = {_sum([place, skipped])}"))
         joined = f"join_{kind}(element({partial}, {at}), {name})"
         if kind in ("sum", "prod"):
             joined = f"element({partial}, {at}) {'+' if kind == 'sum' else '*'} {name}"
         lines.append(Line(f"store({partial}, {at}, {joined})", _comment(sink.value)))
-        total = f"{partial}, {self.blocks}, {self.size_name_late(width)}"
+        total = f"{partial}, {self.blocks}, {width}"
         self.finish.append(
             Line(
                 f"fold_rows_{kind}({total}, {self.buffers[sink.value]}, {identity})",
                 _comment(sink.value),
             )
         )
-
-    def size_name_late(self, size: Size) -> str:
-        """Return the source of a size, for where no name of this nest may be used."""
-        return str(size)
 
     def _outer_place(self, place: Place) -> str:
         """Return the source of a place that depends on outer and inner loops, not on rows."""

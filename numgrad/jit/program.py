@@ -226,8 +226,11 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
         lines.append(f"    {', '.join(inputs)}, = arrays")
     for name in [*inputs, *captured]:
         flags = f"{name}.flags.num & 0x101"
-        lines.append(f"    if {flags} != 0x101: {name} = as_compact({name})" if name in inputs
-                     else f"    {name} = as_compact(captured_{name})")
+        lines.append(
+            f"    if {flags} != 0x101: {name} = as_compact({name})"
+            if name in inputs
+            else f"    {name} = as_compact(captured_{name})"
+        )
     lines += [
         f"    {array.name} = empty(shape_{array.name}, dtype_{array.name})"
         for array in emitted.arrays

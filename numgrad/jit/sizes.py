@@ -135,9 +135,7 @@ class Place:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Place) and self.start == other.start and self.steps == other.steps
-        )
+        return isinstance(other, Place) and self.start == other.start and self.steps == other.steps
 
     def __add__(self, other: Place) -> Place:
         steps = dict(self.steps)

@@ -23,7 +23,9 @@ def number(value: Any, dtype: Any = F64) -> Value:
 
 
 def op(name: str, *operands: Any, dtype: Any = None) -> Value:
-    like = next(o for o in operands if isinstance(o, Value) and not (name == "where" and o is operands[0]))
+    like = next(
+        o for o in operands if isinstance(o, Value) and not (name == "where" and o is operands[0])
+    )
     values = [o if isinstance(o, Value) else number(o, like.dtype) for o in operands]
     shape = np.broadcast_shapes(*(value.shape for value in values))
     if dtype is None:
@@ -38,10 +40,14 @@ def cast(value: Value, dtype: Any) -> Value:
 def reduce(kind: str, value: Value, *dims: int, dtype: Any = None) -> Value:
     dims = dims or tuple(range(len(value.shape)))
     shape = tuple(n for d, n in enumerate(value.shape) if d not in dims)
-    return Value("reduce", (value,), shape, np.dtype(dtype or value.dtype), "reduce", kind=kind, dims=dims)
+    return Value(
+        "reduce", (value,), shape, np.dtype(dtype or value.dtype), "reduce", kind=kind, dims=dims
+    )
 
 
-def view(value: Value, shape: tuple[int, ...], *maps: tuple[int, tuple[tuple[int, int], ...]]) -> Value:
+def view(
+    value: Value, shape: tuple[int, ...], *maps: tuple[int, tuple[tuple[int, int], ...]]
+) -> Value:
     return Value("view", (value,), shape, value.dtype, maps=tuple(Affine(*m) for m in maps))
 
 

@@ -81,7 +81,9 @@ def _compute(value: Value, operands: list[Any]) -> Any:
             grid = np.indices(shape)
             index = []
             for offset, terms in attributes["maps"]:
-                index.append(offset + sum((step * grid[dim] for dim, step in terms), np.zeros(shape, int)))
+                index.append(
+                    offset + sum((step * grid[dim] for dim, step in terms), np.zeros(shape, int))
+                )
             return operands[0][tuple(index)] if index else np.broadcast_to(operands[0], shape)
         case "reshape":
             return operands[0].reshape(shape)
