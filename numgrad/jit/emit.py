@@ -18,7 +18,8 @@ import numpy as np
 
 from numgrad.jit.elements import LEAVES
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.nest_source import Line, NestSource, indent
+from numgrad.jit.nest_lines import Line, indent
+from numgrad.jit.nest_source import NestSource
 from numgrad.jit.scalars import is_plain, plain_code, type_code
 from numgrad.jit.schedule import Nest, OpaqueStep, Schedule, schedule
 

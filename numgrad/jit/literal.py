@@ -9,7 +9,7 @@ from typing import Any
 
 from numgrad.jit.emit import Emitted, spell, used_by_steps
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.nest_source import Line, indent
+from numgrad.jit.nest_lines import Line, indent
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Nest
