@@ -110,7 +110,8 @@ class Emitted:
             if self.constants:
                 start = 8 * (WHAT + len(self.size_names))
                 code = f"part(header, {start}, {len(self.constants)}, np.float64)"
-                lines += [Line(f"constants = {code}"), *self.constant_lines]
+                lines.append(Line(f"constants = {code}"))
+            lines += self.constant_lines
         for array in self.arrays:
             if array.role == "room":
                 name = array.name

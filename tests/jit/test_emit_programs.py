@@ -171,3 +171,8 @@ def test_float32_sums_are_accurate() -> None:
     array = np.full(3_000_000, 0.1, np.float32)
     (total,) = build(Graph([x], [g.reduce("sum", x)]))([array])
     assert abs(float(total) - float(array.astype(np.float64).sum())) < 0.1
+
+
+def test_integer_constants_are_arguments() -> None:
+    x = g.given(5, dtype=np.int64)
+    check(Graph([x], [g.op("mul", x, 17), g.op("add", x, -(2**62))]), np.arange(5))
