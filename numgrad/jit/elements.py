@@ -47,11 +47,13 @@ Element = tuple[Value, Index]
 LEAVES = frozenset(("input", "array"))
 WAVES = frozenset(("sin", "cos", "tan"))
 
-CHEAP = frozenset(
-    """add sub mul neg eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_not where abs
-    maximum minimum cast real imag conj complex_of sign signbit copysign logical_not logical_and
-    logical_or logical_xor isnan isinf isfinite floor ceil trunc round""".split()
-)
+_ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "signbit", "copysign", "cast")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")
+_TRUTH = ("logical_not", "logical_and", "logical_or", "logical_xor")
+_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
+_CHOICES = ("where", "maximum", "minimum", "floor", "ceil", "trunc", "round")
+_PARTS = ("real", "imag", "conj", "complex_of")
+CHEAP = frozenset(_ARITHMETIC + _COMPARISONS + _TRUTH + _BITS + _CHOICES + _PARTS)
 _MIDDLING = frozenset(("true_divide", "sqrt"))
 
 

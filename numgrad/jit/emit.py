@@ -1,9 +1,9 @@
 """The source of a compiled function: its nests one after the other, and what they are given.
 
-The function is called as ``run(first_nest, last_nest, begin, end, *arrays, sizes, constants)``. It
-runs the nests from `first_nest` to `last_nest`; of one nest, threads may ask for the items from
-`begin` to `end`. Sizes and constants are arguments, so that one compiled function serves all
-graphs of a structure; `literal_source` has them written into it.
+The function is called as ``run(*arrays, header, room)``. The header says which nests to run (see
+`numgrad.kernels.nests.span`), then come sizes and constants, so that one compiled function serves
+all graphs of a structure. The room is for values in between; few arguments make a fast call. For
+use in compiled code, sizes and constants are written into the function.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import count
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numgrad.jit.elements import LEAVES
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.nest_source import Line, NestSource, indent
+from numgrad.jit.nest_lines import Line, indent
+from numgrad.jit.nest_source import NestSource
 from numgrad.jit.scalars import is_plain, plain_code, type_code
-from numgrad.jit.schedule import Nest, Schedule, schedule
+from numgrad.jit.schedule import Nest, OpaqueStep, Schedule, schedule
 
-__all__ = ["Array", "Emitted", "emit"]
+__all__ = ["WHAT", "Array", "Emitted", "emit", "spell", "used_by_steps"]
 
+WHAT = 4  # numbers of the header that say what to run
+ALIGNMENT = 64
 _NAME = re.compile(r"[a-z]\w*")
 
 
@@ -77,6 +81,21 @@ class Emitted:
         """The numbers for `size_names`."""
         return [self.values[name] for name in self.size_names]
 
+    @property
+    def arguments(self) -> list[Array]:
+        """The arrays that are arguments of their own."""
+        return [array for array in self.arrays if array.role != "room"]
+
+    def header(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return a header that asks for all nests."""
+        what = np.array([0, len(self.plan.steps), 0, -1, *self.sizes], np.int64)
+        return np.concatenate([what, np.array(self.constants, np.float64).view(np.int64)])
+
+    @property
+    def room_bytes(self) -> int:
+        """The size of the room."""
+        return self.values["room_bytes"]
+
     def body(self, *, literal: bool) -> list[Line]:
         """Return the lines of the function."""
         lines = [Line("distinct()")]
@@ -86,8 +105,19 @@ class Emitted:
             lines += [Line(f"{name} = {self.values[name]}") for name in self.size_names]
             lines += self.literal_lines
         else:
-            lines += [Line(f"{name} = sizes[{k}]") for k, name in enumerate(self.size_names)]
+            names = enumerate(self.size_names, WHAT)
+            lines += [Line(f"{name} = header[{k}]") for k, name in names]
+            if self.constants:
+                start = 8 * (WHAT + len(self.size_names))
+                code = f"part(header, {start}, {len(self.constants)}, np.float64)"
+                lines.append(Line(f"constants = {code}"))
             lines += self.constant_lines
+        for array in self.arrays:
+            if array.role == "room":
+                name = array.name
+                size = f"size_{name}"
+                kind = type_code(array.dtype)
+                lines.append(Line(f"{name} = part(room, at_{name}, {size}, {kind})"))
         for nest in self.nests.values():
             lines.append(Line(""))
             lines += nest.lines()
@@ -95,7 +125,7 @@ class Emitted:
 
     def imports(self) -> list[str]:
         """Return the lines in front of the function."""
-        functions = {"distinct", "finishes", "span", "stack", "BLOCK", "LEVELS"}
+        functions = {"distinct", "finishes", "part", "span", "stack", "LEVELS"}
         for nest in self.nests.values():
             functions |= nest.functions
         lines = ["import numpy as np", "", "from numgrad.kernels import scalar"]
@@ -107,11 +137,15 @@ class Emitted:
 
     def source(self, *, origins: bool = False) -> str:
         """Return the module with the function ``run``."""
-        arguments = [*(array.name for array in self.arrays), "sizes", "constants"]
-        head = f"def run(first_nest, last_nest, begin, end, {', '.join(arguments)}):"
         lines = [Line(text) for text in self.imports()]
-        lines += [Line(""), Line(head), *indent(self.body(literal=False))]
+        lines += [Line(""), Line(self.head), *indent(self.body(literal=False))]
         return spell(lines, origins=origins)
+
+    @property
+    def head(self) -> str:
+        """The first line of the function."""
+        names = [*(array.name for array in self.arguments), "header", "room"]
+        return f"def run({', '.join(names)}):"
 
 
 def spell(lines: list[Line], *, origins: bool) -> str:
@@ -144,11 +178,52 @@ def emit(graph: Graph) -> Emitted:
             shape = (size.evaluate(values),)
             found.arrays.append(Array(name, shape, dtype, "room"))
     found.values.update(values)
+    _drop_unread(found)
     used: dict[str, None] = {}
     for nest in found.nests.values():
         for line in nest.lines():
             used.update(dict.fromkeys(_NAME.findall(line.code)))
     found.size_names += [name for name in used if name in values]
+    at = 0
+    for array in found.arrays:
+        if array.role == "room":
+            count_ = prod(array.shape)
+            found.values[f"at_{array.name}"] = at
+            found.values[f"size_{array.name}"] = count_
+            found.size_names += [f"at_{array.name}", f"size_{array.name}"]
+            at += -(-count_ * array.dtype.itemsize // ALIGNMENT) * ALIGNMENT
+    found.values["room_bytes"] = at
+    return found
+
+
+def _drop_unread(found: Emitted) -> None:
+    """Drop arrays that are only written to: their values are used where they are computed."""
+    lines = [line.code.strip() for nest in found.nests.values() for line in nest.lines()]
+    elsewhere = {found.buffers[value] for value in used_by_steps(found.plan)}
+    for array in list(found.arrays):
+        name = array.name
+        if array.role != "room" or name in elsewhere:
+            continue
+        if all(
+            code.startswith(f"store({name}, ") for code in lines if re.search(rf"\b{name}\b", code)
+        ):
+            found.arrays.remove(array)
+            for nest in found.nests.values():
+                nest.unread.add(name)
+
+
+def used_by_steps(plan: Schedule) -> list[Value]:
+    """Return the kept values that opaque steps read or write."""
+    found = []
+    for step in plan.steps:
+        if isinstance(step, OpaqueStep):
+            for operand in step.value.operands:
+                strided = None
+                if operand not in plan.kept:
+                    strided = plan.elements.strided(operand, plan.kept)
+                found.append(operand if strided is None else strided.base)
+            if step.value in plan.kept:
+                found.append(step.value)
     return found
 
 

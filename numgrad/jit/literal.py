@@ -7,9 +7,9 @@ import os
 from math import prod
 from typing import Any
 
-from numgrad.jit.emit import Emitted, spell
+from numgrad.jit.emit import Emitted, spell, used_by_steps
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.nest_source import Line, indent
+from numgrad.jit.nest_lines import Line, indent
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Nest
@@ -18,7 +18,7 @@ from numgrad.kernels.compile import compile_source
 __all__ = ["STEPS", "is_short", "literal_dispatcher"]
 
 SHORT = 1 << 10  # elements of a nest that is built into the function itself
-ON_STACK = 1 << 13  # bytes of room for values in between that lie on the stack
+ON_STACK = 1 << 13  # bytes of room that lie on the stack
 
 # What compiled code calls back, under keys that no other process has.
 STEPS: dict[str, Any] = {}
@@ -38,15 +38,15 @@ def literal_dispatcher(emitted: Emitted, graph: Graph) -> Any:
 
 
 def _source(emitted: Emitted, graph: Graph) -> str:
-    arguments = ", ".join(array.name for array in emitted.arrays)
+    arguments = ", ".join([*(array.name for array in emitted.arguments), "header", "room"])
     nests = bool(emitted.nests) and not is_short(emitted)
     lines = [Line(text) for text in emitted.imports()]
     lines.insert(2, Line("from numba import njit, objmode"))
     lines.append(Line("from numgrad.kernels.compile import kernel"))
-    lines.append(Line("from numgrad.kernels.nests import as_argument, stack"))
+    lines.append(Line("from numgrad.kernels.nests import as_argument"))
     if nests:
         lines += [Line(""), Line(""), Line("@kernel")]
-        lines.append(Line(f"def run(first_nest, last_nest, begin, end, {arguments}):"))
+        lines.append(Line(emitted.head))
         lines += indent(emitted.body(literal=True))
     helpers: list[Line] = []
     body = _call(emitted, graph, arguments, helpers)
@@ -60,8 +60,7 @@ def is_short(emitted: Emitted) -> bool:
 
     Then the nests stand in the function itself, where it can.
     """
-    plan = emitted.plan
-    return all(isinstance(step, Nest) for step in plan.steps) and all(
+    return all(isinstance(step, Nest) for step in emitted.plan.steps) and all(
         prod(emitted.values[name] for name in nest.nest.domain) <= SHORT
         for nest in emitted.nests.values()
     )
@@ -80,19 +79,27 @@ def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -
             message = f"argument {position} must have the shape {value.shape} it was traced with"
             lines.append(Line(f"if {name}.shape != {value.shape}:"))
             lines.append(Line(f"    raise ValueError({message!r})"))
-    outputs = [emitted.buffers[output] for output in graph.outputs if output.shape]
-    left = ON_STACK
     for array in emitted.arrays:
         kind = type_code(array.dtype)
-        count = prod(array.shape)
-        room = array.role == "room" or (array.role == "output" and array.name not in outputs)
-        if room and 0 < count * array.dtype.itemsize <= left:
-            left -= count * array.dtype.itemsize
-            lines.append(Line(f"{array.name} = stack({kind}, {count})"))
-        elif array.role in ("output", "room"):
+        if array.role == "output" and not array.shape:  # returned as a number
+            lines.append(Line(f"{array.name} = stack({kind}, 1)"))
+        elif array.role == "output":
             lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
         elif array.role == "result":
             lines.append(Line(f"{array.name} = np.empty({(0,) * len(array.shape)}, {kind})"))
+    lines.append(Line("header = stack(np.int64, 4)"))
+    lines.append(Line("header[2] = 0"))
+    lines.append(Line("header[3] = -1"))
+    if 0 < emitted.room_bytes <= ON_STACK:
+        lines.append(Line(f"room = stack(np.int64, {-(-emitted.room_bytes // 8)})"))
+    else:
+        lines.append(Line(f"room = np.empty({emitted.room_bytes}, np.uint8)"))
+    rooms = set(_read_by_steps(emitted))
+    for array in emitted.arrays:
+        if array.role == "room" and array.name in rooms:
+            at, count = emitted.values[f"at_{array.name}"], prod(array.shape)
+            code = f"part(room, {at}, {count}, {type_code(array.dtype)})"
+            lines.append(Line(f"{array.name} = {code}"))
     captured = {emitted.buffers[v]: v for v in emitted.buffers if v.operation == "array"}
     for name, value in captured.items():
         array = value.attributes["array"]
@@ -108,11 +115,16 @@ def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -
     return lines
 
 
+def _read_by_steps(emitted: Emitted) -> list[str]:
+    """Return the names of the arrays that opaque steps use."""
+    return [emitted.buffers[value] for value in used_by_steps(emitted.plan)]
+
+
 def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
     plan = emitted.plan
     if is_short(emitted):
-        bounds = Line(f"first_nest, last_nest, begin, end = 0, {len(plan.steps)}, 0, -1")
-        return [bounds, *[line for line in emitted.body(literal=True) if line.code != "distinct()"]]
+        bounds = [Line("header[0] = 0"), Line(f"header[1] = {len(plan.steps)}")]
+        return bounds + [line for line in emitted.body(literal=True) if line.code != "distinct()"]
     lines: list[Line] = []
     start: int | None = None
     for position, step in enumerate([*plan.steps, None]):
@@ -120,7 +132,9 @@ def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
             start = position if start is None else start
             continue
         if start is not None:
-            lines.append(Line(f"run({start}, {position}, 0, -1, {arguments})"))
+            lines.append(Line(f"header[0] = {start}"))
+            lines.append(Line(f"header[1] = {position}"))
+            lines.append(Line(f"run({arguments})"))
             start = None
         if step is None:
             break
@@ -152,8 +166,11 @@ def _opaque(emitted: Emitted, value: Value, helpers: list[Line]) -> Line:
         used.append(buffers[value])
     given = tuple(names.values())
 
+    shapes = {array.name: array.shape for array in emitted.arrays}
+
     def step(*arrays: Any) -> Any:
-        memory: Memory = dict(zip(used, arrays, strict=True))
+        pairs = zip(used, arrays, strict=True)
+        memory: Memory = {name: array.reshape(shapes[name]) for name, array in pairs}
         do(memory)
         return tuple(memory[name] for name in given)
 

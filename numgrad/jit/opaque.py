@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.jit.elements import Elements
 from numgrad.jit.graph import Value
 
-__all__ = ["Memory", "as_compact", "operand_reader", "opaque_step"]
+__all__ = ["Memory", "as_compact", "opaque_step", "operand_reader"]
 
 NDArray = np.ndarray[Any, Any]
 Memory = dict[str, NDArray]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from numgrad.jit.emit import Emitted, emit
+from numgrad.jit.emit import WHAT, Emitted, emit
 from numgrad.jit.graph import Graph
 from numgrad.jit.literal import is_short, literal_dispatcher
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
@@ -85,33 +85,37 @@ class Program:
         return self._call(arrays)
 
     @cached_property
+    def _header(self) -> NDArray:
+        return self._emitted.header()
+
+    @cached_property
     def _run(self) -> Any:
         """The compiled function."""
         emitted = self._emitted
         function = compile_source("run", emitted.source())
         signature = (
-            *(types.int64,) * 4,
-            *(types.Array(from_dtype(a.dtype), len(a.shape), "C") for a in emitted.arrays),
+            *(types.Array(from_dtype(a.dtype), len(a.shape), "C") for a in emitted.arguments),
             types.Array(types.int64, 1, "C"),
-            types.Array(types.float64, 1, "C"),
+            types.Array(types.uint8, 1, "C"),
         )
         function.compile(signature)
         return function.overloads[signature].entry_point
-
-    @cached_property
-    def _numbers(self) -> tuple[NDArray, NDArray]:
-        emitted = self._emitted
-        return np.array(emitted.sizes, np.int64), np.array(emitted.constants, np.float64)
 
     def _by_steps(self, arrays: Sequence[NDArray]) -> list[NDArray]:
         """Compute the outputs nest by nest, in threads where that pays."""
         emitted, graph = self._emitted, self.graph
         memory: Memory = {}
-        for array in emitted.arrays:
+        for array in emitted.arguments:
             if array.role == "result":
                 memory[array.name] = np.empty((0,) * len(array.shape), array.dtype)
             elif array.role not in ("input", "captured"):
                 memory[array.name] = empty(array.shape, array.dtype)
+        room = empty(emitted.room_bytes, np.uint8)
+        for array in emitted.arrays:
+            if array.role == "room":
+                at, size = emitted.values[f"at_{array.name}"], prod(array.shape)
+                here = room[at : at + size * array.dtype.itemsize]
+                memory[array.name] = here.view(array.dtype).reshape(array.shape)
         for value, given in zip(graph.inputs, arrays, strict=True):
             memory[emitted.buffers[value]] = as_compact(given)
         for value, name in emitted.buffers.items():
@@ -121,7 +125,7 @@ class Program:
             if callable(step):
                 step(memory)
             else:
-                self._run_nests(step, memory)
+                self._run_nests(step, memory, room)
         results: list[NDArray] = []
         for output in graph.outputs:
             if output.operation == "input":
@@ -133,11 +137,16 @@ class Program:
             results.append(result)
         return results
 
-    def _run_nests(self, nests: range, memory: Memory) -> None:
+    def _run_nests(self, nests: range, memory: Memory, room: NDArray) -> None:
         """Run consecutive nests; those that are large in threads."""
-        emitted, run = self._emitted, self._run
-        arguments = [memory[array.name] for array in emitted.arrays]
-        arguments += self._numbers
+        emitted, compiled, header = self._emitted, self._run, self._header
+        arguments = [memory[array.name] for array in emitted.arguments]
+
+        def run(*what: int) -> None:
+            mine = header.copy()
+            mine[:WHAT] = what
+            compiled(*arguments, mine, room)
+
         start = nests.start
         for k in nests:
             items = emitted.values[f"items{k}"]
@@ -145,17 +154,13 @@ class Program:
             if items <= grain:
                 continue
             if start < k:
-                run(start, k, 0, -1, *arguments)
+                run(start, k, 0, -1)
             start = k + 1
-
-            def task(first: int, last: int, k: int = k) -> None:
-                run(k, k + 1, first, last, *arguments)
-
-            parallel_for(task, items, grain)
+            parallel_for(partial(run, k, k + 1), items, grain)
             if emitted.nests[k].finish:
-                run(k, k + 1, -1, -1, *arguments)
+                run(k, k + 1, -1, -1)
         if start < nests.stop:
-            run(start, nests.stop, 0, -1, *arguments)
+            run(start, nests.stop, 0, -1)
 
 
 def _grain(emitted: Emitted, k: int) -> int:
@@ -196,25 +201,23 @@ def _steps(emitted: Emitted) -> list[range | Callable[[Memory], None]]:
 def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | None:
     """Return the shortest way to compute a graph that is small and all nests, None for others."""
     emitted, graph = program._emitted, program.graph
-    room = [array for array in emitted.arrays if array.role == "room"]
     is_small = (
         len(program._steps) <= 1
         and all(isinstance(step, range) for step in program._steps)
         and all(emitted.values[f"items{k}"] <= _grain(emitted, k) for k in emitted.nests)
-        and sum(prod(array.shape) * array.dtype.itemsize for array in room) <= POOLED
+        and emitted.room_bytes <= POOLED
         and all(output.operation != "array" for output in graph.outputs)
         and len({id(output) for output in graph.outputs}) == len(graph.outputs)
     )
     if not is_small:
         return None
-    names = [array.name for array in emitted.arrays]
+    names = [array.name for array in emitted.arguments]
     inputs = [emitted.buffers[value] for value in graph.inputs]
     captured = {
         emitted.buffers[value]: value.attributes["array"]
         for value in emitted.buffers
         if value.operation == "array"
     }
-    rooms = [array.name for array in room]
     shapes = {f"shape_{array.name}": array.shape for array in emitted.arrays}
     dtypes = {f"dtype_{array.name}": array.dtype for array in emitted.arrays}
     returned = [
@@ -238,17 +241,14 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
         for array in emitted.arrays
         if array.role == "output"
     ]
-    if rooms:
-        lines.append("    try: room = pool.pop()")
-        lines.append("    except IndexError: room = make_room()")
-        lines.append(f"    {', '.join(rooms)}, = room")
+    if program._steps and emitted.room_bytes:
+        # A list's operations are atomic, so threads never get the same room.
+        lines.append("    room = pool.pop() if pool else new_room(size, uint8)")
     if program._steps:
-        arguments = ", ".join([*names, "sizes", "constants"])
-        lines.append(f"    run(0, {len(emitted.plan.steps)}, 0, -1, {arguments})")
-    if rooms:
-        lines.append("    pool.append(room)")
+        lines.append(f"    run({', '.join([*names, 'header', 'room'])})")
+        if emitted.room_bytes:
+            lines.append("    pool.append(room)")
     lines.append(f"    return [{', '.join(returned)}]")
-    sizes, constants = program._numbers
     namespace: dict[str, Any] = {
         **shapes,
         **dtypes,
@@ -256,10 +256,12 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
         "as_compact": as_compact,
         "empty": np.empty,
         "pool": [],
-        "make_room": lambda: tuple(np.empty(array.shape, array.dtype) for array in room),
+        "new_room": np.empty,
+        "size": emitted.room_bytes,
+        "uint8": np.uint8,
+        "room": np.empty(0, np.uint8),
         "run": program._run if program._steps else None,
-        "sizes": sizes,
-        "constants": constants,
+        "header": program._header,
     }
     exec("\n".join(lines), namespace)
     call: Callable[[Sequence[NDArray]], list[NDArray]] = namespace["call"]

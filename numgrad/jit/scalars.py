@@ -18,7 +18,7 @@ __all__ = ["cast_code", "identity_code", "is_plain", "operation_code", "plain_co
 
 _PLAIN = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0))
 _EXACT = frozenset(("int64", "float32", "float64", "complex64", "complex128"))
-_TRUTH = frozenset("eq ne lt le gt ge isnan isinf isfinite signbit".split())
+_TRUTH = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "signbit"])
 _TRUTH |= {"logical_not", "logical_and", "logical_or", "logical_xor"}
 
 

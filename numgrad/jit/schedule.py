@@ -121,9 +121,9 @@ class Schedule:
         value, index = element
         if value.operation == "constant":
             return []
-        if value in self.kept and not stored:
-            if not self.is_local(value, step) or _is_loose(index):
-                return []
+        is_read = not self.is_local(value, step) or _is_loose(index)
+        if value in self.kept and not stored and is_read:
+            return []
         return self.elements.operands(value, index)
 
     def walk(
@@ -181,8 +181,9 @@ class Schedule:
                 break
         else:
             position = len(self.steps)
-            self.steps.append(Nest(sink.domain))
-            if not self._join(self.steps[position], position, sink, needed):
+            fresh = Nest(sink.domain)
+            self.steps.append(fresh)
+            if not self._join(fresh, position, sink, needed):
                 raise AssertionError("a new nest takes any sink")
         self.step_of[sink.value] = position
 
@@ -328,7 +329,8 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
 
 def _reduction(elements: Elements, value: Value) -> Sink:
     source = value.operands[0]
-    reduced, axis = set(), 0
+    reduced: set[int] = set()
+    axis = 0
     for dim, atoms in enumerate(elements.dims.atoms(source)):
         if dim in value.attributes["dims"]:
             reduced.update(range(axis, axis + len(atoms)))

@@ -21,7 +21,7 @@ from numgrad.kernels.fold_kernels import greatest, least
 from numgrad.kernels.pointers import element, store
 from numgrad.kernels.vector.width import use_wide_vectors
 
-__all__ = ["BLOCK", "LEVELS", "as_argument", "distinct", "finishes", "is_shape", "span", "stack"]
+__all__ = ["BLOCK", "LEVELS", "as_argument", "distinct", "finishes", "part", "span", "stack"]
 
 BLOCK = 1024  # elements whose values are kept on the stack until they are added up
 LEVELS = 56  # of the tree of sums of blocks: more than there can be
@@ -52,6 +52,32 @@ def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
 
 
 stack: Any = intrinsic(_stack)
+
+
+def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) -> Any:
+    """Return `count` elements of a dtype in the bytes of an array, from byte `start` on."""
+    if not (isinstance(room, types.Array) and isinstance(dtype, types.NumberClass)):
+        return None
+    array_type = types.Array(dtype.dtype, 1, "C")
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        room_type, start_type, count_type, _ = signature.args
+        data = context.make_array(room_type)(context, builder, arguments[0]).data
+        of_element = context.get_data_type(array_type.dtype)
+        first = context.cast(builder, arguments[1], start_type, types.intp)
+        size = context.cast(builder, arguments[2], count_type, types.intp)
+        byte = ir.IntType(8).as_pointer()
+        place = builder.gep(builder.bitcast(data, byte), [first])
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        array = context.make_array(array_type)(context, builder)
+        place = builder.bitcast(place, of_element.as_pointer())
+        populate_array(array, place, (size,), (itemsize,), itemsize, meminfo=None)
+        return array._getvalue()
+
+    return array_type(room, start, count, dtype), lower
+
+
+part: Any = intrinsic(_part)
 
 
 def _distinct(typing_context: Any) -> Any:
@@ -99,29 +125,27 @@ def _as_argument(value, dtype):  # type: ignore[no-untyped-def]
     raise NumbaTypeError(f"expected an array of {wanted}, but got {value}")
 
 
-@_inline
-def is_shape(array, shape):  # type: ignore[no-untyped-def]
-    """Whether an array has a shape."""
-    return array.shape == shape
-
-
 # --- which part of a program a call runs ---------------------------------------------------------
 
 
 @_inline
-def span(nest, first_nest, last_nest, begin, end, items):  # type: ignore[no-untyped-def]
-    """Return the items of a nest that are asked for: all, some, or none."""
-    if nest < first_nest or nest >= last_nest or begin < 0:
+def span(nest, what, items):  # type: ignore[no-untyped-def]
+    """Return the items of a nest that are asked for: all, some, or none.
+
+    `what` says it: the first nest and the last, excluded; of a single one perhaps the first item
+    and the last, excluded. Instead of those, 0 and -1 mean all, -1 and -1 none.
+    """
+    if nest < what[0] or nest >= what[1] or what[2] < 0:
         return 0, 0
-    if end < 0:
+    if what[3] < 0:
         return 0, items
-    return begin, end
+    return what[2], what[3]
 
 
 @_inline
-def finishes(nest, first_nest, last_nest, end):  # type: ignore[no-untyped-def]
+def finishes(nest, what):  # type: ignore[no-untyped-def]
     """Whether what the items of a nest gave is to be combined."""
-    return nest >= first_nest and nest < last_nest and end < 0
+    return nest >= what[0] and nest < what[1] and what[3] < 0
 
 
 # --- combining -----------------------------------------------------------------------------------

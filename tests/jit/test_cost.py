@@ -5,7 +5,7 @@ from __future__ import annotations
 from numgrad.jit.cost import FLOPS, cost
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.semantics import SIGNATURES
-from tests.jit.random_graphs import apply, constant, expand, inputs, reduce
+from tests.jit.short_graphs import apply, constant, expand, inputs, reduce
 
 
 def test_a_sum_of_squares() -> None:

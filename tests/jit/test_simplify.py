@@ -10,7 +10,7 @@ from numgrad.jit.graph import Graph
 from numgrad.jit.simplify import simplify
 from numgrad.jit.validate import validate
 from tests.jit.evaluate import evaluate, same_bits
-from tests.jit.random_graphs import arguments_of, graphs
+from tests.jit.short_graphs import arguments_of, graphs
 
 
 @given(graphs(), st.integers(0, 1 << 16))

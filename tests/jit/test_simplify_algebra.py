@@ -12,7 +12,7 @@ from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
 from numgrad.jit.validate import validate
 from tests.jit.evaluate import evaluate, same_bits
-from tests.jit.random_graphs import apply, arguments_of, constant, expand, inputs, reduce
+from tests.jit.short_graphs import apply, arguments_of, constant, expand, inputs, reduce
 
 INF, NAN = float("inf"), float("nan")
 Formula = Callable[..., Value]

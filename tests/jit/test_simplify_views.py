@@ -10,7 +10,7 @@ from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
 from numgrad.jit.validate import validate
 from tests.jit.evaluate import evaluate, same_bits
-from tests.jit.random_graphs import (
+from tests.jit.short_graphs import (
     apply,
     arguments_of,
     constant,

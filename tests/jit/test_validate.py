@@ -14,7 +14,7 @@ from numgrad.jit.semantics import SIGNATURES
 from numgrad.jit.validate import InvalidGraph, validate
 from numgrad.kernels import scalar
 from numgrad.kernels.expression import INFIX
-from tests.jit.random_graphs import graphs, inputs
+from tests.jit.short_graphs import graphs, inputs
 
 F8, F4, I8, BOOL = (np.dtype(name) for name in ("float64", "float32", "int64", "bool"))
 X, Y, MASK, Z = inputs((F8, (3, 4)), (F4, (4,)), (BOOL, (3, 1)), (F8, (2,)))

@@ -1,0 +1,184 @@
+"""The passes of a nest over the elements of a row.
+
+A pass is one loop, unless it has sines in it: those are computed for a block of angles at a time
+(see `numgrad.kernels.nests`), in between two *phases*. What is dear and was computed by an earlier
+pass is kept from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from numgrad.jit.elements import Element, weight
+from numgrad.jit.nest_facts import BLOCK, INNER
+from numgrad.jit.nest_lines import Line, NestLines, comment_of
+from numgrad.jit.scalars import type_code
+from numgrad.jit.schedule import Sink
+from numgrad.jit.sizes import ONE, product
+
+__all__ = ["NestPasses", "Pass"]
+
+_KEPT_WEIGHT = 10  # what is dearer than this is not computed again in a later pass
+
+
+@dataclass
+class Pass:
+    """One visit to the elements of a row."""
+
+    phases: dict[int, list[Line]] = field(default_factory=dict)
+    waves: dict[int, list[Line]] = field(default_factory=dict)  # what to call after a phase
+    names: dict[int, dict[Element, str]] = field(default_factory=dict)
+    before: list[Line] = field(default_factory=list)
+    flush: list[Line] = field(default_factory=list)
+    after: list[Line] = field(default_factory=list)
+
+
+class NestPasses(NestLines):
+    """Writes the passes, but for what becomes of the values."""
+
+    passes: dict[int, Pass]
+    functions: set[str]  # of kernels.nests
+    scratch: dict[Element, str]
+
+    def _write_sink(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+        """Write what becomes of a value that a pass computed at every element of a row."""
+        raise NotImplementedError
+
+    def _write_pass(self, number_: int, sinks: list[Sink]) -> None:
+        here = self.passes[number_] = Pass()
+        roots = [self._root(sink) for sink in sinks]
+        last = max(self._depth[root] if self.level(root) == INNER else 0 for root in roots)
+        targets: dict[int, list[Element]] = {last: roots}
+        pending_waves: dict[Element, str] = {}
+        for phase in range(last, -1, -1):
+            wanted = self._wanted(targets.get(phase, []), number_, phase, targets, pending_waves)
+            targets[phase] = [e for e in self._order if e in wanted]
+        for phase in range(last + 1):
+            names = here.names[phase] = {}
+            lines = here.phases[phase] = []
+            for element in targets[phase]:
+                self._write_element(element, number_, phase, names, lines, pending_waves)
+            self._write_waves(number_, phase, here, names, pending_waves)
+        for sink, root in zip(sinks, roots, strict=True):
+            name = self._name(root, here.names[last])
+            self._write_sink(sink, name, here, here.phases[last])
+
+    def _wanted(
+        self,
+        roots: list[Element],
+        number_: int,
+        phase: int,
+        targets: dict[int, list[Element]],
+        waves: dict[Element, str],
+    ) -> set[Element]:
+        """Return the elements of a row that a phase has to compute or read."""
+        wanted: set[Element] = set()
+        stack = [root for root in roots if self.level(root) == INNER]
+        while stack:
+            element = stack.pop()
+            if element in wanted:
+                continue
+            wanted.add(element)
+            if self._earlier(element, number_):
+                continue
+            if self.is_wave(element) and self._depth[element] <= phase:
+                if element not in waves:
+                    waves[element] = self._fresh("w")
+                    angle = self._inputs[element][0]
+                    targets.setdefault(self._depth[element] - 1, []).append(angle)
+                continue
+            stack += [e for e in self._inputs[element] if self.level(e) == INNER]
+        return wanted
+
+    def _earlier(self, element: Element, number_: int) -> int | None:
+        """Return the pass before this one that computed an element which is dear, plus 1."""
+        if weight(element[0]) < _KEPT_WEIGHT:
+            return None
+        for earlier in self.passes:
+            if earlier < number_ and any(
+                element in names for names in self.passes[earlier].names.values()
+            ):
+                return earlier + 1
+        return None
+
+    def _write_element(
+        self,
+        element: Element,
+        number_: int,
+        phase: int,
+        names: dict[Element, str],
+        lines: list[Line],
+        waves: dict[Element, str],
+    ) -> None:
+        earlier = self._earlier(element, number_)
+        if earlier is not None:
+            code = f"element({self._saved(element, earlier - 1)}, {self._row_place()})"
+        elif element in waves and self._depth[element] <= phase:
+            code = f"element({waves[element]}, {self._offset()})"
+        else:
+            code = self._code(element, names)
+        if code.isidentifier():
+            names[element] = code
+            return
+        names[element] = self._fresh("v")
+        lines.append(Line(f"{names[element]} = {code}", comment_of(element[0])))
+
+    def _saved(self, element: Element, earlier: int) -> str:
+        """Return the name of the row of an element's values, which an earlier pass now saves."""
+        name = self.scratch.get(element)
+        if name is None:
+            name = self.scratch[element] = self._fresh("w")
+            size = product([loop.size for loop in self.loops.inner])
+            dtype = type_code(element[0].dtype)
+            self.top.append(Line(f"{name} = np.empty({self.size_name(size)}, {dtype})"))
+            there = self.passes[earlier]
+            phase = max(p for p, names in there.names.items() if element in names)
+            value = there.names[phase][element]
+            there.phases[phase].append(Line(f"store({name}, {self._row_place()}, {value})"))
+        return name
+
+    def _write_waves(
+        self,
+        number_: int,
+        phase: int,
+        here: Pass,
+        names: dict[Element, str],
+        waves: dict[Element, str],
+    ) -> None:
+        """Let sines be computed for a block whose angles are known after a phase."""
+        calls = here.waves[phase] = []
+        angles: dict[Element, tuple[str, str]] = {}
+        for wave, buffer in waves.items():
+            if self._depth[wave] != phase + 1:
+                continue
+            dtype = type_code(wave[0].dtype)
+            self.top.append(Line(f"{buffer} = stack({dtype}, {BLOCK})"))
+            angle = self._inputs[wave][0]
+            if angle not in angles:
+                angles[angle] = self._angle(angle, here.phases[phase], names)
+            source, start = angles[angle]
+            function = f"near_{wave[0].operation}"
+            self.functions.add(function)
+            self.is_dear = True
+            calls.append(
+                Line(f"{function}({source}, {start}, hi - lo, {buffer})", comment_of(wave[0]))
+            )
+
+    def _angle(
+        self, angle: Element, lines: list[Line], names: dict[Element, str]
+    ) -> tuple[str, str]:
+        """Return where the angles of a block are, in which array and from where on."""
+        last = self.loops.inner[-1]
+        if not self._inputs[angle] and angle in self.read_places:
+            place = self.read_places[angle]
+            if self.loops.steps(place).get(last.axis) == ONE:
+                name = names[angle]
+                code, _ = self._place_code(place)
+                used = [line for line in lines if name in line.code]
+                if len(used) == 1:  # it was read for this only
+                    lines.remove(used[0])
+                return self.buffers[angle[0]], code.replace(last.index, "lo")
+        buffer = self._fresh("w")
+        self.top.append(Line(f"{buffer} = stack({type_code(angle[0].dtype)}, {BLOCK})"))
+        lines.append(Line(f"store({buffer}, {self._offset()}, {names[angle]})"))
+        return buffer, "0"
