@@ -10,7 +10,7 @@ import pytest
 from numgrad.jit.algebra import _NOT_NEGATIVE
 from numgrad.jit.folding import _FOLDED, fold
 from numgrad.jit.graph import Value
-from numgrad.jit.scalars import SIGNATURES
+from numgrad.jit.semantics import SIGNATURES
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
 from tests.jit.evaluate import same_bits
