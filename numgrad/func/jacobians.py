@@ -32,6 +32,8 @@ __all__ = ["jacfwd", "jacrev"]
 
 Row = Sequence[Tensor | None]
 
+MANY = 4  # directions from which on a traced function gets a loop
+
 
 def jacrev(
     func: Callable[..., Any],
@@ -89,8 +91,19 @@ def jacrev(
         function, leaves, spec = _function_of(func, args, argnums)
         pull, output_spec, aux = pull_back(function, leaves, has_aux)
         check_real(pull.outputs, "jacrev", "outputs")
-        rows: list[Row] = [pull(cotangents) for cotangents in _basis(pull.outputs)]
         blocks: list[list[Tensor]] = []
+        loops = _loops(pull, pull.outputs)
+        if loops is not None:
+            for output, stacked in zip(pull.outputs, loops, strict=True):
+                blocks.append(
+                    [
+                        _unrolled(whole, output._array.shape, leaf, leaf._array.dtype)
+                        for whole, leaf in zip(stacked, leaves, strict=True)
+                    ]
+                )
+            found = _nest(blocks, output_spec, spec, argnums)
+            return (found, aux) if has_aux else found
+        rows: list[Row] = [pull(cotangents) for cotangents in _basis(pull.outputs)]
         start = 0
         for output in pull.outputs:
             own, start = rows[start : start + output._array.size], start + output._array.size
@@ -156,8 +169,19 @@ def jacfwd(
         check_primals(leaves)
         linear, output_spec, aux = linear_map(function, leaves, has_aux)
         check_real(linear.outputs, "jacfwd", "outputs")
-        columns = [linear(tangents) for tangents in _basis(leaves)]
         blocks: list[list[Tensor]] = []
+        loops = _loops(linear, leaves)
+        if loops is not None:
+            for i, output in enumerate(linear.outputs):
+                blocks.append(
+                    [
+                        _unrolled(stacked[i], leaf._array.shape, output, output._array.dtype, True)
+                        for leaf, stacked in zip(leaves, loops, strict=True)
+                    ]
+                )
+            found = _nest(blocks, output_spec, spec, argnums)
+            return (found, aux) if has_aux else found
+        columns = [linear(tangents) for tangents in _basis(leaves)]
         for i, output in enumerate(linear.outputs):
             blocks.append([])
             start = 0
@@ -200,6 +224,47 @@ def _basis(tensors: Sequence[Tensor]) -> Iterator[list[Tensor | None]]:
             row: list[Tensor | None] = [None] * len(tensors)
             row[number] = fresh(array)
             yield row
+
+
+def _loops(
+    function: Callable[[list[Tensor | None]], Sequence[Tensor | None]], tensors: Sequence[Tensor]
+) -> list[Sequence[Tensor | None]] | None:
+    """Return, in a traced function, what a linear function gives for the basis of each tensor.
+
+    That is one compiled loop for each tensor; the results are stacked along a first dim. None where
+    nothing is traced, where there are few directions, or where results are to be differentiated.
+    """
+    if modes.trace is None or sum(tensor._array.size for tensor in tensors) < MANY:
+        return None
+    found: list[Sequence[Tensor | None]] = []
+    for number, tensor in enumerate(tensors):
+
+        def row(vector: Tensor, number: int = number) -> Sequence[Tensor | None]:
+            given: list[Tensor | None] = [None] * len(tensors)
+            given[number] = vector
+            return function(given)
+
+        stacked = modes.trace.each_row(row, tensor._array.shape, tensor._array.dtype)
+        if stacked is None:
+            return None
+        found.append(stacked)
+    return found
+
+
+def _unrolled(
+    stacked: Tensor | None,
+    shape: tuple[int, ...],
+    like: Tensor,
+    dtype: np.dtype[Any],
+    last: bool = False,
+) -> Tensor:
+    """Return what was stacked along a first dim with that spread over `shape`, first or `last`."""
+    inner = like._array.shape
+    if stacked is None:
+        return fresh(np.zeros(inner + shape if last else shape + inner, dtype))
+    if not last:
+        return reshape(stacked, shape + inner)
+    return reshape(stacked.movedim(0, -1), inner + shape)
 
 
 def _stack(

@@ -11,7 +11,7 @@ functions, which look for a plain `Tensor`, leave it to the seam of all operatio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -58,6 +58,18 @@ class Recorder(Protocol):
 
     def write(self, target: Traced, value: Any) -> None:
         """Put what `value` holds now, broadcast and cast, in the place of `target`."""
+
+    def each_row(
+        self,
+        function: Callable[[Tensor], Sequence[Tensor | None]],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> list[Tensor | None] | None:
+        """Return what a linear function gives for each unit vector, stacked along a first dim.
+
+        The vectors have the shape and dtype given, and are taken in row-major order. None if the
+        results are to be differentiated in turn.
+        """
 
     def refuse_write(self) -> NoReturn:
         """Raise the `TraceError` for a write to a tensor that was there before the trace."""

@@ -261,6 +261,18 @@ def _true_divide(builder: Builder, value: Value) -> Value | None:
     return _without_minus(builder, value)
 
 
+def _pow(builder: Builder, value: Value) -> Value | None:
+    """x**0 is 1 for every real x, nan included (IEEE 754-2019, 9.2.1), and x**1 is x."""
+    base, exponent = value.operands
+    if value.dtype.kind != "f":
+        return None
+    if _is(exponent, 0):
+        return builder.fill(1.0, value.dtype, value.shape)
+    if _is(exponent, 1):
+        return builder.expand(base, value.shape)
+    return None
+
+
 def _minus(builder: Builder, value: Value) -> Value:
     return builder.elementwise("neg", value)
 
@@ -455,6 +467,7 @@ _RULES: dict[str, Callable[[Builder, Value], Value | None]] = {
     "neg": _neg,
     "mul": _mul,
     "true_divide": _true_divide,
+    "pow": _pow,
     "abs": _abs,
     "where": _where,
     "cast": _cast,

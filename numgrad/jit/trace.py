@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import Storage, Traced, TraceError, place_of
 from numgrad.jit.build import (
@@ -32,6 +33,7 @@ from numgrad.jit.build import (
 )
 from numgrad.jit.graph import Affine, Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
+from numgrad.jit.rows import Rows, cut_out
 from numgrad.kernels.iteration import loop_order
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import CATALOGUE, Primitive
@@ -163,6 +165,26 @@ class Tracer:
             storage.value = part
         else:
             storage.value = update(storage.value, part, offset, strides)
+
+    def each_row(
+        self,
+        function: Callable[[Tensor], Sequence[Tensor | None]],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> list[Tensor | None] | None:
+        """Record a loop over unit vectors."""
+        vector = Value("input", (), shape, dtype, position=0)
+        row: Any = self._array(vector)
+        results = function(wrap(row))
+        present = [result for result in results if result is not None]
+        if any(result.requires_grad for result in present):
+            return None
+        graph, captured = cut_out(vector, [self.value_of(each._array) for each in present])
+        metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
+        stacked = _results(Rows(graph), captured, metas, self._origin("rows"))
+        arrays: list[Any] = [self._array(value) for value in stacked]
+        found = iter([wrap(array) for array in arrays])
+        return [None if each is None else next(found) for each in results]
 
     def refuse_write(self) -> NoReturn:
         """Raise for a write to a tensor that was there before the trace."""
@@ -388,7 +410,7 @@ def _call_of(
 
 
 def _results(
-    whole: Whole, operands: Sequence[Value], metas: Sequence[Any], origin: str
+    whole: Any, operands: Sequence[Value], metas: Sequence[Any], origin: str
 ) -> list[Value]:
     """Return the results of a call, of which shape and dtype are given."""
     call = Value("call", operands, (), np.dtype(bool), origin, primitive=whole, parameters={})

@@ -331,3 +331,10 @@ def test_a_fill_is_as_good_as_its_number() -> None:
     (x,) = inputs(("float64", (2, 3)))
     ones = expand(constant(1.0), (2, 3))
     assert simplify(Graph([x], [apply("mul", ones, x)])).outputs == (x,)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_of_0_and_1(dtype: str) -> None:
+    assert result(lambda x, y, z: f("pow", x, 0.0), dtype) == "expand(1.0)"
+    assert result(lambda x, y, z: f("pow", x, 1.0), dtype) == "x"
+    assert result(lambda x, y, z: f("pow", x, 3.0), dtype) == "pow(x, 3.0)"
