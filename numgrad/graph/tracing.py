@@ -35,6 +35,8 @@ Array = np.ndarray[Any, Any]
 class TraceError(RuntimeError):
     """Something in a traced function needs numbers that are not there while it is traced."""
 
+    __module__ = "numgrad"
+
 
 class Recorder(Protocol):
     """What is open while a function is traced."""
@@ -195,6 +197,11 @@ class Traced:
     def __iter__(self) -> NoReturn:
         self.storage.recorder.refuse("its numbers")
 
+    def __lt__(self, other: Any) -> NoReturn:
+        self.storage.recorder.refuse("its numbers")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -228,6 +235,8 @@ class TracedTensor(Tensor):
 
     def __repr__(self) -> str:
         return f"tensor(traced, size={tuple(self._array.shape)}, dtype={self.dtype!r})"
+
+    __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
         return repr(self)

@@ -196,8 +196,19 @@ def _difference(old: Any, new: Any) -> str:
             return f"{name} changed from {before} to {after}"
     for k, (before, after) in enumerate(zip(old[3:], new[3:], strict=False)):
         if before != after:
-            return f"argument leaf {k} was {before} and is {after}"
+            return f"argument leaf {k} was {_spell(before)} and is {_spell(after)}"
     return "its trace was dropped to make room"
+
+
+def _spell(described: Any) -> str:
+    """Return what `describe` said of a leaf, in words."""
+    if isinstance(described, type):
+        return f"a {described.__name__}"
+    first, second, *requires_grad = described
+    if isinstance(first, type):
+        return repr(second)
+    spelled = f"{second}[{', '.join(map(str, first))}]"
+    return f"{spelled} that requires grad" if any(requires_grad) else spelled
 
 
 def _both(

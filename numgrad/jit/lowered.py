@@ -49,7 +49,7 @@ class Lowered:
         Examples
         --------
         >>> import numgrad as ng
-        >>> ng.jit(lambda x: (x * x).sum()).lower(ng.ones(1000)).cost().bytes_read
+        >>> ng.jit(lambda x: (x * x).sum()).lower(ng.ones(1000)).cost().read
         4000
         """
         return cost(self.graph)

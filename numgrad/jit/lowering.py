@@ -109,6 +109,11 @@ def _unsafe_view(value: Value, shape: Dims) -> Value:
     return reshape(value, shape)
 
 
+@lowering("drop_first_dim")
+def _drop_first_dim(value: Value) -> Value:
+    return reshape(value, value.shape[1:])
+
+
 @lowering("copy", "fill_tensor")
 def _copy(value: Value, source: Value) -> Value:
     return broadcast(cast(source, value.dtype), value.shape)

@@ -42,7 +42,9 @@ __all__ = ["Tracer"]
 
 Array = np.ndarray[Any, Any]
 
+# Where the frames are that are not the user's.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 _ARRAYS = (np.ndarray, Traced)
 
@@ -200,6 +202,8 @@ class Tracer:
             "a truth value": "branch with where(condition, a, b), or on values that are not "
             "traced (shapes, or arguments named in static_argnames)",
             "random numbers": "draw them outside, and pass them in",
+            "its numbers": "where it is an index, take a list or a tensor from outside; where it "
+            "is a mask, where(mask, a, b); and else compute with tensors",
         }
         self._fail(
             f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
@@ -438,8 +442,9 @@ def _with_origin(value: Value, origin: str) -> Value:
 
 
 def _user_frame() -> FrameType | None:
-    """Return the innermost frame that is not of this package."""
+    """Return the innermost frame that is not of this package, nor of NumPy called by it."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<numgrad")):
+    others = (_PACKAGE, _NUMPY, "<numgrad", "<__array_function__")
+    while frame is not None and frame.f_code.co_filename.startswith(others):
         frame = frame.f_back
     return frame

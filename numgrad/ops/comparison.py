@@ -253,7 +253,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> ng.equal(ng.tensor([1.0, 2.0]), ng.tensor([1.0, 2.0]))
     True
     """
-    return bool(np.array_equal(input._array, other._array))
+    # NumPy's function returns False for what is no array, a traced tensor's among that.
+    return bool(np.array_equal(np.asarray(input._array), np.asarray(other._array)))
 
 
 _HEAVISIDE = NotDifferentiable(

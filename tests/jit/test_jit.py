@@ -235,6 +235,13 @@ def test_sizes_0_and_1(shape):
         assert_equal(ours, expected)
 
 
+def test_a_row_times_a_matrix_is_no_call():
+    graph = ng.jit(lambda x, m: x @ m).lower(ng.ones(3), ng.ones(3, 2)).graph
+    assert [v.operation for v in graph.values()].count("call") == 0
+    x, m = tensor(1, 2), ng.ones(2, 3, dtype=ng.float64)
+    assert_equal(ng.jit(lambda x, m: x @ m)(x, m), x @ m)
+
+
 # --- derivatives ----------------------------------------------------------------------------------
 
 
@@ -350,10 +357,17 @@ def test_a_changed_variable_of_the_enclosing_function_is_seen():
 def test_the_reason_for_a_trace_is_told(monkeypatch, caplog):
     monkeypatch.setenv("NUMGRAD_LOG", "recompiles")
     compiled = ng.jit(lambda x: x * 2)
-    compiled(tensor(1))
-    compiled(tensor(1, 2))
-    assert "first time" in caplog.text
-    assert "argument leaf 0 was" in caplog.text
+    arguments = (tensor(1), tensor(1, 2), tensor(1, requires_grad=True), np.ones((2, 3)), 1.5, 7)
+    for argument in arguments:
+        compiled(argument)
+    assert [record.message.partition(": ")[2] for record in caplog.records] == [
+        "it is called for the first time",
+        "argument leaf 0 was float64[1] and is float64[2]",
+        "argument leaf 0 was float64[2] and is float64[1] that requires grad",
+        "argument leaf 0 was float64[1] that requires grad and is float64[2, 3]",
+        "argument leaf 0 was float64[2, 3] and is a float",
+        "argument leaf 0 was a float and is 7",
+    ]
 
 
 def test_traces_are_bounded():

@@ -48,6 +48,18 @@ def counts(x):
     return x[x > 0]
 
 
+def finds(x):
+    return x.nonzero()
+
+
+def gathers(x):
+    return x.gather(0, x.long())
+
+
+def compares(x):
+    return x if ng.equal(x, outside) else -x
+
+
 def writes_outside(x):
     outside.add_(x)
     return x
@@ -68,7 +80,10 @@ def fills_outside(x):
         (lists, "Python numbers"),
         (loops, "truth value"),
         (draws, "random numbers.*draw them outside"),
-        (counts, "numbers"),
+        (counts, r"numbers.*where\(mask, a, b\)"),
+        (finds, "numbers"),
+        (gathers, "numbers.*where it is an index"),
+        (compares, "NumPy array"),
         (writes_outside, "may not write to a tensor that it did not make"),
         (fills_outside, "may not write to a tensor that it did not make"),
     ],
@@ -83,6 +98,11 @@ def test_the_message_says_why_and_where(function: Any, words: str) -> None:
     first = function.__code__.co_firstlineno
     assert first < line <= first + 3
     assert outside.tolist() == before
+
+
+def test_printing_shows_that_a_tensor_is_traced(capsys):
+    ng.jit(lambda x: print(x, str(x), repr(x), sep="\n"))(ng.ones(2))
+    assert capsys.readouterr().out == "tensor(traced, size=(2,), dtype=torch.float32)\n" * 3
 
 
 def test_a_written_argument_is_refused():
