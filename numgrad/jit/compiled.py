@@ -24,10 +24,11 @@ __all__ = ["Compiled", "backward_of"]
 class _JitNode(Node):
     """The node of a compiled function: its backward is a compiled function, and so on."""
 
-    __slots__ = ("backward", "moving", "spec")
+    __slots__ = ("backward", "moving", "output_metas", "spec")
 
     backward: Any  # see `backward_of`
     spec: TreeSpec  # of the arguments
+    output_metas: tuple[Any, ...]  # (shape, dtype) of each output
     moving: tuple[int, ...]  # which leaves of the arguments get a gradient
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
@@ -176,6 +177,9 @@ class Compiled:
         edges = [*(gradient_edge(leaves[k]) for k in moving), *self.outside]
         node = _node_class(len(self.differentiable))(edges)
         node.backward, node.spec, node.moving = backward, spec, tuple(moving)
+        node.output_metas = tuple(
+            [(results[k]._array.shape, results[k]._array.dtype) for k in self.differentiable]
+        )
         saved: list[Any] = []
         for leaf in leaves:
             if isinstance(leaf, Tensor):

@@ -104,7 +104,8 @@ class NestFacts:
     def is_wave(self, element: Element) -> bool:
         """Whether an element is a sine or so, which is computed for a block at a time."""
         value = element[0]
-        return value.operation in WAVES and value.dtype.kind == "f"
+        is_computed = bool(self._inputs[element])  # not read from memory
+        return is_computed and value.operation in WAVES and value.dtype.kind == "f"
 
     def _root(self, sink: Sink) -> Element:
         return self.roots[self.nest.sinks.index(sink)][0]

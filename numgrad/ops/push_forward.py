@@ -103,6 +103,9 @@ class PushForward:
             if node.primitive.linear and kinds <= {"f", "c"}:
                 return _push_linear(node, tangents)
             return self._transposed(node, node.output_metas, tangents)
+        metas = getattr(node, "output_metas", None)
+        if metas is not None:
+            return self._transposed(node, metas, tangents)
         if isinstance(node, StandIn):  # of a function that was differentiated within this one
             return tangents
         if isinstance(node, CopySlices):

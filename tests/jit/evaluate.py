@@ -48,6 +48,7 @@ def _complex_of(a: Array, b: Array) -> Array:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "pow": np.power,
     "add": np.add,
     "sub": np.subtract,
     "mul": _one_by_one(np.multiply),

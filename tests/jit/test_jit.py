@@ -425,3 +425,11 @@ def test_a_function_that_is_called_often_notices_every_change():
         compiled(array)
     with pytest.raises(TypeError, match="argument"):
         compiled(array, 2.0, 3.0)
+
+
+def test_sines_that_are_kept_and_sines_that_are_not():
+    def function(x):
+        return x.cos() * x.sin().prod() / x.sin()
+
+    x = tensor(1, 2, 3)
+    assert_equal(ng.jit(function)(x), function(x))
