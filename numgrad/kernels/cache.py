@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 from numba.core import runtime
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import compile_result
 from numba.core.serialize import dumps
 
 from numgrad.kernels.cache_files import (
@@ -121,9 +123,9 @@ class KernelCache(FunctionCache):
         payload = None if place is None else read_entry(*place)
         if payload is not None:
             try:
-                symbols, reduced = pickle.loads(payload)
+                symbols, defined, reduced = pickle.loads(payload)
                 _provide(symbols, target_context)
-                result = self._impl.rebuild(target_context, reduced)
+                result = _rebuild(target_context, defined, *reduced)
             except Exception as error:  # whatever a pickle of another world raises: compile
                 warn(f"{self!r} could not be loaded ({error!r})")
             else:
@@ -137,7 +139,8 @@ class KernelCache(FunctionCache):
         place = self._place(sig, data.codegen)
         if place is None or not self._impl.check_cachable(data):
             return
-        write_entry(*place, dumps((_external_symbols(data.library), self._impl.reduce(data))))
+        symbols, reduced = _symbols(data.library), self._impl.reduce(data)
+        write_entry(*place, dumps((*symbols, reduced)))
 
     def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
         """Return the file and the key of these argument types; None if they can't be cached."""
@@ -159,7 +162,7 @@ class KernelCache(FunctionCache):
 
 
 class _Serialiser(CompileResultCacheImpl):
-    """Numba's own reduction of a compiled function to what can be pickled, and back."""
+    """Numba's own reduction of a compiled function to what can be pickled."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         code = function.__code__
@@ -167,18 +170,86 @@ class _Serialiser(CompileResultCacheImpl):
         self._locator = types.SimpleNamespace(_py_file=code.co_filename)
 
 
+class _LoadedLibrary(JITCodeLibrary):
+    """Machine code from the disk, and the bitcode beside it, for kernels that inline this one.
+
+    Numba's own way reads the bitcode at once and asks it symbol by symbol what it defines, which
+    takes longer than all else. Few loaded kernels are ever inlined, and the names are in the file.
+    """
+
+    def __init__(self, codegen: Any, name: str, code: bytes, bitcode: bytes) -> None:
+        super().__init__(codegen, name)
+        self._bitcode = bitcode
+        self.enable_object_caching()
+        self._set_compiled_object(code)
+        self._finalize_final_module()
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(self._bitcode)
+        return self._shared_module
+
+
+def _rebuild(
+    target_context: Any,
+    defined: list[str],
+    library_data: tuple[str, str, tuple[bytes, bytes]],
+    descriptor: Any,
+    environment: Any,
+    signature: Any,
+    objectmode: bool,
+    lifted: Any,
+    annotation: str,
+    reload_init: Any,
+    referenced: tuple[Any, ...],
+) -> Any:
+    """Make a compiled function of what `_Serialiser` reduced it to."""
+    for reload in reload_init:
+        reload()
+    codegen = target_context.codegen()
+    name, _, code = library_data
+    library = _LoadedLibrary(codegen, name, *code)
+    codegen._engine._defined_symbols.update(defined)
+    result: Any = compile_result(
+        target_context=target_context,
+        typing_context=target_context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=target_context.get_executable(library, descriptor, environment),
+        fndesc=descriptor,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=objectmode,
+        lifted=lifted,
+        typing_error=None,
+        call_helper=None,
+        metadata=None,
+        reload_init=reload_init,
+        referenced_envs=referenced,
+    )
+    for one in referenced:
+        codegen.set_env(one.env_name, one)
+    return result
+
+
 # --- machine code needs symbols ------------------------------------------------------------------
 
 
-def _external_symbols(library: Any) -> list[str]:
-    """Name the C functions and variables that a compiled library expects to find in the process."""
+def _symbols(library: Any) -> tuple[list[str], list[str]]:
+    """Name what a compiled library expects to find in the process, and what it defines."""
     module = library._final_module
-    declared = [*module.functions, *module.global_variables]
-    return sorted(
+    needed = [
         value.name
-        for value in declared
+        for value in (*module.functions, *module.global_variables)
         if value.is_declaration and not value.name.startswith("llvm.")
-    )
+    ]
+    module = library._get_module_for_linking()
+    defined = [
+        value.name
+        for value in (*module.functions, *module.global_variables)
+        if not value.is_declaration
+    ]
+    return sorted(needed), sorted(defined)
 
 
 _provided: set[str] = set()  # symbols that exist: each look-up costs some microseconds
