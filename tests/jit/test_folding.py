@@ -10,11 +10,11 @@ import pytest
 from numgrad.jit.algebra import _NOT_NEGATIVE
 from numgrad.jit.folding import _FOLDED, fold
 from numgrad.jit.graph import Value
-from numgrad.jit.scalars import SIGNATURES
+from numgrad.jit.semantics import SIGNATURES
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
 from tests.jit.evaluate import same_bits
-from tests.jit.graphs import apply, constant
+from tests.jit.random_graphs import apply, constant
 
 FLOATS = [0.0, -0.0, 1.0, -1.5, 2.5, 1 / 3, np.inf, -np.inf, np.nan, 1e-40, 3e38, -1e-45]
 INTEGERS = [0, 1, -1, 2, 7, 100, 127, -128]
