@@ -165,7 +165,11 @@ def run(
             _feed(leaf, arrived, request)
     finally:
         modes.grad = previous_mode
-    return request.results if inputs is not None else []
+    if inputs is None:
+        return []
+    if by_tensors and not create_graph:  # views that were made without grad mode are no results
+        return [r.clone() if r is not None and r._base is not None else r for r in request.results]
+    return request.results
 
 
 def _request(

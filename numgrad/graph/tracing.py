@@ -25,7 +25,9 @@ __all__ = [
     "Traced",
     "TracedTensor",
     "address_of",
+    "is_traced_array",
     "place_of",
+    "refuse_shape_of",
     "reshaped",
 ]
 
@@ -75,6 +77,12 @@ class Recorder(Protocol):
 
     def refuse_write(self) -> NoReturn:
         """Raise the `TraceError` for a write to a tensor that was there before the trace."""
+
+    def known(self, array: Traced) -> Array | None:
+        """Return the numbers of an array that was made of numbers in the traced function."""
+
+    def refuse_shape(self, what: str) -> NoReturn:
+        """Raise the `TraceError` for an operation whose result's shape depends on numbers."""
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the `TraceError` that says who asked for numbers, and what to do instead."""
@@ -216,6 +224,17 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
     except AttributeError:  # NumPy's error where it would have to copy
         return None
     return view
+
+
+def is_traced_array(array: Any) -> bool:
+    """Whether an array has no numbers."""
+    return type(array) is Traced
+
+
+def refuse_shape_of(what: str, array: Any) -> None:
+    """Raise `TraceError` for an operation whose result has a shape that follows from numbers."""
+    if type(array) is Traced:
+        array.storage.recorder.refuse_shape(what)
 
 
 def place_of(array: Any) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.jit.folding import wrap
 from numgrad.jit.graph import Affine, Value
 
 __all__ = [
@@ -48,11 +49,11 @@ _REAL = frozenset(("abs", "real", "imag", "angle"))
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Value:
-    """Return a number of a dtype."""
+    """Return a number of a dtype; an integer that it lacks wraps around, as in PyTorch."""
     if dtype.kind == "b":
         value = bool(value)
     elif dtype.kind in "iu":
-        value = int(value)
+        value = wrap(int(value), dtype)
     elif dtype.kind == "f":
         value = float(value)
     else:

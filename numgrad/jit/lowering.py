@@ -167,10 +167,8 @@ def _sum_over_dims(value: Value, dims: Dims, keepdim: bool, dtype: Any) -> Value
 
 
 def _summable(value: Value) -> Value:
-    """Return what is added up: integers and truth values in the widest type."""
-    if value.dtype.kind == "b" or value.dtype.kind == "i":
-        return cast(value, np.dtype(np.int64))
-    return cast(value, np.dtype(np.uint64)) if value.dtype.kind == "u" else value
+    """Return what is added up: integers and truth values in int64."""
+    return cast(value, np.dtype(np.int64)) if value.dtype.kind in "biu" else value
 
 
 @lowering("sum_to_size")
@@ -217,12 +215,17 @@ def _min(value: Value) -> Value:
 
 @lowering("any")
 def _any(value: Value, dims: Dims, keepdim: bool) -> Value:
-    return _kept(reduce("any", _truth(value), dims), value, dims, keepdim)
+    return _as_given(_kept(reduce("any", _truth(value), dims), value, dims, keepdim), value)
 
 
 @lowering("all")
 def _all(value: Value, dims: Dims, keepdim: bool) -> Value:
-    return _kept(reduce("all", _truth(value), dims), value, dims, keepdim)
+    return _as_given(_kept(reduce("all", _truth(value), dims), value, dims, keepdim), value)
+
+
+def _as_given(result: Value, value: Value) -> Value:
+    """Return truth values, of bytes as bytes."""
+    return cast(result, value.dtype) if value.dtype == np.uint8 else result
 
 
 def _truth(value: Value) -> Value:

@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import TraceError
+from numgrad.jit.trace import where_user_is
 
 __all__ = ["Static", "Watch", "describe", "is_traced"]
 
@@ -43,8 +44,8 @@ def describe(leaf: Any) -> Any:
         hash(leaf)
     except TypeError:
         raise TraceError(
-            f"jit: an argument of type {kind.__name__} is neither an array nor a number, and it "
-            "cannot be a static argument, because it is not hashable"
+            f"{where_user_is()}jit: an argument of type {kind.__name__} is neither an array nor a "
+            "number, and it cannot be a static argument, because it is not hashable"
         ) from None
     return (kind, leaf)
 

@@ -38,13 +38,17 @@ from numgrad.kernels.iteration import loop_order
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import CATALOGUE, Primitive
 
-__all__ = ["Tracer"]
+__all__ = ["Tracer", "user_frame", "where_user_is"]
 
 Array = np.ndarray[Any, Any]
 
 # Where the frames are that are not the user's.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+# Where packages are installed (which may be inside the library), and those that call us back.
+_INSTALLED = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))) + os.sep
+_FOREIGN = frozenset(("hypothesis", "numba", "numgrad", "numpy", "pytest", "scipy"))
+_TYPED = ("<stdin>", "<string>", "<ipython", "<input>", "<python-input", "<doctest")
 
 _ARRAYS = (np.ndarray, Traced)
 
@@ -57,6 +61,7 @@ class Tracer:
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
+        self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
         self._views: dict[Any, Value] = {}
 
@@ -76,7 +81,9 @@ class Tracer:
         """Return the array of the next argument of the traced function."""
         value = Value("input", (), shape, dtype, position=len(self.inputs))
         self.inputs.append(value)
-        return self._array(value)
+        array = self._array(value)
+        self._arguments.append(array.storage)
+        return array
 
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
@@ -153,6 +160,11 @@ class Tracer:
     def write(self, target: Traced, value: Any) -> None:
         """Give the storage of `target` a value with another part there."""
         storage, place = target.storage, target.place
+        if any(storage is argument for argument in self._arguments):
+            self._fail(
+                "jit: the function writes to one of its arguments. That can't be compiled: clone() "
+                "it first, and return the result"
+            )
         whole = storage.whole
         if type(value) is not Traced and np.ndim(value) == 0:
             part = constant(np.asarray(value).item(), place.dtype)
@@ -210,15 +222,31 @@ class Tracer:
             f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
         )
 
+    def known(self, array: Traced) -> Array | None:
+        """Return the numbers of an array that is a constant of the trace, None for any other."""
+        value = self.value_of(array)
+        if value.operation == "array":
+            numbers: Array = value.attributes["array"]
+            return None if id(numbers) in self._captured else numbers
+        if value.operation == "view" and value.operands[0].operation == "constant":
+            number = value.operands[0].attributes["value"]
+            return np.full(value.shape, number, value.dtype)
+        return None
+
+    def refuse_shape(self, what: str) -> NoReturn:
+        """Raise for an operation whose result's shape depends on numbers."""
+        self._fail(
+            f"the shape of what {what} returns depends on the numbers in a tensor, and while a "
+            "function is traced tensors have none: use where(mask, input, 0)"
+        )
+
     # --- how --------------------------------------------------------------------------------------
 
     def _fail(self, text: str) -> NoReturn:
-        frame = _user_frame()
-        where = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}: "
-        raise TraceError(where + text)
+        raise TraceError(where_user_is() + text)
 
     def _origin(self, name: str) -> str:
-        frame = _user_frame()
+        frame = user_frame()
         if frame is None:
             return name
         return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
@@ -252,10 +280,7 @@ class Tracer:
     def _call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         """Record a primitive as it stands."""
         if primitive.name in _OF_UNKNOWN_SHAPE:
-            self._fail(
-                f"the shape of what {primitive.name} returns depends on the numbers in a tensor, "
-                "and while a function is traced tensors have none: use where(mask, input, 0)"
-            )
+            self.refuse_shape(primitive.name)
         operands = list(arrays)
         template = {name: _lift(value, operands) for name, value in parameters.items()}
         values = [self.value_of(operand) for operand in operands]
@@ -441,10 +466,29 @@ def _with_origin(value: Value, origin: str) -> Value:
     return value
 
 
-def _user_frame() -> FrameType | None:
-    """Return the innermost frame that is not of this package, nor of NumPy called by it."""
+def user_frame() -> FrameType | None:
+    """Return the innermost frame of the user's own code.
+
+    Not the user's are this package, NumPy and other packages that call back into it, the standard
+    library, and code that was generated (as the methods of a dataclass are).
+    """
     frame: FrameType | None = sys._getframe(2)
-    others = (_PACKAGE, _NUMPY, "<numgrad", "<__array_function__")
-    while frame is not None and frame.f_code.co_filename.startswith(others):
+    while frame is not None and _is_foreign(frame):
         frame = frame.f_back
     return frame
+
+
+def _is_foreign(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    if file.startswith("<"):  # only interactive input and the code of `python -c` are the user's
+        name = frame.f_code.co_name
+        return not file.startswith(_TYPED) or (name.startswith("__") and name.endswith("__"))
+    if file.startswith(_INSTALLED):
+        return file[len(_INSTALLED) :].split(os.sep)[0] in _FOREIGN
+    return file.startswith((_PACKAGE, _LIBRARY))
+
+
+def where_user_is() -> str:
+    """Return the user's file and line, as a message begins; nothing if there is no such place."""
+    frame = user_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.signature import Static, is_traced
-from numgrad.jit.trace import Tracer
+from numgrad.jit.trace import Tracer, where_user_is
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
 __all__ = ["Output", "Trace", "edges_from_outside", "trace_function"]
@@ -71,20 +72,22 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
         found, result_spec = flatten(function(*args, **kwargs))
         values: list[Value] = []
         outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
-        for value, k in zip(tracer.inputs, traced, strict=True):
-            if stand_ins[k]._array.storage.value is not value:
-                raise TraceError(
-                    "jit: the function writes to one of its arguments. That can't be compiled: "
-                    "clone() it first, and return the result"
-                )
+        for k in traced:
             if stand_ins[k]._grad is not None:
                 raise TraceError(
-                    "jit: the function accumulates into the .grad of one of its arguments. That "
-                    "can't be compiled: return the gradient that autograd.grad gives"
+                    f"{_beginning(function)}jit: the function accumulates into the .grad of one of "
+                    "its arguments. That can't be compiled: return the gradient that autograd.grad "
+                    "gives"
                 )
         own = [stand_ins[k] for k in traced]
         outside = edges_from_outside(found, own, start)
     return Trace(Graph(tracer.inputs, values), traced, outputs, result_spec, tuple(outside))
+
+
+def _beginning(function: Callable[..., Any]) -> str:
+    """Return the file and the line where a function begins, as a message begins."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return where_user_is() if code is None else f"{code.co_filename}:{code.co_firstlineno}: "
 
 
 def _output(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.graph.tracing import is_traced_array
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.declare import Declared, NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.domains import REAL, number
@@ -242,7 +243,8 @@ def allclose(
     >>> ng.allclose(ng.tensor([1.0, 2.0]), ng.tensor([1.000001, 2.0]))
     True
     """
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    array = isclose(input, other, rtol, atol, equal_nan)._array
+    return bool(array) if is_traced_array(array) else bool(array.all())
 
 
 @public()
@@ -253,8 +255,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> ng.equal(ng.tensor([1.0, 2.0]), ng.tensor([1.0, 2.0]))
     True
     """
-    # NumPy's function returns False for what is no array, a traced tensor's among that.
-    return bool(np.array_equal(np.asarray(input._array), np.asarray(other._array)))
+    for array in (input._array, other._array):
+        if is_traced_array(array):  # NumPy would say that they differ
+            return bool(array)
+    return bool(np.array_equal(input._array, other._array))
 
 
 _HEAVISIDE = NotDifferentiable(

@@ -11,7 +11,7 @@ from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.filling import scalar_array
 from numgrad.ops.functions import public
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.shape import expand, reshape
 
@@ -208,13 +208,15 @@ def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[
     return at, array.astype(np.int64)
 
 
-def check_bounds(index: Array, size: int, dim: int, error: type[Exception] = RuntimeError) -> None:
-    """Raise unless all positions lie from 0 to `size`."""
+@at_run_time
+def check_bounds(index: Array, size: int, dim: int) -> Array:
+    """Return positions; raise unless all lie from 0 to `size`."""
     outside = index[(index < 0) | (index >= size)] if index.size else index
     if outside.size:
-        raise error(
+        raise RuntimeError(
             f"index {outside.flat[0]} is out of bounds for dimension {dim} with size {size}"
         )
+    return index
 
 
 def length_of(input: Tensor, dim: int) -> int:
@@ -263,7 +265,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
                     f"{list(positions.shape)} to be no larger than self {list(shape)} apart from "
                     f"dimension {at}"
                 )
-        check_bounds(positions, length_of(input, at), at)
+        positions = check_bounds(positions, size=length_of(input, at), dim=at)
     result: Tensor = _GATHER.apply(input, dim=at, index=positions)
     return result
 
@@ -294,7 +296,7 @@ def _read_scatter(
             f"Expected index {list(positions.shape)} to be no larger than self {list(shape)} apart "
             f"from dimension {at}{beyond}"
         )
-    check_bounds(positions, length_of(input, at), at)
+    positions = check_bounds(positions, size=length_of(input, at), dim=at)
     return at, positions
 
 
@@ -424,16 +426,19 @@ def take(input: Tensor, index: Tensor) -> Tensor:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
-    size, positions = input._array.size, index._array
+    result: Tensor = _TAKE.apply(input, index=_flat_index(index._array, size=input._array.size))
+    return result
+
+
+@at_run_time
+def _flat_index(positions: Array, size: int) -> Array:
+    """Return positions counted from the front."""
     if positions.size and (positions.min() < -size or positions.max() >= size):
         outside = positions[(positions < -size) | (positions >= size)].flat[0]
         raise IndexError(
             f"out of range: tried to access index {outside} on a tensor of {size} elements."
         )
-    result: Tensor = _TAKE.apply(
-        input, index=np.asarray(np.where(positions < 0, positions + size, positions))
-    )
-    return result
+    return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
 @public()
@@ -474,5 +479,4 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         [(*shape[:at], 1, *shape[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])]
     )
     source = expand(input, (*common[:at], shape[at], *common[at + 1 :]))
-    places = np.broadcast_to(indices._array, (*common[:at], wanted[at], *common[at + 1 :]))
-    return gather(source, at, wrap(places))
+    return gather(source, at, expand(indices, (*common[:at], wanted[at], *common[at + 1 :])))

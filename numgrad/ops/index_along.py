@@ -13,7 +13,7 @@ from numgrad.ops.arithmetic import mul
 from numgrad.ops.filling import scalar_array
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import check_bounds, length_of, positions_of, with_dims
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.shape import reshape
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select"]
@@ -140,6 +140,33 @@ def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
     return wrap_dim(dim, input._array.ndim), index._array.astype(np.int64).reshape(-1)
 
 
+@at_run_time
+def _check_selected(positions: Array, size: int) -> Array:
+    if positions.size and (positions.min() < 0 or positions.max() >= size):
+        raise IndexError("index out of range in self")
+    return positions
+
+
+@at_run_time
+def _check_copied(positions: Array, size: int, dim: int) -> Array:
+    outside = positions[(positions < 0) | (positions >= size)]
+    if outside.size:
+        raise IndexError(
+            f"index_copy_(): index {outside[0]} is out of bounds for dimension {dim} with size "
+            f"{size}"
+        )
+    return positions
+
+
+@at_run_time
+def _filled_positions(positions: Array, size: int, dim: int) -> Array:
+    """Return positions counted from the front."""
+    if positions.size and (positions.min() < -size or positions.max() >= size):
+        outside = positions[(positions < -size) | (positions >= size)][0]
+        raise IndexError(f"index {outside} is out of bounds for dimension {dim} with size {size}")
+    return np.asarray(np.where(positions < 0, positions + size, positions))
+
+
 @public()
 @accept_axis
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -170,8 +197,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if index._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     at, positions = _read_vector(input, dim, index)
-    if positions.size and (positions.min() < 0 or positions.max() >= length_of(input, at)):
-        raise IndexError("index out of range in self")
+    positions = _check_selected(positions, size=length_of(input, at))
     if not input._array.ndim and positions.size != 1:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)"
@@ -245,7 +271,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         )
     at, positions = _read_vector(input, dim, index)
     _check_source(input, at, positions, source, "index_add_", RuntimeError)
-    check_bounds(positions, length_of(input, at), at)
+    positions = check_bounds(positions, size=length_of(input, at), dim=at)
     scaled = source if alpha == 1 else mul(source, alpha)
     result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions)
     return result
@@ -281,13 +307,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
         )
     _check_source(input, at, positions, source, "index_copy_", IndexError)
-    size = length_of(input, at)
-    outside = positions[(positions < 0) | (positions >= size)]
-    if outside.size:
-        raise IndexError(
-            f"index_copy_(): index {outside[0]} is out of bounds for dimension {at} with size "
-            f"{size}"
-        )
+    positions = _check_copied(positions, size=length_of(input, at), dim=at)
     result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions)
     return result
 
@@ -320,11 +340,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([1., 0., 1.])
     """
     at, positions = _read_vector(input, dim, index)
-    size = length_of(input, at)
-    if positions.size and (positions.min() < -size or positions.max() >= size):
-        outside = positions[(positions < -size) | (positions >= size)][0]
-        raise IndexError(f"index {outside} is out of bounds for dimension {at} with size {size}")
-    positions = np.where(positions < 0, positions + size, positions)
+    positions = _filled_positions(positions, size=length_of(input, at), dim=at)
     result: Tensor
     if isinstance(value, Tensor):
         if value._array.ndim:

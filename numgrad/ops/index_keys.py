@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.graph.tracing import Traced, is_traced_array, refuse_shape_of
+from numgrad.ops.primitive import at_run_time
 from numgrad.ops.shape import unsqueeze
 from numgrad.ops.slicing import select_view, slice_view
 
-__all__ = ["Indices", "apply_key", "check_indices", "select_first", "to_indices"]
+__all__ = ["Indices", "apply_key", "check_indices", "mask_alone", "select_first", "to_indices"]
 
 Array = np.ndarray[Any, Any]
 # For each dim the positions to take, from 0 to its size, or None for all of them.
@@ -172,9 +174,19 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
     return view, check_indices(found, view._array.shape)
 
 
+def mask_alone(key: Any) -> Tensor | None:
+    """Return a key that is nothing but a mask of which only a traced function knows the numbers."""
+    items = _as_tuple(key)
+    if len(items) != 1 or not isinstance(items[0], Tensor):
+        return None
+    array = items[0]._array
+    is_mask = is_traced_array(array) and array.dtype in (np.bool_, np.uint8)
+    return items[0] if is_mask else None
+
+
 def _dims_of(item: Any) -> int:
     """Return how many dims of the input an index stands for."""
-    if isinstance(item, np.ndarray):
+    if isinstance(item, (np.ndarray, Traced)):
         return item.ndim if item.dtype.kind == "b" else 1
     return 1 if type(item) in (int, slice) else 0
 
@@ -189,7 +201,7 @@ def _is_full(key: slice, size: int) -> bool:
     )
 
 
-def _positions(mask: Array, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]:
+def _positions(mask: Any, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]:
     """Return where a mask is True, one array for each of its dims."""
     for position, length in enumerate(mask.shape):
         if shape[dim + position] != length:
@@ -197,7 +209,13 @@ def _positions(mask: Array, shape: tuple[int, ...], dim: int) -> tuple[Array, ..
                 f"The shape of the mask {list(mask.shape)} at index {position} does not match the "
                 f"shape of the indexed tensor {list(shape)} at index {dim + position}"
             )
-    return mask.nonzero()
+    if type(mask) is Traced:
+        known = mask.storage.recorder.known(mask)
+        if known is None:
+            refuse_shape_of("indexing with a mask", mask)
+        mask = known
+    found: tuple[Array, ...] = mask.nonzero()
+    return found
 
 
 def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indices:
@@ -214,21 +232,7 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         if positions is None:
             indices.append(None)
             continue
-        if positions.size:
-            low, high = positions.min(), positions.max()
-            if low < -size or high >= size:
-                if size == 0:
-                    raise IndexError("index is out of bounds for dimension with size 0")
-                outside = positions[(positions < -size) | (positions >= size)].flat[0]
-                raise IndexError(
-                    f"index {outside} is out of bounds for dimension {ordinal} with size {size}"
-                )
-            positions = positions.astype(np.int64)
-            if low < 0:
-                positions[positions < 0] += size
-        else:
-            positions = positions.astype(np.int64)
-        indices.append(positions)
+        indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1
     shapes = [positions.shape for positions in indices if positions is not None]
     try:
@@ -239,6 +243,25 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {words}"
         ) from None
     return tuple(indices)
+
+
+@at_run_time
+def _from_front(positions: Array, size: int, ordinal: int) -> Array:
+    """Return positions counted from the front, as an array that belongs to nobody else."""
+    if not positions.size:
+        return positions.astype(np.int64)
+    low, high = positions.min(), positions.max()
+    if low < -size or high >= size:
+        if size == 0:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        outside = positions[(positions < -size) | (positions >= size)].flat[0]
+        raise IndexError(
+            f"index {outside} is out of bounds for dimension {ordinal} with size {size}"
+        )
+    positions = positions.astype(np.int64)
+    if low < 0:
+        positions[positions < 0] += size
+    return positions
 
 
 def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numgrad.kernels.strides import repeats_elements
 from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy, scalar_array
 from numgrad.ops.functions import public
-from numgrad.ops.index_keys import Indices, apply_key, select_first, to_indices
+from numgrad.ops.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.shape import expand, unsqueeze, view
 from numgrad.ops.slicing import alias, slice_view
@@ -245,6 +246,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     if key is False:
         return
     indices: Indices | None = None
+    mask = mask_alone(key)
+    if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
+        _fill_where(input, mask, source)
+        return
     if type(key) is int:
         part = select_first(input, key)
     elif key is None or key is True:
@@ -276,6 +281,19 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part.copy_(source)
     else:
         part.fill_(source)
+
+
+def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:
+    """Do ``input[mask] = source``, which has one element."""
+    shape, lead = mask._array.shape, input._array.shape[: mask._array.ndim]
+    for position, (length, own) in enumerate(zip_longest(shape, lead)):
+        if length != own:
+            raise IndexError(
+                f"The shape of the mask {list(shape)} at index {position} does not match the shape "
+                f"of the indexed tensor {list(input._array.shape)} at index {position}"
+            )
+    whole = view(mask != 0, (*shape, *(1,) * (input._array.ndim - len(shape))))
+    input.masked_fill_(whole, view(source, ()))
 
 
 def _value_tensor(input: Tensor, value: Any) -> Tensor:

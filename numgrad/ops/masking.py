@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.tracing import refuse_shape_of
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.filling import frozen, masked_fill
 from numgrad.ops.functions import public
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.promotion import broadcast_shapes
+from numgrad.ops.shape import expand
 
 __all__ = ["argwhere", "masked_scatter", "masked_select", "nonzero"]
 
@@ -189,11 +191,18 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{mask.dtype.scalar_name}"
         )
-    whole = frozen(np.broadcast_to(mask._array, shape), input, source)
-    if source._array.size < np.count_nonzero(whole):
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+    whole = frozen(expand(mask, shape)._array, input, source)
+    whole = _check_count(whole, size=source._array.size)
     result: Tensor = _MASKED_SCATTER.apply(input, source, mask=whole)
     return result
+
+
+@at_run_time
+def _check_count(mask: Array, size: int) -> Array:
+    """Return a mask; raise if it has more elements that are True than there are to put there."""
+    if size < np.count_nonzero(mask):
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return mask
 
 
 @public()
@@ -212,6 +221,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [2]])
     """
     array = input._array
+    refuse_shape_of("nonzero", array)
     if as_tuple:
         return tuple(wrap(positions) for positions in array.reshape(array.shape or (1,)).nonzero())
     return wrap(np.argwhere(array).astype(np.int64, copy=False))

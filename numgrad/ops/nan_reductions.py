@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import div
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dims
-from numgrad.ops.reductions import spread
+from numgrad.ops.reductions import spread, sum
 from numgrad.ops.samples import sample
 from numgrad.ops.selection import where
 
@@ -22,7 +22,7 @@ __all__ = ["nanmean", "nansum"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
-_isnan = FUNCTIONS["isnan"]
+_isnan, logical_not = FUNCTIONS["isnan"], FUNCTIONS["logical_not"]
 
 
 def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
@@ -111,5 +111,5 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.scalar_name}"
         )
-    numbers = wrap(kernels.sum(~np.isnan(input._array), dims, keepdim))
+    numbers = sum(logical_not(_isnan(input)), dims, keepdim)
     return div(nansum(input, dim, keepdim, dtype=dtype), numbers)

@@ -11,6 +11,7 @@ the names of inputs; the names of static parameters; and ``<input>_shape``.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -19,12 +20,14 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+from numgrad.graph.tracing import Traced
 
 __all__ = [
     "CATALOGUE",
     "Primitive",
     "PrimitiveNode",
     "Rule",
+    "at_run_time",
     "make_node_class",
     "require_tensor",
     "restore_tensor",
@@ -333,3 +336,24 @@ class Primitive:
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)
+
+
+def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of an array one that waits for the numbers; a decorator.
+
+    In a traced function there are none yet: there it is recorded, and runs in every call.
+    """
+    primitive = Primitive(
+        function.__name__.strip("_"), "NotImplemented", function, ["array"], [None]
+    )
+
+    @functools.wraps(function)
+    def run(array: Any, **parameters: Any) -> Any:
+        if type(array) is Traced:
+            known = array.storage.recorder.known(array)
+            if known is None:
+                return modes.trace.call(primitive, [array], parameters)
+            array = known
+        return function(array, **parameters)
+
+    return run

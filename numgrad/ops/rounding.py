@@ -236,6 +236,6 @@ def nan_to_num(
         raise RuntimeError(
             "nan_to_num does not support automatic differentiation for outputs with complex dtype."
         )
-    flat = np.ascontiguousarray(input._array).reshape(-1)
+    flat = input._array.copy("C").reshape(-1)
     replaced = _NAN_TO_NUM(wrap(flat.view(limits.dtype)), *replacements)._array.view(flat.dtype)
     return _copy_to(wrap(replaced.reshape(input._array.shape)), out)

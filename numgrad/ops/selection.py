@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, fresh, wrap
+from numgrad.graph.tracing import refuse_shape_of
 from numgrad.ops.declare import binary, elementwise
 from numgrad.ops.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.functions import public, publish
@@ -62,6 +63,7 @@ def where(
         return _chosen(input, other) if condition else _chosen(other, input)
     if isinstance(condition, Tensor):
         if input is None and other is None:
+            refuse_shape_of("nonzero", condition._array)
             return tuple(wrap(indices) for indices in np.nonzero(condition._array))
         if condition._array.dtype.kind != "b":
             if condition._array.dtype != "uint8":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import statistics
 from typing import Any
 
 import numpy as np
@@ -146,3 +148,66 @@ def test_errors_of_the_function_are_the_functions_own():
         ng.jit(lambda x: x + ng.ones(3))(ng.ones(2))
     # Nothing is left open.
     assert (ng.ones(2) + 1).tolist() == [2, 2]
+
+
+@dataclasses.dataclass
+class Box:
+    value: Any
+
+
+def through_a_dataclass(x):
+    return Box(x.sum()) == Box(x.amax())
+
+
+def through_numpy(x):
+    return np.vectorize(lambda value: value + 1)(x)
+
+
+def through_a_callback_of_numpy(x):
+    return np.apply_along_axis(lambda row: float(x.sum()), 0, np.ones(2))
+
+
+def through_the_standard_library(x):
+    return statistics.median([x.sum(), x.amax()])
+
+
+def writes_to_an_argument(x):
+    x.add_(1)
+    return x
+
+
+def writes_to_a_view_of_an_argument(x):
+    x[0] = 1
+    return x
+
+
+def accumulates(x):
+    w = x.requires_grad_()
+    (w * w).sum().backward()
+    return w.grad
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        through_a_dataclass,
+        through_numpy,
+        through_a_callback_of_numpy,
+        through_the_standard_library,
+        writes_to_an_argument,
+        writes_to_a_view_of_an_argument,
+        accumulates,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_the_place_is_the_users(function):
+    with pytest.raises(ng.TraceError, match=r"^\S*test_jit_errors\.py:\d+: ") as caught:
+        ng.jit(function)(ng.tensor([1.0, 2.0]))
+    line = int(str(caught.value).split("test_jit_errors.py:")[1].split(":")[0])
+    first = function.__code__.co_firstlineno
+    assert first <= line <= first + 3
+
+
+def test_without_a_function_of_the_users_the_place_is_the_call():
+    with pytest.raises(ng.TraceError, match=r"^\S*test_jit_errors\.py:\d+: "):
+        ng.jit(np.sin)(ng.ones(2))
