@@ -1,9 +1,15 @@
-"""Compiling a function: what the stages before Numba cost."""
+"""Compiled functions: what the stages before Numba cost, and what calls do.
+
+`peers.py` puts such calls beside hand-written Numba and other libraries.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+import numgrad as ng
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
 
@@ -32,3 +38,36 @@ class Simplify:
 
     def time_simplify(self) -> None:
         simplify(self.graph)
+
+
+def rosenbrock(x: Any) -> Any:
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+class Call:
+    """Value and gradient of Rosenbrock's function, compiled, by the number of elements."""
+
+    params = (4, 1_000, 100_000)
+    param_names = ("elements",)
+
+    def setup(self, elements: int) -> None:
+        self.x = np.linspace(-1, 1, elements)
+        self.function = ng.jit(ng.func.value_and_grad(rosenbrock))
+        for _ in range(200):  # from then on, small sizes are compiled in
+            self.function(self.x)
+
+    def time_value_and_grad(self, elements: int) -> None:
+        self.function(self.x)
+
+
+class Trace:
+    """Tracing for one more size, of which the code is there."""
+
+    def setup(self) -> None:
+        self.function = ng.jit(ng.func.value_and_grad(rosenbrock))
+        self.size = 10
+        self.function(np.ones(self.size))
+
+    def time_another_size(self) -> None:
+        self.size += 1
+        self.function(np.ones(self.size))
