@@ -133,7 +133,7 @@ def _inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: 
 class Compiled:
     """One trace of a function, compiled."""
 
-    __slots__ = ("differentiable", "outputs", "outside", "program", "spec", "traced")
+    __slots__ = ("aliases", "differentiable", "outputs", "outside", "program", "spec", "traced")
 
     def __init__(self, trace: Trace) -> None:
         self.program: Program = build(simplify(trace.graph))
@@ -141,6 +141,13 @@ class Compiled:
         self.outputs = trace.outputs
         self.spec = trace.spec
         self.outside = trace.outside
+        # Which of the program's results are arrays that somebody else has too.
+        found = self.program.graph.outputs
+        self.aliases = frozenset(
+            k
+            for k, output in enumerate(found)
+            if output.operation in ("input", "array") or output in found[:k]
+        )
         self.differentiable = [k for k, o in enumerate(trace.outputs) if o.requires_grad]
 
     def __call__(self, leaves: Sequence[Any], backward: Callable[[], Any], spec: TreeSpec) -> Any:
@@ -157,7 +164,8 @@ class Compiled:
         results: list[Any] = []
         for kind, which, _ in self.outputs:
             if kind == "computed":
-                results.append(wrap(computed[which]))
+                array = computed[which]
+                results.append(wrap(array.copy() if which in self.aliases else array))
             elif kind == "argument":
                 leaf = leaves[which]
                 results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf)))

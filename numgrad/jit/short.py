@@ -94,7 +94,9 @@ class Short:
     @classmethod
     def of(cls, compiled: Compiled, args: Sequence[Any], watch: Watch) -> Short | None:
         """Return the short way of a trace; None where a call takes more."""
-        if compiled.differentiable or any(o.kind == "argument" for o in compiled.outputs):
+        if compiled.differentiable or compiled.aliases:
+            return None
+        if any(output.kind == "argument" for output in compiled.outputs):
             return None
         return cls(compiled, args, watch)
 

@@ -15,6 +15,7 @@ from numgrad.graph.tracing import Traced, TracedTensor, TraceError
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.signature import Static, is_traced
 from numgrad.jit.trace import Tracer, where_user_is
+from numgrad.ops.nested import check_array
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
 __all__ = ["Output", "Trace", "edges_from_outside", "trace_function"]
@@ -62,7 +63,7 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
         traced = tuple([k for k, leaf in enumerate(leaves) if is_traced(leaf)])
         for k in traced:
             leaf = leaves[k]
-            array = leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf)
+            array = leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(leaf))
             traced_array: Any = tracer.argument(array.shape, array.dtype)
             stand_ins[k] = wrap(traced_array)
             if isinstance(leaf, Tensor) and leaf.requires_grad:

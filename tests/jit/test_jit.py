@@ -433,3 +433,32 @@ def test_sines_that_are_kept_and_sines_that_are_not():
 
     x = tensor(1, 2, 3)
     assert_equal(ng.jit(function)(x), function(x))
+
+
+def test_results_have_memory_of_their_own():
+    outside = tensor(7, 8)
+
+    def function(x):
+        y = x * 2
+        return x.clone(), x * 1, outside.clone(), y, y.clone()
+
+    compiled = ng.jit(function)
+    x = tensor(1, 2)
+    for _ in range(120):  # the quick way too
+        results = compiled(x)
+    for result in results:
+        result.add_(100)
+    assert x.tolist() == [1, 2]
+    assert outside.tolist() == [7, 8]
+    assert [result.tolist() for result in results] == [
+        [101, 102],
+        [101, 102],
+        [107, 108],
+        [102, 104],
+        [102, 104],
+    ]
+
+
+def test_arrays_of_other_types_are_refused():
+    with pytest.raises(TypeError, match="can't convert np.ndarray"):
+        ng.jit(lambda x: x)(np.array(["a"]))
