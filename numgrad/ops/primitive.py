@@ -194,6 +194,8 @@ class Primitive:
         Whether the output shares the memory of the first input.
     linear : bool
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
+    listed : bool
+        Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
         Calls that the tests check the derivatives of: ``sample(make)`` returns a function, its
         tensors, and its keyword arguments; ``make(*shape, low=-3, high=3, distinct=False)`` gives
@@ -218,6 +220,7 @@ class Primitive:
         multiple_views: bool = False,
         variable_outputs: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
+        listed: bool = True,
     ) -> None:
         self.name = name
         self.samples = tuple(samples)
@@ -236,6 +239,8 @@ class Primitive:
         self._node_name = node
         self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
         self.variable_outputs = variable_outputs
+        if not listed:
+            return
         if name in CATALOGUE:
             raise ValueError(f"the catalogue has a primitive called {name} already")
         CATALOGUE[name] = self
@@ -344,7 +349,12 @@ def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
     In a traced function there are none yet: there it is recorded, and runs in every call.
     """
     primitive = Primitive(
-        function.__name__.strip("_"), "NotImplemented", function, ["array"], [None]
+        function.__name__.strip("_"),
+        "NotImplemented",
+        function,
+        ["array"],
+        [None],
+        listed=False,
     )
 
     @functools.wraps(function)

@@ -54,10 +54,6 @@ def finds(x):
     return x.nonzero()
 
 
-def gathers(x):
-    return x.gather(0, x.long())
-
-
 def compares(x):
     return x if ng.equal(x, outside) else -x
 
@@ -82,10 +78,9 @@ def fills_outside(x):
         (lists, "Python numbers"),
         (loops, "truth value"),
         (draws, "random numbers.*draw them outside"),
-        (counts, r"numbers.*where\(mask, a, b\)"),
+        (counts, r"shape of what indexing with a mask.*where\(mask, input, 0\)"),
         (finds, "numbers"),
-        (gathers, "numbers.*where it is an index"),
-        (compares, "NumPy array"),
+        (compares, "truth value"),
         (writes_outside, "may not write to a tensor that it did not make"),
         (fills_outside, "may not write to a tensor that it did not make"),
     ],
