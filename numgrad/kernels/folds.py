@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.kernels.fold_loops import PART, ROWS, TILE, steps_of
+from numgrad.kernels.fold_loops import LANES, PART, ROWS, TILE, steps_of
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
@@ -152,6 +152,10 @@ class Fold:
         """Reduce the middle axis of flat ``(outer, n, inner)`` elements."""
         part_rows = part_rows_of(inner)
         parts = parts_of(n, part_rows)
+        if isinstance(flat, Strided) and centres is None:
+            direct = self._reduce_apart(flat, outer, n, inner, dtype)
+            if direct is not None:
+                return direct
         out = empty((outer * parts * inner,), dtype)
 
         def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
@@ -162,6 +166,55 @@ class Fold:
         if parts == 1:
             return out
         return self.merge.reduce(out, outer, parts, inner, dtype)
+
+    def _reduce_apart(
+        self, flat: Strided, outer: int, n: int, inner: int, dtype: np.dtype[Any]
+    ) -> Array | None:
+        """Reduce contiguous rows that lie anywhere, without gathering them; None if they don't."""
+        if flat.shape.size != 2:
+            return None
+        (rows, columns), (row_step, step) = flat.shape.tolist(), flat.strides.tolist()
+        if (rows, columns) not in ((outer, n), (n, inner)) and outer * inner > 1:
+            return None  # what is reduced is part of a row, or rows and a part
+        kernel = self.kernel
+        repeats = step == 0 and row_step == 1 == inner
+        if repeats:  # a column, shown again and again: as good as a row
+            rows, columns, row_step, step = columns, rows, 0, 1
+        if step != 1 or columns < LANES // 8:
+            return None
+        if outer > 1 and not repeats:
+            if n > PART:
+                return None
+            out = empty((outer,), dtype)
+            steps = steps_of(n, 1, 1)
+
+            def whole_rows(first: int, last: int) -> None:
+                start = first * row_step
+                block = flat.source[flat.origin + start :]
+                kernel(block, out[first:], None, steps, row_step, last - first)
+
+            parallel_for(whole_rows, outer, max(1, GRAIN // n))
+            return out
+        part_rows = part_rows_of(columns)
+        parts, tiles = parts_of(rows, part_rows), -(-columns // TILE)
+        out = empty((parts * columns,), dtype)
+
+        def blocks(first: int, last: int) -> None:
+            for item in range(first, last):
+                part, tile = divmod(item, tiles)
+                height = min(part_rows, rows - part * part_rows)
+                width = min(TILE, columns - tile * TILE)
+                start = flat.origin + part * part_rows * row_step + tile * TILE
+                results = out[part * columns + tile * TILE :]
+                steps = steps_of(height, width, row_step)
+                kernel(flat.source[start:], results, None, steps, 0, 1)
+
+        parallel_for(blocks, parts * tiles, max(1, GRAIN * parts * tiles // (rows * columns)))
+        if parts > 1:
+            out = self.merge.reduce(out, 1, parts, columns, dtype)
+        if inner == 1 and outer == 1:
+            out = self.merge.reduce(out, 1, columns, 1, dtype)
+        return out
 
     def run(
         self,
