@@ -17,10 +17,12 @@ from types import FunctionType
 from typing import Any
 
 from numba import njit
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 
 from numgrad.kernels.cache import KernelCache
 from numgrad.kernels.cache_files import cache_dir, write_file
+from numgrad.kernels.pipeline import LeanCompiler
 
 __all__ = ["compile_source", "kernel"]
 
@@ -29,7 +31,7 @@ _emitted: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueD
 _lock = threading.Lock()
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any], compiler: type[CompilerBase] = LeanCompiler) -> Any:
     """Make a function a lazily compiled Numba kernel: nogil, NumPy error model, disk cache.
 
     Parameters
@@ -37,11 +39,14 @@ def kernel(function: Callable[..., Any]) -> Any:
     function : callable
         What to compile, within what Numba's nopython mode allows. Bounds are not checked, division
         by zero gives inf and nan, and no floating point operation is reordered.
+    compiler : class
+        Which passes it goes through; see `pipeline`.
 
     Returns
     -------
     numba.core.dispatcher.Dispatcher
-        Compiles (or loads from disk) on the first call with each set of argument types. Under
+        Compiles (or loads from disk) on the first call with each set of argument types. Other
+        compiled functions can call it, but not hold it as a value (it has no entry for C). Under
         ``NUMBA_DISABLE_JIT=1``, as always with Numba, the function itself.
 
     Examples
@@ -52,7 +57,10 @@ def kernel(function: Callable[..., Any]) -> Any:
     >>> triple(2.5)
     7.5
     """
-    dispatcher: Any = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
+    options: dict[str, Any] = {"boundscheck": False, "no_cfunc_wrapper": True}
+    dispatcher: Any = njit(nogil=True, error_model="numpy", pipeline_class=compiler, **options)(
+        function
+    )
     if dispatcher is not function:
         # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
         dispatcher._cache = KernelCache(function)

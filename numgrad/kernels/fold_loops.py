@@ -1,51 +1,53 @@
-"""The loop that every reduction runs: one fixed order of operations, whatever the machine.
+"""The order in which every reduction combines its elements, whatever the machine.
 
-A block of ``n * inner`` contiguous elements, to be reduced to ``inner``, is read as rows of
-``width`` elements, a power of two times `inner`, so that short and long last axes alike fill vector
-registers:
+A block of ``rows * columns`` elements, to be reduced to ``columns``, is read as longer rows where
+its own lie next to each other: of ``width`` elements, a power of two times `columns`, so that short
+and long last axes alike fill vector registers:
 
-1. Four rows at a time are combined pairwise, element by element, into a row of *lanes*; `LEAF`
+1. `TREE` rows at a time are combined pairwise, element by element, into a row of *lanes*; `LEAF`
    rows make a leaf.
 2. Leaves are combined in a binary tree, as a binary counter counts: two leaves make a pair, two
    pairs a four.
 3. What is left of the last row is combined into the first lanes; then the lanes are folded in half
-   until `inner` remain.
+   until `columns` remain.
 
-No step carries a value from one lane to the next, so LLVM vectorises it without being allowed to
-reorder anything, and the result is the same on every CPU. The rounding error grows with the
-logarithm of n. Longer blocks are split into parts (`PART`, `ROWS`); the parts are reduced again, as
-an array of their own. How an array is split depends on its shape alone, so threads can take parts
-in any order.
-
-Inner loops index flat arrays with unsigned numbers. For signed ones Numba asks at every element
-whether it counts from the end, and then LLVM does not vectorise; for slices it counts references.
-And a fold is one long function, because its compile time counts: LLVM optimises a function again in
-each of its callers, and the same code in six functions took three times as long to compile.
+No step carries a value from one lane to the next, so all are done on vectors (`lanes`), and the
+result is the same on every CPU. The rounding error grows with the logarithm of n. Longer blocks are
+split into parts (`PART`, `ROWS`); the parts are reduced again, as an array of their own. How an
+array is split depends on its shape alone, so threads can take parts in any order.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
 
 from numgrad.kernels.compile import kernel
+from numgrad.kernels.lanes import FOLD, FOLDED, OUT, TREE, Combine, Transform, make_follow
+from numgrad.kernels.pipeline import LeanCompiler, PlainCompiler
 
-__all__ = ["LANES", "PART", "ROWS", "SHORT", "SHORT_ROW", "TILE", "inline", "locate", "make_fold"]
+__all__ = ["LANES", "LEAF", "PART", "ROWS", "TILE", "inline", "locate", "make_fold", "steps_of"]
+
+Array = np.ndarray[Any, Any]
 
 LANES = 1024  # the least width of a row, where there are elements enough: memory likes long runs
 TILE = 2 * LANES  # columns handled at once: more than any width made of fewer columns than LANES
-LEAF = 32  # rows that are combined before the tree begins
-SHORT = 128  # elements below which a block is not read as rows
-SHORT_ROW = 512  # and below which one that is reduced to one number is not
-LAST = 64  # lanes that are left when halving them further no longer pays
+LEAF = 4 * TREE  # rows that are combined before the tree of leaves begins
 PART = 65536  # elements that make a part, at least
 ROWS = 256  # and rows, at least
 
 # Marks scalar functions to be built into loops. (A dispatcher would put its address into the
 # machine code where it is handed on as an argument, and such code can't be cached.)
-inline = register_jitable(nogil=True, error_model="numpy", boundscheck=False)
+inline = register_jitable(
+    nogil=True,
+    error_model="numpy",
+    boundscheck=False,
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
 
 
 @inline
@@ -67,175 +69,93 @@ def locate(item, n, inner, part_rows, parts):  # type: ignore[no-untyped-def]
     return start, rows, columns, block * inner + tile * TILE
 
 
-def make_fold(name: str, transform: Any, combine: Any) -> Any:
+@lru_cache(maxsize=1024)
+def steps_of(rows: int, columns: int, row_step: int) -> Array:
+    """Return what `make_follow` follows to reduce rows to their columns.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The size of the block; neither is 0.
+    row_step : int
+        How far the rows lie apart. If that is `columns`, rows are read as longer ones.
+
+    Examples
+    --------
+    >>> steps_of(3, 2, 5)[3:]  # one leaf of three rows from 0 on, two wide, is the result
+    array([-1,  0,  1,  3,  2])
+    """
+    doublings = 0
+    if row_step == columns:
+        # Up to LANES, or to few rows.
+        doublings = min((rows >> 3).bit_length(), ((LANES - 1) // columns).bit_length())
+        if rows >= FOLDED:
+            doublings = max(doublings, ((FOLDED - 1) // columns).bit_length())
+    width, long_rows, row_step = columns << doublings, rows >> doublings, row_step << doublings
+    steps: list[int] = []
+    # The first lanes are the result itself if nothing has to be folded.
+    places = [0 if doublings else OUT]
+    level = 0
+    for leaf, row in enumerate(range(0, long_rows, LEAF)):
+        for first in range(row, min(row + LEAF, long_rows), TREE):
+            count = min(TREE, long_rows - first)
+            steps += [places[level], first * row_step, first == row, count, width]
+        full = leaf + 1
+        while level and (full % 2 == 0 or row + LEAF >= long_rows):
+            steps += [places[level - 1], places[level - 1], places[level], 0, width]
+            level -= 1
+            full //= 2
+        level += 1
+        if level == len(places):
+            places.append(places[-1] + width if places[-1] != OUT else 0)
+    rest = (rows - (long_rows << doublings)) * columns
+    if rest:
+        steps += [places[0], long_rows * row_step, 0, 1, rest]
+    live = width
+    while live > columns:
+        if live == FOLDED and columns == 1:
+            steps += [OUT, 0, 0, FOLD, 1]
+            break
+        live //= 2
+        steps += [0 if live > columns else OUT, 0, live, 0, live]
+    room = (len(places) + 1) * width  # the last lanes are for the centres
+    return np.array([room, columns, row_step, *steps], np.int64)
+
+
+def make_fold(name: str, transform: Transform, combine: Combine) -> Any:
     """Return the kernel that combines transformed elements.
 
     Parameters
     ----------
     name : str
         What to call it.
-    transform : function marked `inline`
-        ``transform(x, centre)`` gives what is combined.
-    combine : function marked `inline`
-        An associative and commutative operation on two such values.
+    transform : Transform
+        What is combined.
+    combine : Combine
+        The operation.
 
     Returns
     -------
     kernel
-        ``kernel(a, out, centres, n, inner, part_rows, first, last, identity)`` reduces the items
-        from `first` to `last` (see `locate`) of flat ``(outer, n, inner)`` elements `a` to flat
-        ``(outer, parts, inner)`` elements `out`, in the dtype of `out`. `centres` has that dtype
-        too and holds the second argument of `transform`: one number, or one for each of `out`.
+        ``kernel(a, out, centres, steps, item_step, count)`` reduces `count` blocks of flat elements
+        `a` to `out`, in the dtype of `out`, by following `steps` (see `steps_of`). The first block
+        of `a` begins at 0, the next ones `item_step` further on. `centres` has the dtype of `out`
+        and holds the second argument of `transform`: one number, or one for each of `out`; None if
+        there is none.
 
     Examples
     --------
-    >>> @inline
-    ... def multiples(x, factor):
-    ...     return factor * x
-    >>> @inline
-    ... def add(x, y):
-    ...     return x + y
-    >>> fold = make_fold("sum_of_multiples", multiples, add)
+    >>> from numgrad.kernels.fold_kernels import MAX
     >>> out = np.empty(2)
-    >>> fold(np.arange(6.0), out, np.array([10.0]), 3, 1, PART, 0, 2, 0.0)
+    >>> MAX.kernel(np.array([1.0, 5.0, 2.0, 4.0, 3.0, 6.0]), out, None, steps_of(3, 1, 1), 3, 2)
     >>> out
-    array([ 30., 120.])
+    array([5., 6.])
     """
+    follow = make_follow(transform, combine)
 
-    def fold(a, out, centres, n, inner, part_rows, first, last, identity):  # type: ignore[no-untyped-def]
-        nothing = out.dtype.type(identity)
-        narrow = n < SHORT_ROW if inner == 1 else inner < 16 and n * inner < SHORT
-        room = SHORT_ROW
-        if not narrow:
-            # For the levels of the tree, each of TILE lanes, and for the centre of each lane.
-            room = 3 * TILE
-            leaves = min(n, part_rows) // LEAF
-            while leaves > 0:
-                room += TILE
-                leaves //= 2
-        scratch = np.empty(room, out.dtype)
-        centre = np.uintp(max(0, room - TILE))
-        if not narrow:
-            for j in range(np.uintp(TILE)):
-                scratch[centre + j] = centres[0]
-
-        parts = (n + part_rows - 1) // part_rows
-        for item in range(first, last):
-            start, rows, columns, target = locate(item, n, inner, part_rows, parts)
-            at = np.uintp(target)
-            if narrow:
-                live = rows
-                for j in range(inner):
-                    x = centres[target + j] if centres.size > 1 else centres[0]
-                    if inner == 1:
-                        for i in range(np.uintp(rows)):
-                            scratch[i] = transform(a[np.uintp(start) + i], x)
-                        continue
-                    total = nothing
-                    for i in range(rows):
-                        total = combine(total, transform(a[np.uintp(start + i * inner + j)], x))
-                    out[at + np.uintp(j)] = total
-                if inner > 1:
-                    continue
-                while live > LAST:
-                    half = (live + 1) // 2
-                    other = np.uintp(half)
-                    for j in range(np.uintp(live - half)):
-                        scratch[j] = combine(scratch[j], scratch[other + j])
-                    live = half
-            else:
-                live = columns
-                if inner <= TILE:
-                    while live < LANES and 8 * live <= rows * inner:
-                        live *= 2
-                width = np.uintp(live)
-                if centres.size > 1:
-                    for j in range(np.uintp(columns)):
-                        scratch[centre + j] = centres[at + j]
-                    for j in range(columns, live):
-                        scratch[centre + np.uintp(j)] = scratch[centre + np.uintp(j - columns)]
-
-                # 1. Leaves, 2. combined as soon as two of a kind are there, and at the end.
-                copies = live // columns
-                long_rows = rows // copies
-                step = live if copies > 1 else inner
-                level, leaf, full = 0, 0, 1
-                while leaf == 0 or leaf * LEAF < long_rows:
-                    lanes = np.uintp(level)
-                    for j in range(width):
-                        scratch[lanes + j] = nothing
-                    i = leaf * LEAF
-                    stop = min(i + LEAF, long_rows)
-                    while i + 4 <= stop:
-                        p = start + i * step
-                        p0, p1 = np.uintp(p), np.uintp(p + step)
-                        p2, p3 = np.uintp(p + 2 * step), np.uintp(p + 3 * step)
-                        for j in range(width):
-                            x = scratch[centre + j]
-                            pair0 = combine(transform(a[p0 + j], x), transform(a[p1 + j], x))
-                            pair1 = combine(transform(a[p2 + j], x), transform(a[p3 + j], x))
-                            scratch[lanes + j] = combine(scratch[lanes + j], combine(pair0, pair1))
-                        i += 4
-                    while i < stop:
-                        p0 = np.uintp(start + i * step)
-                        for j in range(width):
-                            value = transform(a[p0 + j], scratch[centre + j])
-                            scratch[lanes + j] = combine(scratch[lanes + j], value)
-                        i += 1
-                    leaf += 1
-                    full = leaf
-                    is_last = leaf * LEAF >= long_rows
-                    while level > 0 and (full % 2 == 0 or is_last):
-                        lanes, other = np.uintp(level - TILE), np.uintp(level)
-                        for j in range(width):
-                            scratch[lanes + j] = combine(scratch[lanes + j], scratch[other + j])
-                        level -= TILE
-                        full //= 2
-                    level += TILE
-
-                # 3. The rest, and the lanes.
-                done = long_rows * copies
-                p0 = np.uintp(start + done * inner)
-                for j in range(np.uintp((rows - done) * columns)):
-                    value = transform(a[p0 + j], scratch[centre + j])
-                    scratch[j] = combine(scratch[j], value)
-                least = LAST if columns == 1 else columns
-                while live > least:
-                    live //= 2
-                    other = np.uintp(live)
-                    for j in range(other):
-                        scratch[j] = combine(scratch[j], scratch[other + j])
-            if columns > 1:
-                for j in range(np.uintp(columns)):
-                    out[at + j] = scratch[j]
-                continue
-
-            # One number remains to be made of few, eight at a time.
-            total = nothing
-            i = 0
-            if live >= 8:
-                r0, r1, r2, r3 = scratch[0], scratch[1], scratch[2], scratch[3]
-                r4, r5, r6, r7 = scratch[4], scratch[5], scratch[6], scratch[7]
-                i = 8
-                while i + 8 <= live:
-                    p = np.uintp(i)
-                    r0 = combine(r0, scratch[p])
-                    r1 = combine(r1, scratch[p + np.uintp(1)])
-                    r2 = combine(r2, scratch[p + np.uintp(2)])
-                    r3 = combine(r3, scratch[p + np.uintp(3)])
-                    r4 = combine(r4, scratch[p + np.uintp(4)])
-                    r5 = combine(r5, scratch[p + np.uintp(5)])
-                    r6 = combine(r6, scratch[p + np.uintp(6)])
-                    r7 = combine(r7, scratch[p + np.uintp(7)])
-                    i += 8
-                half0 = combine(combine(r0, r1), combine(r2, r3))
-                half1 = combine(combine(r4, r5), combine(r6, r7))
-                total = combine(total, combine(half0, half1))
-            while i < live:
-                total = combine(total, scratch[np.uintp(i)])
-                i += 1
-            out[at] = total
+    def fold(a, out, centres, steps, item_step, count):  # type: ignore[no-untyped-def]
+        follow(a, out, centres, steps, item_step, count)
 
     fold.__name__ = name
     fold.__qualname__ = f"make_fold.{name}"  # equal names would have to mean equal code
-    return kernel(fold)
+    return kernel(fold, PlainCompiler if transform.emit else LeanCompiler)

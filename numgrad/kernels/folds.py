@@ -8,25 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.kernels.fold_loops import PART, ROWS, TILE
+from numgrad.kernels.fold_loops import LANES, PART, ROWS, TILE, steps_of
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["GRAIN", "Fold", "Run", "part_rows_of", "parts_of", "share", "zero"]
+__all__ = ["GRAIN", "Fold", "Run", "part_rows_of", "parts_of", "share"]
 
 GRAIN = 1 << 18  # elements below which a second thread costs more than it saves
-
-_ZEROS: dict[np.dtype[Any], Array] = {}
-
-
-def zero(dtype: np.dtype[Any]) -> Array:
-    """Return an array of one zero, for folds whose transformation needs no number."""
-    try:
-        return _ZEROS[dtype]
-    except KeyError:
-        return _ZEROS.setdefault(dtype, np.zeros(1, dtype))
 
 
 def part_rows_of(inner: int) -> int:
@@ -89,14 +79,22 @@ class Fold:
     ----------
     kernel : compiled function
         What `make_fold` returned.
+    identity : callable
+        ``identity(dtype)`` is the result over no elements.
     merge : Fold, optional
         Reduces what `kernel` made of the parts; itself if there is no transformation.
     """
 
-    __slots__ = ("kernel", "merge")
+    __slots__ = ("identity", "kernel", "merge")
 
-    def __init__(self, kernel: Any, merge: Fold | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        identity: Callable[[np.dtype[Any]], complex],
+        merge: Fold | None = None,
+    ) -> None:
         self.kernel = kernel
+        self.identity = identity
         self.merge = self if merge is None else merge
 
     def __call__(
@@ -105,34 +103,31 @@ class Fold:
         dims: tuple[int, ...],
         keepdim: bool,
         dtype: np.dtype[Any],
-        identity: complex,
         centres: Array | None = None,
     ) -> Array:
         """Reduce `array` over `dims` to an array of `dtype`."""
-        if centres is None:
-            centres = zero(dtype)
         size = array.size
-        if size <= PART and array.flags.c_contiguous:
+        if 0 < size <= PART and array.flags.c_contiguous:
             # The common small cases, without what only large ones need.
             shape = array.shape
             if len(dims) == len(shape):
                 out = np.empty(1, dtype)
                 flat = array if len(shape) == 1 else array.reshape(-1)
-                self.kernel(flat, out, centres, size, 1, PART, 0, 1, identity)
+                self.kernel(flat, out, centres, steps_of(size, 1, 1), 0, 1)
                 return out.reshape((1,) * len(dims) if keepdim else ())
-            if len(dims) == 1 and size:
+            if len(dims) == 1:
                 dim = dims[0]
                 n, inner = shape[dim], prod(shape[dim + 1 :])
-                left = size // n
-                out = np.empty(left, dtype)
-                items = left // inner * -(-inner // TILE)
-                self.kernel(array.reshape(-1), out, centres, n, inner, PART, 0, items, identity)
-                middle = (1,) if keepdim else ()
-                return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
+                if inner <= TILE:
+                    block = n * inner
+                    count = size // block
+                    out = np.empty(count * inner, dtype)
+                    flat = array.reshape(-1)
+                    self.kernel(flat, out, centres, steps_of(n, inner, inner), block, count)
+                    middle = (1,) if keepdim else ()
+                    return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
         arranged = arrange(array, dims)
-        out = self.reduce(
-            arranged.flat, arranged.outer, arranged.n, arranged.inner, dtype, identity, centres
-        )
+        out = self.reduce(arranged.flat, arranged.outer, arranged.n, arranged.inner, dtype, centres)
         inner = arranged.inner
         groups = list(arranged.rest)
         while groups:
@@ -140,7 +135,7 @@ class Fold:
             n, is_reduced = groups.pop()
             if is_reduced:
                 outer = prod([size for size, _ in groups])
-                out = self.merge.reduce(out, outer, n, inner, dtype, identity, zero(dtype))
+                out = self.merge.reduce(out, outer, n, inner, dtype)
             else:
                 inner *= n
         return restore(out, arranged, array.shape, dims, keepdim)
@@ -152,19 +147,124 @@ class Fold:
         n: int,
         inner: int,
         dtype: np.dtype[Any],
-        identity: complex,
-        centres: Array,
+        centres: Array | None = None,
     ) -> Array:
         """Reduce the middle axis of flat ``(outer, n, inner)`` elements."""
         part_rows = part_rows_of(inner)
         parts = parts_of(n, part_rows)
+        if isinstance(flat, Strided) and centres is None:
+            direct = self._reduce_apart(flat, outer, n, inner, dtype)
+            if direct is not None:
+                return direct
         out = empty((outer * parts * inner,), dtype)
 
         def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
             results = out[target:] if target else out
-            self.kernel(flat, results, centres, n, inner, part_rows, first, last, identity)
+            self.run(flat, results, centres, n, inner, part_rows, first, last)
 
         share(run, flat, outer, n, inner, part_rows)
         if parts == 1:
             return out
-        return self.merge.reduce(out, outer, parts, inner, dtype, identity, zero(dtype))
+        return self.merge.reduce(out, outer, parts, inner, dtype)
+
+    def _reduce_apart(
+        self, flat: Strided, outer: int, n: int, inner: int, dtype: np.dtype[Any]
+    ) -> Array | None:
+        """Reduce contiguous rows that lie anywhere, without gathering them; None if they don't."""
+        if flat.shape.size != 2:
+            return None
+        (rows, columns), (row_step, step) = flat.shape.tolist(), flat.strides.tolist()
+        if (rows, columns) not in ((outer, n), (n, inner)) and outer * inner > 1:
+            return None  # what is reduced is part of a row, or rows and a part
+        kernel = self.kernel
+        repeats = step == 0 and row_step == 1 == inner
+        if repeats:  # a column, shown again and again: as good as a row
+            rows, columns, row_step, step = columns, rows, 0, 1
+        if step != 1 or columns < LANES // 8:
+            return None
+        if outer > 1 and not repeats:
+            if n > PART:
+                return None
+            out = empty((outer,), dtype)
+            steps = steps_of(n, 1, 1)
+
+            def whole_rows(first: int, last: int) -> None:
+                start = first * row_step
+                block = flat.source[flat.origin + start :]
+                kernel(block, out[first:], None, steps, row_step, last - first)
+
+            parallel_for(whole_rows, outer, max(1, GRAIN // n))
+            return out
+        part_rows = part_rows_of(columns)
+        parts, tiles = parts_of(rows, part_rows), -(-columns // TILE)
+        out = empty((parts * columns,), dtype)
+
+        def blocks(first: int, last: int) -> None:
+            for item in range(first, last):
+                part, tile = divmod(item, tiles)
+                height = min(part_rows, rows - part * part_rows)
+                width = min(TILE, columns - tile * TILE)
+                start = flat.origin + part * part_rows * row_step + tile * TILE
+                results = out[part * columns + tile * TILE :]
+                steps = steps_of(height, width, row_step)
+                kernel(flat.source[start:], results, None, steps, 0, 1)
+
+        parallel_for(blocks, parts * tiles, max(1, GRAIN * parts * tiles // (rows * columns)))
+        if parts > 1:
+            out = self.merge.reduce(out, 1, parts, columns, dtype)
+        if inner == 1 and outer == 1:
+            out = self.merge.reduce(out, 1, columns, 1, dtype)
+        return out
+
+    def run(
+        self,
+        flat: Array,
+        results: Array,
+        centres: Array | None,
+        n: int,
+        inner: int,
+        part_rows: int,
+        first: int,
+        last: int,
+    ) -> None:
+        """Reduce the items from `first` to `last` (see `fold_loops.locate`).
+
+        The elements are flat ``(outer, n, inner)``, the results flat
+        ``(outer, parts, inner)``; each has a centre, or there is one for all, or none.
+        """
+        if first == last:
+            return
+        if not n:
+            results[first * inner : last * inner] = self.identity(results.dtype)
+            return
+        kernel = self.kernel
+        if n <= part_rows and inner <= TILE:
+            start, target, count = first * n * inner, first * inner, last - first
+            if start or (centres is not None and centres.size > 1):
+                flat, results = flat[start:], results[target:]
+                centres = centres_from(centres, target)
+            kernel(flat, results, centres, steps_of(n, inner, inner), n * inner, count)
+            return
+        parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+        while first < last:
+            # As many items as are alike and evenly spaced.
+            block, tile = divmod(first, tiles)
+            outer, part = divmod(block, parts)
+            rows = min(part_rows, n - part * part_rows)
+            start = (outer * n + part * part_rows) * inner + tile * TILE
+            target = block * inner + tile * TILE
+            own, out = centres_from(centres, target), results[target:]
+            if tiles == 1:
+                count = min(last - first, max(1, n // part_rows - part))
+                steps = steps_of(rows, inner, inner)
+                kernel(flat[start:], out, own, steps, rows * inner, count)
+            else:
+                count = min(last - first, max(1, inner // TILE - tile))
+                columns = min(TILE, inner - tile * TILE)
+                kernel(flat[start:], out, own, steps_of(rows, columns, inner), TILE, count)
+            first += count
+
+
+def centres_from(centres: Array | None, target: int) -> Array | None:
+    """Return the centres of results from number `target` on; one for all stays as it is."""
+    return centres if centres is None or centres.size == 1 else centres[target:]

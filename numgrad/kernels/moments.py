@@ -15,7 +15,7 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
 from numgrad.kernels.fold_loops import PART, TILE, locate
-from numgrad.kernels.folds import Run, parts_of, share, zero
+from numgrad.kernels.folds import Run, parts_of, share
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
@@ -130,13 +130,12 @@ def var_mean(
     parts = parts_of(n, part_rows)
     means = empty((outer * parts * inner,), array.dtype)
     squares = empty((outer * parts * inner,), array.dtype)
-    no_centre = zero(array.dtype)
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
-        totals, distances = means[target:], SUM_SQUARED_DISTANCES.kernel
-        SUM.kernel(flat, totals, no_centre, n, inner, part_rows, first, last, 0.0)
+        totals, distances = means[target:], SUM_SQUARED_DISTANCES.run
+        SUM.run(flat, totals, None, n, inner, part_rows, first, last)
         _divide(totals, n, inner, part_rows, first, last)
-        distances(flat, squares[target:], totals, n, inner, part_rows, first, last, 0.0)
+        distances(flat, squares[target:], totals, n, inner, part_rows, first, last)
 
     share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
     if parts > 1:
@@ -198,13 +197,12 @@ def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tup
     part_rows = max(ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
-    no_centre = zero(flat.dtype)
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         top, centre, total = tops[target:], centres[target:], sums[target:]
-        MAX.kernel(flat, top, no_centre, n, inner, part_rows, first, last, -math.inf)
+        MAX.run(flat, top, None, n, inner, part_rows, first, last)
         _finite(top, centre, n, inner, part_rows, first, last)
-        SUM_EXP.kernel(flat, total, centre, n, inner, part_rows, first, last, 0.0)
+        SUM_EXP.run(flat, total, centre, n, inner, part_rows, first, last)
 
     share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
     if parts > 1:

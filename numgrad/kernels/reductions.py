@@ -137,10 +137,10 @@ def sum(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     dtype = array.dtype
     kind = dtype.kind
     if kind == "f":
-        return folds.SUM(array, dims, keepdim, dtype, 0.0)
+        return folds.SUM(array, dims, keepdim, dtype)
     if kind == "c":
-        return as_complex(folds.SUM(as_real(array), dims, keepdim, REAL[dtype], 0.0))
-    return folds.SUM_INTEGERS(as_bytes(array), dims, keepdim, INT64, 0.0)
+        return as_complex(folds.SUM(as_real(array), dims, keepdim, REAL[dtype]))
+    return folds.SUM_INTEGERS(as_bytes(array), dims, keepdim, INT64)
 
 
 def prod(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -152,8 +152,8 @@ def prod(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     array(24)
     """
     if array.dtype.kind in "fc":
-        return folds.PROD(array, dims, keepdim, array.dtype, 1.0)
-    return folds.PROD_INTEGERS(as_bytes(array), dims, keepdim, INT64, 1.0)
+        return folds.PROD(array, dims, keepdim, array.dtype)
+    return folds.PROD_INTEGERS(as_bytes(array), dims, keepdim, INT64)
 
 
 def mean(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -188,7 +188,7 @@ def amax(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     >>> amax(np.array([[1.0, np.nan], [3.0, 4.0]]), (1,), False)
     array([nan,  4.])
     """
-    return _extreme(folds.MAX, "max_values_cpu", array, dims, keepdim, -1)
+    return _extreme(folds.MAX, "max_values_cpu", array, dims, keepdim)
 
 
 def amin(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -204,15 +204,7 @@ def amin(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     >>> amin(np.array([[1, 2], [3, 4]]), (0,), True)
     array([[1, 2]])
     """
-    return _extreme(folds.MIN, "min_values_cpu", array, dims, keepdim, 1)
-
-
-def lowest_and_highest(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Return the first and last of all values of a real dtype, in order."""
-    if dtype.kind == "f":
-        return -math.inf, math.inf
-    limits = np.iinfo(dtype)
-    return int(limits.min), int(limits.max)
+    return _extreme(folds.MIN, "min_values_cpu", array, dims, keepdim)
 
 
 def require_ordered(kernel_name: str, array: Array) -> None:
@@ -222,13 +214,10 @@ def require_ordered(kernel_name: str, array: Array) -> None:
         raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{name}'")
 
 
-def _extreme(
-    fold: folds.Fold, kernel_name: str, array: Array, dims: Dims, keepdim: bool, sign: int
-) -> Array:
+def _extreme(fold: folds.Fold, kernel_name: str, array: Array, dims: Dims, keepdim: bool) -> Array:
     require_ordered(kernel_name, array)
     data = as_bytes(array)
-    identity = lowest_and_highest(data.dtype)[(1 + sign) // 2]
-    return fold(data, dims, keepdim, data.dtype, identity).view(array.dtype)
+    return fold(data, dims, keepdim, data.dtype).view(array.dtype)
 
 
 def all(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -239,7 +228,7 @@ def all(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     >>> all(np.array([[1.0, 0.0], [3.0, 4.0]]), (1,), False)
     array([False,  True])
     """
-    return folds.ALL(as_bytes(array), dims, keepdim, UINT8, 1).view(np.bool_)
+    return folds.ALL(as_bytes(array), dims, keepdim, UINT8).view(np.bool_)
 
 
 def any(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -251,7 +240,7 @@ def any(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     array([[False],
            [ True]])
     """
-    return folds.ANY(as_bytes(array), dims, keepdim, UINT8, 0).view(np.bool_)
+    return folds.ANY(as_bytes(array), dims, keepdim, UINT8).view(np.bool_)
 
 
 def count_nonzero(array: Array, dims: Dims, keepdim: bool = False) -> Array:
@@ -262,7 +251,7 @@ def count_nonzero(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     >>> count_nonzero(np.array([0.0, np.nan, 2.0]), (0,), False)
     array(2)
     """
-    return folds.COUNT(as_bytes(array), dims, keepdim, INT64, 0)
+    return folds.COUNT(as_bytes(array), dims, keepdim, INT64)
 
 
 def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Array:
@@ -288,16 +277,16 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
     dtype = REAL[array.dtype] if is_complex else array.dtype
     if p == 2:
         fold = folds.SUM_SQUARED_MODULI if is_complex else folds.SUM_SQUARES
-        total = fold(array, dims, keepdim, dtype, 0.0)
+        total = fold(array, dims, keepdim, dtype)
         return np.sqrt(total, out=total)
     if p == 1:
-        return folds.SUM_ABS(array, dims, keepdim, dtype, 0.0)
+        return folds.SUM_ABS(array, dims, keepdim, dtype)
     if p == 0:
         return count_nonzero(array, dims, keepdim).astype(dtype)
     if p == math.inf:
-        return folds.MAX_ABS(array, dims, keepdim, dtype, -math.inf)
+        return folds.MAX_ABS(array, dims, keepdim, dtype)
     if p == -math.inf:
-        return folds.MIN_ABS(array, dims, keepdim, dtype, math.inf)
-    total = folds.SUM_POWERS(array, dims, keepdim, dtype, 0.0, np.full(1, p, dtype))
+        return folds.MIN_ABS(array, dims, keepdim, dtype)
+    total = folds.SUM_POWERS(array, dims, keepdim, dtype, np.full(1, p, dtype))
     with np.errstate(all="ignore"):
         return np.power(total, 1.0 / p, out=total)

@@ -18,7 +18,7 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP
 from numgrad.kernels.fold_loops import PART, TILE, inline, locate
-from numgrad.kernels.folds import GRAIN, zero
+from numgrad.kernels.folds import GRAIN
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
 from numgrad.kernels.moments import shifted_totals
@@ -180,7 +180,7 @@ class _Blocks:
 
     def sum(self, flat: Array) -> Array:
         """Return the sums over n."""
-        return SUM.reduce(flat, self.outer, self.n, self.inner, flat.dtype, 0.0, zero(flat.dtype))
+        return SUM.reduce(flat, self.outer, self.n, self.inner, flat.dtype)
 
 
 def _totals(flat: Array, blocks: _Blocks) -> tuple[Array, Array]:
@@ -209,12 +209,11 @@ def softmax(array: Array, dim: int) -> Array:
     n, inner = blocks.n, blocks.inner
     if blocks.fit:
         tops, totals = (empty((blocks.outer * inner,), array.dtype) for _ in range(2))
-        nothing = zero(array.dtype)
 
         def run(first: int, last: int) -> None:
-            MAX.kernel(flat, tops, nothing, n, inner, n, first, last, -math.inf)
+            MAX.run(flat, tops, None, n, inner, n, first, last)
             _SHIFTED_EXPONENTIAL(flat, flat, out, tops, tops, n, inner, n, first, last)
-            SUM.kernel(out, totals, nothing, n, inner, n, first, last, 0.0)
+            SUM.run(out, totals, None, n, inner, n, first, last)
             _divide_rows(out, totals, n, inner, first, last)
 
         blocks.each(run)
@@ -241,8 +240,8 @@ def log_softmax(array: Array, dim: int) -> Array:
         tops, totals = (empty((blocks.outer * inner,), array.dtype) for _ in range(2))
 
         def run(first: int, last: int) -> None:
-            MAX.kernel(flat, tops, zero(array.dtype), n, inner, n, first, last, -math.inf)
-            SUM_EXP.kernel(flat, totals, tops, n, inner, n, first, last, 0.0)
+            MAX.run(flat, tops, None, n, inner, n, first, last)
+            SUM_EXP.run(flat, totals, tops, n, inner, n, first, last)
             _logarithms(totals, first * inner, last * inner)
             _LOG_SHARE(flat, flat, out, tops, totals, n, inner, n, first, last)
 
@@ -274,7 +273,7 @@ def softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
 
         def run(first: int, last: int) -> None:
             _PRODUCT(g, y, out, g, g, n, inner, n, first, last)
-            SUM.kernel(out, totals, zero(out.dtype), n, inner, n, first, last, 0.0)
+            SUM.run(out, totals, None, n, inner, n, first, last)
             _CENTRED_PRODUCT(g, y, out, totals, totals, n, inner, n, first, last)
 
         blocks.each(run)
@@ -303,7 +302,7 @@ def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
         totals = empty((blocks.outer * inner,), output.dtype)
 
         def run(first: int, last: int) -> None:
-            SUM.kernel(g, totals, zero(out.dtype), n, inner, n, first, last, 0.0)
+            SUM.run(g, totals, None, n, inner, n, first, last)
             _LESS_EXPONENTIAL(g, y, out, totals, totals, n, inner, n, first, last)
 
         blocks.each(run)

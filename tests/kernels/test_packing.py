@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numgrad.kernels import moments, packing, positions, reductions
 from numgrad.kernels.fold_loops import PART, TILE
 from numgrad.kernels.packing import Strided, contiguous
+from numgrad.kernels.threads import get_num_threads, set_num_threads
 
 
 @st.composite
@@ -72,3 +73,42 @@ def test_reductions_of_gaps_have_the_values_of_a_copy(shape: tuple[int, int], st
         np.testing.assert_array_equal(indices, copy.argmax(dim))
         np.testing.assert_allclose(moments.var(array, (dim,)), copy.var(dim, ddof=1), rtol=1e-12)
         np.testing.assert_array_equal(positions.argmin(array, (0, 1)), copy.argmin())
+
+
+# --- rows that lie apart --------------------------------------------------------------------------
+
+
+def rows_apart() -> dict[str, np.ndarray]:
+    """Return arrays whose rows are contiguous and whose memory is not, and some that look so."""
+    generator = np.random.default_rng(0)
+    matrix, column = generator.normal(size=(700, 3000)), generator.normal(size=(700, 1))
+    cube = generator.normal(size=(60, 40, 400))
+    return {
+        "half a row": matrix[:, :1500],
+        "a few columns": matrix[:, :200],
+        "backwards": matrix[::-1, 5:2500],
+        "one row": np.broadcast_to(matrix[:1], matrix.shape),
+        "one column": np.broadcast_to(column, matrix.shape),
+        "one number": np.broadcast_to(column[:1], matrix.shape),
+        "windows": np.lib.stride_tricks.sliding_window_view(matrix[0], 1500),
+        "blocks": cube[:, ::2],
+        "one matrix of many": np.broadcast_to(cube[:1], cube.shape),
+        "one column of many": np.broadcast_to(cube[:, :, :1], cube.shape),
+    }
+
+
+@pytest.mark.parametrize("name", rows_apart())
+def test_rows_that_lie_apart_are_reduced_where_they_are(name: str) -> None:
+    array = rows_apart()[name]
+    before = get_num_threads()
+    for count in range(1, array.ndim + 1):
+        for dims in itertools.combinations(range(array.ndim), count):
+            results = []
+            for threads in (1, 2, 4, 16):
+                set_num_threads(threads)
+                results.append((reductions.sum(array, dims), reductions.amax(array, dims)))
+            set_num_threads(before)
+            for total, top in results:
+                np.testing.assert_array_equal(total, results[0][0])
+                np.testing.assert_array_equal(top, array.max(dims))
+            np.testing.assert_allclose(results[0][0], array.sum(dims), rtol=1e-12, atol=1e-9)

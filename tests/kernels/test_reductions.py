@@ -17,10 +17,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numba.core.caching import NullCache
 from scipy import special
 
 from numgrad.kernels import fold_kernels, moments, positions, reductions, softmax
-from numgrad.kernels.fold_loops import LANES, PART, SHORT, SHORT_ROW, TILE
+from numgrad.kernels.compile import kernel
+from numgrad.kernels.fold_loops import LANES, LEAF, PART, TILE
 from numgrad.kernels.layout import arrange
 from numgrad.kernels.threads import get_num_threads, set_num_threads
 
@@ -40,7 +42,7 @@ def arrays(draw: st.DrawFn, dtypes: list[np.dtype[Any]], min_side: int = 0) -> n
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=min_side, max_side=6))
     if shape and draw(st.integers(0, 3)) == 0:
         # Long enough for lanes, for several leaves, or for several parts.
-        long = draw(st.sampled_from([9, 40, SHORT + 1, 700, LANES * 9 + 5]))
+        long = draw(st.sampled_from([9, 40, 129, 700, LANES * 9 + 5]))
         at = draw(st.integers(0, len(shape) - 1))
         shape = (*shape[:at], long, *[min(size, 3) for size in shape[at + 1 :]])
     values = draw(st.randoms(use_true_random=False))
@@ -265,10 +267,10 @@ def test_a_0d_array_has_a_position() -> None:
 
 # Just around where the loop changes: short rows, lanes, leaves, tiles, parts.
 SIZES = [
-    SHORT - 1,
-    SHORT,
-    SHORT_ROW - 1,
-    SHORT_ROW,
+    LEAF,
+    8 * LEAF - 1,
+    8 * LEAF,
+    8 * LEAF + 1,
     LANES - 1,
     8 * LANES,
     32 * LANES + 3,
@@ -306,7 +308,7 @@ def test_many_columns(n: int, inner: int) -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_every_element_of_a_long_array_counts_once(n: int) -> None:
     array = np.zeros(n, np.int32)
-    for i in {0, 1, 7, 8, SHORT, LANES, n // 2, n - 2, n - 1} & set(range(n)):
+    for i in {0, 1, 7, 8, 9 * LEAF, LANES, n // 2, n - 2, n - 1} & set(range(n)):
         array[:] = 0
         array[i] = 5
         assert reductions.sum(array, (0,)) == 5
@@ -382,7 +384,7 @@ def test_special_values_are_pytorchs(length: int, data: st.DataObject, torch: Mo
 
 
 @pytest.mark.parametrize("reduce", [reductions.sum, reductions.mean], ids=["sum", "mean"])
-@pytest.mark.parametrize("length", [1, 10, SHORT + 1, 5000])
+@pytest.mark.parametrize("length", [1, 10, 129, 5000])
 def test_adding_negative_zeros_gives_zero(reduce: Reduce, length: int) -> None:
     for array in (np.full(length, -0.0), np.full((length, 3), -0.0)):
         assert not np.signbit(reduce(array, (0,))).any()
@@ -587,9 +589,12 @@ FLOAT32_FOLDS = ["SUM", "PROD", "MAX", "MIN", "SUM_ABS", "SUM_SQUARES", "MAX_ABS
 @functools.cache
 def compiled(name: str) -> Any:
     """Compile a fold of float32 here: what comes from the disk cache can't be inspected."""
-    dispatcher = numba.njit(error_model="numpy")(getattr(fold_kernels, name).kernel.py_func)
+    # Any other function of the same code: its kernel may have come from the disk.
+    dispatcher = kernel(getattr(fold_kernels, name).kernel.py_func)
+    dispatcher._cache = NullCache()
     array = numba.types.Array(numba.float32, 1, "C")
-    dispatcher.compile((array, array, array, *[numba.int64] * 5, numba.float64))
+    steps = numba.types.Array(numba.int64, 1, "C")
+    dispatcher.compile((array, array, array, steps, numba.int64, numba.int64))
     return dispatcher
 
 

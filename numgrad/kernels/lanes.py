@@ -1,0 +1,380 @@
+"""Rows of numbers combined lane by lane, as vector instructions that need no vectoriser.
+
+A reduction spends its time in two short loops: *leaves* combine some rows of an array into a row of
+lanes, and *joins* combine two rows of lanes. Which of them come in which order over which lanes is
+worked out in Python, as a list of steps (`fold_loops`), and a kernel only follows the list. Loops
+and decisions written in Python as well took 50 times as long to compile as ``x + 1`` does: Numba
+types and lowers every statement, and LLVM writes each loop that it vectorises four times over. So
+the two loops are given to LLVM as instructions on vectors, which processors have or LLVM splits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+from numba.np import numpy_support
+
+__all__ = ["FOLD", "FOLDED", "OUT", "TREE", "Combine", "Transform", "make_follow"]
+
+VECTOR = 64  # bytes of lanes handled at once: the widest registers there are
+INDEX = ir.IntType(64)
+HEADER = 3  # numbers before the first step
+FIELDS = 5  # and in each step
+OUT = -1  # a position of lanes: the result's own memory
+FOLD = -1  # a number of rows: see `make_follow`
+FOLDED = 16
+TREE = 8
+
+
+class Combine(NamedTuple):
+    """An associative and commutative operation.
+
+    Attributes
+    ----------
+    emit : callable
+        ``emit(builder, dtype, x, y)`` returns it for two numbers or two vectors of a Numba type.
+    identity : callable
+        ``identity(dtype)`` is the number that it leaves alone, for a NumPy dtype.
+    """
+
+    emit: Callable[[Any, Any, Any, Any], Any]
+    identity: Callable[[np.dtype[Any]], complex]
+
+
+class Transform(NamedTuple):
+    """What is combined, of an element x and of the centre of its lane.
+
+    Attributes
+    ----------
+    function : function marked `inline`
+        ``function(x, centre)`` for two numbers; called where there are no instructions on vectors.
+    emit : callable, optional
+        ``emit(builder, dtype, target, x, centre)`` returns the same for two numbers or two vectors:
+        x of the real Numba type `dtype`, the result and the centre of type `target`.
+    """
+
+    function: Any
+    emit: Callable[[Any, Any, Any, Any, Any], Any] | None
+
+
+class _Place:
+    """A run of numbers in memory."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any, address: Any, position: Any) -> None:
+        self.context, self.builder, self.dtype = context, builder, dtype
+        self.value_type = context.get_data_type(dtype)
+        address = builder.bitcast(address, self.value_type.as_pointer())
+        self.address = builder.gep(address, [position])
+
+    def _at(self, index: Any, lanes: int) -> Any:
+        address = self.builder.gep(self.address, [index])
+        if lanes == 1:
+            return address
+        return self.builder.bitcast(address, ir.VectorType(self.value_type, lanes).as_pointer())
+
+    def read(self, index: Any, lanes: int) -> Any:
+        """Load a number, or a vector, which may begin at any of them."""
+        address = self._at(index, lanes)
+        if isinstance(self.dtype, types.Complex):
+            return self.context.unpack_value(self.builder, self.dtype, address)
+        return self.builder.load(address, align=self.dtype.bitwidth // 8)
+
+    def write(self, index: Any, lanes: int, value: Any) -> None:
+        """Store a number or a vector."""
+        address = self._at(index, lanes)
+        if isinstance(self.dtype, types.Complex):
+            self.context.pack_value(self.builder, self.dtype, value, address)
+        else:
+            self.builder.store(value, address, align=self.dtype.bitwidth // 8)
+
+
+def _integer(number: int) -> Any:
+    return ir.Constant(INDEX, number)
+
+
+@contextmanager
+def _loop(builder: Any, stop: Any, step: int = 1, carried: Any = None) -> Iterator[list[Any]]:
+    """Count from 0 while below `stop`; yield the index and a value carried from turn to turn.
+
+    The body puts the value's next state in the list's second place, where it is found at the end.
+    """
+    before = builder.block
+    head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(INDEX)
+    index.add_incoming(_integer(0), before)
+    state = None
+    if carried is not None:
+        state = builder.phi(carried.type)
+        state.add_incoming(carried, before)
+    builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
+    builder.position_at_end(body)
+    turn = [index, state]
+    yield turn
+    index.add_incoming(builder.add(index, _integer(step)), builder.block)
+    if state is not None:
+        state.add_incoming(turn[1], builder.block)
+        turn[1] = state
+    builder.branch(head)
+    builder.position_at_end(end)
+
+
+def _each(builder: Any, count: Any, lanes: int, body: Callable[[Any, int], None]) -> None:
+    """Emit ``body(index, lanes)`` for vectors, then ``body(index, 1)`` for what is left."""
+    whole = builder.and_(count, _integer(-lanes))
+    if lanes > 1:
+        with _loop(builder, whole, lanes) as (index, _):
+            body(index, lanes)
+        count = builder.and_(count, _integer(lanes - 1))
+    with _loop(builder, count) as (index, _):
+        body(builder.add(whole, index) if lanes > 1 else index, 1)
+
+
+def _splat(builder: Any, value: Any, lanes: int) -> Any:
+    """Return a vector of equal numbers, or the number itself."""
+    if lanes == 1:
+        return value
+    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+    vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+def make_follow(transform: Transform, combine: Combine) -> Any:
+    """Return a function for kernels that follows the steps of a reduction.
+
+    ``follow(a, out, centres, steps, item_step, count)`` does so `count` times, with `a` beginning
+    `item_step` elements further on each time, and `out` as many as it gets. `steps` is a flat
+    int64 array. It begins with how many lanes there are, how many columns `out` gets, and how far
+    rows lie apart in `a`. Then come steps of `FIELDS` numbers ``(target, x, y, rows, width)``, with
+    positions of lanes as `target`, `x` and `y`:
+
+    - with rows: so many rows of `a`, from position x on, are transformed and combined into the
+      lanes at `target`; into nothing, as it were, if y is 1, and into what these hold if it is 0.
+      `TREE` rows are combined pairwise, fewer or more one after the other;
+    - with no rows: the lanes at x and at y are combined into those at `target`;
+    - with `FOLD` for rows: the `FOLDED` lanes at x are folded in half until one number is left.
+    """
+
+    def follow(
+        typing_context: Any, a: Any, out: Any, centres: Any, steps: Any, item_step: Any, count: Any
+    ) -> Any:
+        integer = types.int64
+        return types.void(a, out, centres, steps, integer, integer), _lower
+
+    def _lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _Follow(context, builder, signature, arguments, transform, combine).emit()
+        return context.get_dummy_value()
+
+    return intrinsic(follow)
+
+
+class _Follow:
+    """The instructions of one kernel."""
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        signature: Any,
+        arguments: Any,
+        transform: Transform,
+        combine: Combine,
+    ) -> None:
+        self.context, self.builder = context, builder
+        self.transform, self.combine = transform, combine
+        arrays: list[Any] = [
+            context.make_array(kind)(context, builder, argument)
+            if isinstance(kind, types.Array)
+            else None
+            for kind, argument in zip(signature.args[:4], arguments[:4], strict=True)
+        ]
+        self.a, self.out, self.centres, self.steps = arrays  # centres may be None
+        self.item_step, self.count = arguments[4:]
+        self.source, self.target = signature.args[0].dtype, signature.args[1].dtype
+        number = combine.identity(numpy_support.as_dtype(self.target))
+        self.nothing = context.get_constant_generic(builder, self.target, number)
+        complexes = isinstance(self.target, types.Complex)
+        self.lanes = 1 if complexes else VECTOR * 8 // int(self.target.bitwidth)
+        self.calls = transform.emit is None or isinstance(self.source, types.Complex)
+
+    def place(self, dtype: Any, address: Any, position: Any) -> _Place:
+        """Return where some numbers are."""
+        return _Place(self.context, self.builder, dtype, address, position)
+
+    def emit(self) -> None:
+        """Emit everything: the loop over items and in it the loop over steps."""
+        context, builder = self.context, self.builder
+        numbers = self.place(types.int64, self.steps.data, _integer(0))
+        room, columns, row_step = (numbers.read(_integer(i), 1) for i in range(HEADER))
+        lane = context.get_abi_sizeof(context.get_data_type(self.target))
+        lanes = context.nrt.allocate(builder, builder.mul(room, _integer(lane)))
+        end = builder.sub(self.steps.nitems, _integer(HEADER))
+        with _loop(builder, self.count) as (item, _):
+            start = builder.mul(item, self.item_step)
+            first = builder.mul(item, columns)
+            result = self.place(self.target, self.out.data, first)
+            spread = None if self.centres is None else self.spread(lanes, room, first, columns)
+            with _loop(builder, end, FIELDS) as (at, _):
+                target, x, y, rows, width = (
+                    numbers.read(builder.add(at, _integer(HEADER + i)), 1) for i in range(FIELDS)
+                )
+                is_leaf = builder.icmp_signed(">", rows, _integer(0))
+
+                def lanes_at(position: Any, result: _Place = result) -> _Place:
+                    is_out = builder.icmp_signed("==", position, _integer(OUT))
+                    place = self.place(self.target, lanes, position)
+                    place.address = builder.select(is_out, result.address, place.address)
+                    return place
+
+                with builder.if_else(is_leaf) as (leaf, join):
+                    with leaf:
+                        begin = builder.add(start, x)
+                        self.leaf(lanes_at(target), begin, y, rows, row_step, width, spread)
+                    with join:
+                        is_join = builder.icmp_signed("==", rows, _integer(0))
+                        with builder.if_else(is_join) as (lanes_with_lanes, fold):
+                            with lanes_with_lanes:
+                                self.join(lanes_at(target), lanes_at(x), lanes_at(y), width)
+                            with fold:
+                                self.fold(lanes_at(target), lanes_at(x))
+        context.nrt.free(builder, lanes)
+
+    def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> _Place:
+        """Copy the centres of the columns into the last lanes, again and again; or one for all."""
+        builder = self.builder
+        width = self.place(types.int64, self.steps.data, _integer(HEADER)).read(
+            _integer(FIELDS - 1), 1
+        )
+        place = self.place(self.target, lanes, builder.sub(room, width))
+        is_one = builder.icmp_signed("<=", self.centres.nitems, _integer(1))
+        first = builder.select(is_one, _integer(0), first)
+        source = self.place(self.target, self.centres.data, first)
+        with _loop(builder, width) as (index, _):
+            column = builder.select(is_one, _integer(0), builder.srem(index, columns))
+            place.write(index, 1, source.read(column, 1))
+        return place
+
+    def leaf(
+        self,
+        place: _Place,
+        start: Any,
+        is_new: Any,
+        rows: Any,
+        row_step: Any,
+        width: Any,
+        centres: _Place | None,
+    ) -> None:
+        """Combine rows of the array into lanes."""
+        builder, combine = self.builder, self.combine.emit
+        source = self.place(self.source, self.a.data, start)
+        is_new = builder.icmp_signed("!=", is_new, _integer(0))
+
+        def transformed(row: Any, index: Any, lanes: int) -> Any:
+            x = source.read(builder.add(row, index), lanes)
+            centre = None if centres is None else centres.read(index, lanes)
+            if not self.calls:
+                return self.transform.emit(builder, self.source, self.target, x, centre)  # type: ignore[misc]
+            return self.call(x, centre)
+
+        def before(index: Any, lanes: int) -> Any:
+            nothing = _splat(builder, self.nothing, lanes)
+            return builder.select(is_new, nothing, place.read(index, lanes))
+
+        def down(index: Any, lanes: int) -> None:
+            with _loop(builder, rows, carried=before(index, lanes)) as turn:
+                x = transformed(builder.mul(turn[0], row_step), index, lanes)
+                turn[1] = combine(builder, self.target, turn[1], x)
+            place.write(index, lanes, turn[1])
+
+        def tree(index: Any, lanes: int) -> None:
+            values, row = [], _integer(0)
+            for _ in range(TREE):
+                values.append(transformed(row, index, lanes))
+                row = builder.add(row, row_step)
+            while len(values) > 1:
+                pairs = zip(values[::2], values[1::2], strict=True)
+                values = [combine(builder, self.target, x, y) for x, y in pairs]
+            value = combine(builder, self.target, before(index, lanes), values[0])
+            place.write(index, lanes, value)
+
+        if not self.calls:
+            is_tree = builder.icmp_signed("==", rows, _integer(TREE))
+            with builder.if_else(is_tree) as (at_once, one_by_one):
+                with at_once:
+                    _each(builder, width, self.lanes, tree)
+                with one_by_one:
+                    _each(builder, width, self.lanes, down)
+            return
+        # Along the rows, which is how LLVM's own vectoriser goes.
+        self.along(place, rows, row_step, width, is_new, transformed)
+
+    def along(
+        self,
+        place: _Place,
+        rows: Any,
+        row_step: Any,
+        width: Any,
+        is_new: Any,
+        transformed: Callable[[Any, Any, int], Any],
+    ) -> None:
+        """Do the same row by row, one number at a time."""
+        builder = self.builder
+        with _loop(builder, rows) as (row, _):
+            is_first = builder.and_(is_new, builder.icmp_signed("==", row, _integer(0)))
+            with _loop(builder, width) as (index, _):
+                x = transformed(builder.mul(row, row_step), index, 1)
+                before = builder.select(is_first, self.nothing, place.read(index, 1))
+                value = self.combine.emit(builder, self.target, before, x)
+                place.write(index, 1, value)
+
+    def call(self, x: Any, centre: Any) -> Any:
+        """Call the transformation of numbers."""
+        context, builder = self.context, self.builder
+        typing = context.typing_context
+        function = typing.resolve_value_type(self.transform.function)
+        signature = function.get_call_type(typing, (self.source, self.target), {})
+        call = context.get_function(function, signature)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        value = call(builder, (x, self.nothing if centre is None else centre))
+        return context.cast(builder, value, signature.return_type, self.target)
+
+    def join(self, place: _Place, left: _Place, right: _Place, width: Any) -> None:
+        """Combine lanes with lanes."""
+
+        def body(index: Any, lanes: int) -> None:
+            x, y = left.read(index, lanes), right.read(index, lanes)
+            place.write(index, lanes, self.combine.emit(self.builder, self.target, x, y))
+
+        _each(self.builder, width, self.lanes, body)
+
+    def fold(self, place: _Place, source: _Place) -> None:
+        """Fold lanes in half, and again, down to one number."""
+        builder, zero = self.builder, _integer(0)
+        if self.lanes == 1:
+            values = [source.read(_integer(lane), 1) for lane in range(FOLDED)]
+            while len(values) > 1:
+                half = len(values) // 2
+                pairs = zip(values[:half], values[half:], strict=True)
+                values = [self.combine.emit(builder, self.target, x, y) for x, y in pairs]
+            place.write(zero, 1, values[0])
+            return
+        value, live = source.read(zero, FOLDED), FOLDED
+        while live > 1:
+            live //= 2
+            halves = []
+            for first in (0, live):
+                mask = ir.Constant(
+                    ir.VectorType(ir.IntType(32), live), list(range(first, first + live))
+                )
+                halves.append(builder.shuffle_vector(value, value, mask))
+            value = self.combine.emit(builder, self.target, *halves)
+        number = builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+        place.write(zero, 1, number)
