@@ -78,6 +78,9 @@ class Recorder(Protocol):
     def refuse_write(self) -> NoReturn:
         """Raise the `TraceError` for a write to a tensor that was there before the trace."""
 
+    def check(self, primitive: Any, array: Traced, parameters: dict[str, Any]) -> Any:
+        """Record a primitive whose result has the array's shape and dtype, and which may raise."""
+
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that was made of numbers in the traced function."""
 

@@ -222,6 +222,13 @@ class Tracer:
             f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
         )
 
+    def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
+        """Record a primitive whose result has the array's shape and dtype, and which may raise."""
+        metas = [(array.shape, array.dtype)]
+        whole = Whole(primitive, 1, parameters)
+        origin = self._origin(primitive.name)
+        return self._array(_results(whole, [self.value_of(array)], metas, origin)[0])
+
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is a constant of the trace, None for any other."""
         value = self.value_of(array)

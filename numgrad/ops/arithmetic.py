@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import _C_NAMES, Tensor
+from numgrad.graph.core import _C_NAMES, Tensor, wrap
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import absolute, conj, zero_of
 from numgrad.ops.declare import NotDifferentiable, binary, elementwise, number_for, unary
 from numgrad.ops.domains import NONZERO, REAL, interval, number
 from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.primitive import at_run_time
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.selection import where
+
+Array = np.ndarray[Any, Any]
 
 __all__ = ["add", "div", "mul", "neg", "reciprocal", "rsub", "sub"]
 
@@ -263,7 +266,7 @@ def div(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"'{rounding_mode}'"
         )
-    _check_integer_divisor(input, other)
+    other = _integer_divisor(input, other)
     return _ROUNDED[rounding_mode](input, other, out=out)
 
 
@@ -280,12 +283,21 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     return _true_divide(input, other, out=out)
 
 
-def _check_integer_divisor(input: Any, other: Any) -> None:
-    """Raise if integers would be divided by 0."""
+def _integer_divisor(input: Any, other: Any) -> Any:
+    """Return the divisor; raise if integers would be divided by 0."""
     if result_dtype([input, other]).category < dtypes.FLOATING:
-        divisor = other._array if isinstance(other, Tensor) else np.asarray(other)
-        if not divisor.all():
-            raise RuntimeError("ZeroDivisionError")
+        given = other._array if isinstance(other, Tensor) else np.asarray(other)
+        checked = _check_divisor(given)
+        if checked is not given:  # a traced one, which is checked in every call
+            return wrap(checked)
+    return other
+
+
+@at_run_time
+def _check_divisor(divisor: Array) -> Array:
+    if not divisor.all():
+        raise RuntimeError("ZeroDivisionError")
+    return divisor
 
 
 @public(inplace=True)
@@ -304,7 +316,7 @@ def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     >>> ng.tensor([-7, 7]) // 2
     tensor([-4,  3])
     """
-    _check_integer_divisor(input, other)
+    other = _integer_divisor(input, other)
     return _FLOOR_DIVIDE(input, other, out=out)
 
 
@@ -373,7 +385,7 @@ def remainder(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     >>> ng.tensor([-3.0, 3.0]) % 2
     tensor([1., 1.])
     """
-    _check_integer_divisor(input, other)
+    other = _integer_divisor(input, other)
     return _REMAINDER[not isinstance(other, Tensor)](input, other, out=out)
 
 
@@ -392,7 +404,7 @@ def fmod(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     >>> ng.fmod(ng.tensor([-3.0, 3.0]), 2)
     tensor([-1.,  1.])
     """
-    _check_integer_divisor(input, other)
+    other = _integer_divisor(input, other)
     return _FMOD[not isinstance(other, Tensor)](input, other, out=out)
 
 

@@ -232,6 +232,7 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         if positions is None:
             indices.append(None)
             continue
+        positions = positions.astype(np.int64)
         indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1
     shapes = [positions.shape for positions in indices if positions is not None]
@@ -249,7 +250,7 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
 def _from_front(positions: Array, size: int, ordinal: int) -> Array:
     """Return positions counted from the front, as an array that belongs to nobody else."""
     if not positions.size:
-        return positions.astype(np.int64)
+        return positions
     low, high = positions.min(), positions.max()
     if low < -size or high >= size:
         if size == 0:
@@ -258,10 +259,7 @@ def _from_front(positions: Array, size: int, ordinal: int) -> Array:
         raise IndexError(
             f"index {outside} is out of bounds for dimension {ordinal} with size {size}"
         )
-    positions = positions.astype(np.int64)
-    if low < 0:
-        positions[positions < 0] += size
-    return positions
+    return np.where(positions < 0, positions + size, positions) if low < 0 else positions
 
 
 def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:

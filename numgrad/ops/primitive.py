@@ -346,6 +346,7 @@ class Primitive:
 def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of an array one that waits for the numbers; a decorator.
 
+    It checks them, or changes some: the result has the array's shape and dtype.
     In a traced function there are none yet: there it is recorded, and runs in every call.
     """
     primitive = Primitive(
@@ -362,7 +363,7 @@ def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
         if type(array) is Traced:
             known = array.storage.recorder.known(array)
             if known is None:
-                return modes.trace.call(primitive, [array], parameters)
+                return modes.trace.check(primitive, array, parameters)
             array = known
         return function(array, **parameters)
 

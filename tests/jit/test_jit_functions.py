@@ -102,7 +102,8 @@ ng.hypot(x, y); x.copysign(-1); ng.fmax(x, y); ng.rsub(x, 1); str(x.shape); f"{x
 x.size() == (2, 3); isinstance(x, ng.Tensor); x is x; callable(x.sum)
 ng.promote_types(x.dtype, y.dtype); ng.can_cast(x.dtype, y.dtype); ng.finfo(x.dtype).eps
 b == -1; b > -1; b + 300; b * -1; b.clamp(-5, 100); ng.where(b > 1, b, -1); b == 259
-b.clone().fill_(7)
+b.clone().fill_(7); k // i.add(1); k % (i + 1)
+k.fmod(i + 1); ng.div(k, i + 1, rounding_mode="trunc")
 """
 
 # what is asked for -> the words that say why it can't be had
