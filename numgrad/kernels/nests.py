@@ -17,7 +17,6 @@ from numba.np.arrayobj import populate_array
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_kernels import greatest, least
 from numgrad.kernels.pointers import element, store
 from numgrad.kernels.vector.width import use_wide_vectors
 
@@ -166,13 +165,13 @@ def join_prod(a, b):  # type: ignore[no-untyped-def]
 @_inline
 def join_max(a, b):  # type: ignore[no-untyped-def]
     """Return the greater number, or nan."""
-    return greatest(a, b)
+    return a if (a >= b) | (a != a) else b
 
 
 @_inline
 def join_min(a, b):  # type: ignore[no-untyped-def]
     """Return the lesser number, or nan."""
-    return least(a, b)
+    return a if (a <= b) | (a != a) else b
 
 
 @_inline
