@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad import dtypes
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.core import Tensor
+from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.short import MISSED, Short, short_key
@@ -43,6 +44,8 @@ class Jitted:
         function: Callable[..., Any],
         static_argnums: int | Iterable[int] = (),
         static_argnames: str | Iterable[str] = (),
+        *,
+        frozen: Watch | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -53,7 +56,8 @@ class Jitted:
         self._short: dict[Any, Short] = {}
         self._last: Any = None  # of these, the last that has a quick call
         self._watch: Any = None  # a Watch, from the first trace on
-        self._backward: Jitted | None = None
+        # With this, what a function takes from outside must not have changed where it is traced.
+        self._frozen = frozen
         self._hits = self._misses = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +73,7 @@ class Jitted:
         key = None if kwargs or self.static_numbers else short_key(args)
         if key is not None:
             short = self._short.get(key)
-            if short is not None and self._watch.changed() is None:
+            if short is not None and self._is_current():
                 self._hits += 1
                 if short.quick is not None:
                     self._last = short
@@ -80,7 +84,7 @@ class Jitted:
             short = Short.of(compiled, args, self._watch)
             if short is not None:
                 self._short[key] = short
-        return compiled(leaves, self._get_backward, spec)
+        return compiled(leaves, self._make_backward, spec)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind to an instance, as the function would."""
@@ -144,7 +148,7 @@ class Jitted:
     def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
         """Return the function compiled for such arguments."""
         reason = None
-        if self._watch is not None:
+        if self._watch is not None and self._frozen is None:
             reason = self._watch.changed()
             if reason is not None:
                 self.cache_clear()
@@ -154,16 +158,28 @@ class Jitted:
             self._compiled.move_to_end(key)
             return compiled
         self._misses += 1
-        self._report(key, reason)
+        if self._frozen is not None and (changed := self._frozen.changed()) is not None:
+            raise RuntimeError(
+                f"jit: {changed} is not what it was in the call whose gradient is asked for. A "
+                "gradient of this kind (with create_graph, say) was not traced then: ask for it "
+                "before the change"
+            )
+        if self._frozen is None:
+            self._report(key, reason)
         compiled = Compiled(trace_function(self.function, spec, leaves))
         if self._watch is None:
             self._watch = Watch(self.function)
+        self._watch.add([leaf.value if type(leaf) is Static else leaf for leaf in leaves])
         self._compiled[key] = compiled
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
             self._short.clear()
             self._last = None
         return compiled
+
+    def _is_current(self) -> bool:
+        """Whether what the function takes from outside is what it was."""
+        return self._frozen is not None or self._watch.changed() is None
 
     def _report(self, key: Any, changed: str | None) -> None:
         """Say why the function is traced, if the user asked for that."""
@@ -181,11 +197,22 @@ class Jitted:
             _log.addHandler(logging.StreamHandler())
         _log.warning("numgrad traces %s: %s", name, why)
 
-    def _get_backward(self) -> Callable[..., Any]:
-        """Return the compiled function of the gradients."""
-        if self._backward is None:
-            self._backward = Jitted(backward_of(self.function), static_argnums=(0, 1))
-        return self._backward
+    def _make_backward(self, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
+        """Return the compiled function of the gradients, traced for arguments of its own.
+
+        And the tensors from outside whose numbers it reads.
+        """
+        watch = self._frozen or self._watch
+        backward = Jitted(backward_of(self.function), static_argnums=(0, 1), frozen=watch)
+        with set_grad_enabled(False):
+            leaves, spec = flatten(backward._marked(arguments, {}))
+            compiled = backward._find(backward._key(leaves, spec), leaves, spec)
+        read = {
+            id(value.attributes["array"])
+            for value in compiled.program.graph.values()
+            if value.operation == "array"
+        }
+        return backward, [tensor for tensor, array, _ in watch.tensors if id(array) in read]
 
 
 def _difference(old: Any, new: Any) -> str:

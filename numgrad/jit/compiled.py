@@ -11,7 +11,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import enable_grad, modes
-from numgrad.graph.node import FREED, Node, next_sequence
+from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
 from numgrad.jit.program import Program, build
 from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import Trace, edges_from_outside
@@ -24,11 +24,12 @@ __all__ = ["Compiled", "backward_of"]
 class _JitNode(Node):
     """The node of a compiled function: its backward is a compiled function, and so on."""
 
-    __slots__ = ("backward", "moving", "output_metas", "spec")
+    __slots__ = ("backward", "moving", "output_metas", "read", "spec")
 
     backward: Any  # see `backward_of`
     spec: TreeSpec  # of the arguments
     output_metas: tuple[Any, ...]  # (shape, dtype) of each output
+    read: list[SavedArray]  # the captured tensors whose numbers the gradients depend on
     moving: tuple[int, ...]  # which leaves of the arguments get a gradient
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
@@ -47,6 +48,8 @@ class _JitNode(Node):
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
+        for captured in self.read:
+            unpack_array(captured, NO_EDGE)
         leaves: list[Any] = []
         edges = dict(zip(self.moving, range(len(self.moving)), strict=True))
         for k in range(len(saved) // 3):
@@ -133,7 +136,17 @@ def _inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: 
 class Compiled:
     """One trace of a function, compiled."""
 
-    __slots__ = ("aliases", "differentiable", "outputs", "outside", "program", "spec", "traced")
+    __slots__ = (
+        "aliases",
+        "backward",
+        "differentiable",
+        "outputs",
+        "outside",
+        "program",
+        "read",
+        "spec",
+        "traced",
+    )
 
     def __init__(self, trace: Trace) -> None:
         self.program: Program = build(simplify(trace.graph))
@@ -150,11 +163,16 @@ class Compiled:
         )
         self.differentiable = [k for k, o in enumerate(trace.outputs) if o.requires_grad]
 
-    def __call__(self, leaves: Sequence[Any], backward: Callable[[], Any], spec: TreeSpec) -> Any:
+        # What computes the gradients, and the captured tensors whose numbers that reads. It is made
+        # when results require grad for the first time, so that it sees what the call saw.
+        self.backward: Any = None
+        self.read: list[Tensor] = []
+
+    def __call__(self, leaves: Sequence[Any], backward: Callable[..., Any], spec: TreeSpec) -> Any:
         """Run on the leaves of arguments like those that were traced.
 
-        `backward` returns what computes the gradients, and `spec` is the arguments' structure; both
-        are needed only if the results require grad.
+        ``backward(spec, moving, leaves, cotangents)`` makes what computes the gradients, and `spec`
+        is the arguments' structure; both are needed only if the results require grad.
         """
         arrays = []
         for k in self.traced:
@@ -172,22 +190,26 @@ class Compiled:
             else:
                 results.append(which)
         if self.differentiable and modes.grad:
-            self._record(results, leaves, backward(), spec)
+            self._record(results, leaves, backward, spec)
         return unflatten(self.spec, results)
 
     def _record(
-        self, results: list[Any], leaves: Sequence[Any], backward: Any, spec: TreeSpec
+        self, results: list[Any], leaves: Sequence[Any], make_backward: Any, spec: TreeSpec
     ) -> None:
         """Attach a node to the results that require grad."""
         moving = [
             k for k in self.traced if isinstance(leaves[k], Tensor) and leaves[k].requires_grad
         ]
+        metas = [(results[k]._array.shape, results[k]._array.dtype) for k in self.differentiable]
+        if self.backward is None:
+            cotangents = tuple([wrap(np.broadcast_to(np.zeros((), d), s)) for s, d in metas])
+            found = make_backward(spec, tuple(moving), tuple(leaves), cotangents)
+            self.backward, self.read = found
         edges = [*(gradient_edge(leaves[k]) for k in moving), *self.outside]
         node = _node_class(len(self.differentiable))(edges)
-        node.backward, node.spec, node.moving = backward, spec, tuple(moving)
-        node.output_metas = tuple(
-            [(results[k]._array.shape, results[k]._array.dtype) for k in self.differentiable]
-        )
+        node.backward, node.spec, node.moving = self.backward, spec, tuple(moving)
+        node.output_metas = tuple(metas)
+        node.read = [save_tensor(tensor) for tensor in self.read]
         saved: list[Any] = []
         for leaf in leaves:
             if isinstance(leaf, Tensor):

@@ -107,10 +107,14 @@ def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -
         lines.append(_helper(key, [], {name: _numba_type(value)}, helpers))
     lines += _steps(emitted, arguments, helpers)
     results = []
-    for output in graph.outputs:
+    for k, output in enumerate(graph.outputs):
         name = emitted.buffers[output]
-        scalar = not output.shape
-        results.append(f"element({name}, 0)" if scalar else name)
+        if not output.shape:
+            results.append(f"element({name}, 0)")
+        elif output.operation in ("input", "array") or output in graph.outputs[:k]:
+            results.append(f"{name}.copy()")  # which somebody else has too
+        else:
+            results.append(name)
     lines.append(Line(f"return ({', '.join(results)},)"))
     return lines
 

@@ -19,7 +19,7 @@ from numgrad.dtypes import default_dtype
 from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.modes import modes, traces
 from numgrad.jit.compiled import Compiled
-from numgrad.jit.signature import Watch
+from numgrad.jit.signature import Watch, contents_of
 from numgrad.pytree import LEAF, TreeSpec, unflatten
 
 __all__ = ["MISSED", "Short", "short_key"]
@@ -169,11 +169,14 @@ class Short:
             conditions.append(f"{name}.flags.num & {_COMPACT} == {_COMPACT}")
             names |= {f"dtype_{k}": self._dtypes[k], f"shape_{k}": value.shape}
         for k, (cell, inside) in enumerate(self._watch.cells):
-            conditions.append(f"cell_{k}.cell_contents is inside_{k}")
-            names |= {f"cell_{k}": cell, f"inside_{k}": inside}
+            conditions.append(f"contents_of(cell_{k}) is inside_{k}")
+            names |= {f"cell_{k}": cell, f"inside_{k}": inside, "contents_of": contents_of}
         for k, (table, name, inside) in enumerate(self._watch.names):
             conditions.append(f"table_{k}.get({name!r}) is global_{k}")
             names |= {f"table_{k}": table, f"global_{k}": inside}
+        for k, (tensor, array, edge) in enumerate(self._watch.tensors):
+            conditions.append(f"tensor_{k}._array is array_{k} and tensor_{k}._edge is edge_{k}")
+            names |= {f"tensor_{k}": tensor, f"array_{k}": array, f"edge_{k}": edge}
         return conditions, names
 
     def _unpack(self) -> str:

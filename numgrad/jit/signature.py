@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import TraceError
 from numgrad.jit.trace import where_user_is
 
-__all__ = ["Static", "Watch", "describe", "is_traced"]
+__all__ = ["Static", "Watch", "contents_of", "describe", "is_traced"]
 
 _FLOAT, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _SCALARS = {float: _FLOAT, complex: _COMPLEX}
@@ -20,7 +21,7 @@ _SCALARS = {float: _FLOAT, complex: _COMPLEX}
 
 def is_traced(leaf: Any) -> bool:
     """Whether an argument enters a traced function without its numbers."""
-    return isinstance(leaf, (Tensor, np.ndarray, float, complex))
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex))
 
 
 def describe(leaf: Any) -> Any:
@@ -59,10 +60,14 @@ class Static:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and bool(self.value == other.value)
+        if not isinstance(other, Static) or type(self.value) is not type(other.value):
+            return False
+        if isinstance(self.value, (float, complex)):  # of which 0.0 and -0.0 are two
+            return repr(self.value) == repr(other.value)
+        return bool(self.value == other.value)
 
     def __hash__(self) -> int:
-        return hash((Static, self.value))
+        return hash((Static, type(self.value), self.value))
 
 
 class Watch:
@@ -72,22 +77,35 @@ class Watch:
     changed means another trace. (The numbers *in* an array or a tensor are read in every call.)
     """
 
-    __slots__ = ("cells", "names")
+    __slots__ = ("_seen", "cells", "names", "tensors")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.cells: list[tuple[CellType, Any]] = []
         self.names: list[tuple[dict[str, Any], str, Any]] = []
-        seen: set[int] = set()
-        stack: list[Any] = [function]
+        # Of tensors: the array that they stood on, and how they hung in the graph.
+        self.tensors: list[tuple[Tensor, Any, Any]] = []
+        self._seen: dict[int, Any] = {}
+        self.add([function])
+
+    def add(self, found: Iterable[Any]) -> None:
+        """Watch what functions among these refer to, and tensors."""
+        stack = list(found)
         while stack:
             each = stack.pop()
-            if id(each) in seen:
+            if id(each) in self._seen:
                 continue
-            seen.add(id(each))
-            stack += self._look_at(each)
+            self._seen[id(each)] = each
+            if isinstance(each, Tensor):
+                self.tensors.append((each, each._array, each._edge))
+            elif isinstance(each, (tuple, list)):
+                stack += each
+            elif isinstance(each, functools.partial):
+                stack += [each.func, *each.args, *each.keywords.values()]
+            elif callable(each):
+                stack += self._look_at(each)
 
     def _look_at(self, function: Any) -> Iterator[Any]:
-        """Note what a function refers to, and return the functions among that."""
+        """Note what a function refers to, and return that."""
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             yield wrapped
@@ -96,38 +114,43 @@ class Watch:
             return
         if function.__globals__.get("__name__", "").startswith("numgrad."):
             for cell in function.__closure__ or ():  # one of our own transforms: what is in it?
-                yield from _functions((cell.cell_contents,))
+                yield contents_of(cell)
             return
         for cell in function.__closure__ or ():
-            try:
-                value = cell.cell_contents
-            except ValueError:  # a name that is not bound yet
-                continue
+            value = contents_of(cell)
             self.cells.append((cell, value))
-            yield from _functions((value,))
+            yield value
         for name in _global_names(function.__code__):
             if name in function.__globals__:
                 value = function.__globals__[name]
                 if isinstance(value, ModuleType):
                     continue
                 self.names.append((function.__globals__, name, value))
-                yield from _functions((value,))
+                yield value
 
     def changed(self) -> str | None:
         """Return the name of something that is not what it was, None if all is."""
         for cell, value in self.cells:
-            if cell.cell_contents is not value:
+            if contents_of(cell) is not value:
                 return "a variable of an enclosing function"
         for names, name, value in self.names:
             if names.get(name, self) is not value:
                 return name
+        for tensor, array, edge in self.tensors:
+            if tensor._array is not array or tensor._edge is not edge:
+                return "a captured tensor"
         return None
 
 
-def _functions(values: Iterable[Any]) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, FunctionType) or hasattr(value, "__wrapped__"):
-            yield value
+_EMPTY = object()
+
+
+def contents_of(cell: CellType) -> Any:
+    """Return what a variable of an enclosing function holds now; a mark if it is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
 
 
 def _global_names(code: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -462,3 +463,108 @@ def test_results_have_memory_of_their_own():
 def test_arrays_of_other_types_are_refused():
     with pytest.raises(TypeError, match="can't convert np.ndarray"):
         ng.jit(lambda x: x)(np.array(["a"]))
+
+
+# --- what a reviewer broke ------------------------------------------------------------------------
+
+
+def test_numpy_scalars_are_traced():
+    compiled = ng.jit(lambda x, s: x * s)
+    for number in (np.float32(2), np.float32(3), np.int64(4), np.int64(5), np.float64(6)):
+        assert compiled(tensor(1), number).item() == number
+
+
+def test_static_numbers_of_other_types_and_signs_are_others():
+    product = ng.jit(lambda x, n: x * n, static_argnums=1)
+    whole = ng.tensor([1, 2])
+    assert product(whole, 1).dtype is ng.int64
+    assert product(whole, 1.0).dtype is ng.float32
+    ratio = ng.jit(lambda x, n: x / n, static_argnums=1)
+    assert ratio(tensor(1), 0.0).item() == np.inf
+    assert ratio(tensor(1), -0.0).item() == -np.inf
+
+
+def test_gradients_are_those_of_the_call():
+    power = 2
+    compiled = ng.jit(lambda x: (x**power).sum())
+    x = tensor(3, requires_grad=True)
+    y = compiled(x)
+    power = 3
+    y.backward()
+    assert x.grad.item() == 6
+
+
+def test_batches_that_a_loop_captures():
+    w = tensor(1, 1, requires_grad=True)
+    total: Any = 0
+    compiled = ng.jit(lambda w: (w * batch).sum())
+    for batch in (tensor(1, 2), tensor(10, 20)):  # noqa: B007 - the function takes it
+        total = total + compiled(w)
+    total.backward()
+    assert w.grad.tolist() == [11, 22]
+
+
+def test_a_captured_tensor_that_was_written_to_is_found():
+    c, x = tensor(2), tensor(3, requires_grad=True)
+    y = ng.jit(lambda x: (x * c).sum())(x)
+    c.mul_(10)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_a_gradient_of_another_kind_after_a_change_is_refused():
+    power = 2
+    compiled = ng.jit(lambda x: (x**power).sum())
+    x = tensor(3, requires_grad=True)
+    y = compiled(x)
+    power = 3
+    with pytest.raises(RuntimeError, match="is not what it was in the call"):
+        grad(y, x, create_graph=True)
+
+
+def test_captured_tensors_that_change_as_objects():
+    w, x = tensor(2), tensor(3)
+    compiled = ng.jit(lambda x: (x * w).sum())
+    assert compiled(x).item() == 6
+    w.data = tensor(10, 20)
+    assert compiled(x).item() == 90
+    w.requires_grad_()
+    assert compiled(x).requires_grad
+
+
+def test_functions_behind_partials_tuples_and_arguments_are_watched():
+    k = 2.0
+
+    def scaled(x):
+        return x * k
+
+    functions = (scaled,)
+    ways = [
+        ng.jit(functools.partial(lambda n, x: n * scaled(x), 1.0)),
+        ng.jit(lambda x: functions[0](x)),
+        functools.partial(ng.jit(lambda f, x: f(x)), scaled),
+    ]
+    for each in ways:
+        assert each(tensor(1)).item() == 2
+    k = 5.0
+    for each in ways:
+        assert each(tensor(1)).item() == 5
+
+
+def test_a_name_that_is_gone_is_a_name_error():
+    k = 2.0
+    compiled = ng.jit(lambda x: x * k)
+    compiled(tensor(1))
+    del k
+    with pytest.raises(NameError):
+        compiled(tensor(1))
+
+
+def test_results_of_dispatchers_have_memory_of_their_own():
+    function = ng.jit(lambda x: (x * 1, x[:], x * 2, x * 2)).lower(np.zeros(2)).dispatcher
+    x = np.ones(2)
+    results = function(x)
+    for result in results:
+        result += 7
+    assert x.tolist() == [1, 1]
+    assert [result.tolist() for result in results] == [[8, 8], [8, 8], [9, 9], [9, 9]]
