@@ -553,7 +553,7 @@ def test_functions_behind_partials_tuples_and_arguments_are_watched():
 
 def test_a_name_that_is_gone_is_a_name_error():
     k = 2.0
-    compiled = ng.jit(lambda x: x * k)
+    compiled = ng.jit(lambda x: x * k)  # noqa: F821 - deleted below
     compiled(tensor(1))
     del k
     with pytest.raises(NameError):
