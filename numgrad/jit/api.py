@@ -16,7 +16,7 @@ from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.short import MISSED, Short, short_key
-from numgrad.jit.signature import Static, Watch, describe
+from numgrad.jit.signature import Static, Watch, describe, is_traced
 from numgrad.jit.traced import trace_function
 from numgrad.pytree import TreeSpec, flatten
 
@@ -169,7 +169,9 @@ class Jitted:
         compiled = Compiled(trace_function(self.function, spec, leaves))
         if self._watch is None:
             self._watch = Watch(self.function)
-        self._watch.add([leaf.value if type(leaf) is Static else leaf for leaf in leaves])
+        # Of the arguments, functions: what is traced is no part of the trace.
+        given = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
+        self._watch.add([leaf for leaf in given if not is_traced(leaf)])
         self._compiled[key] = compiled
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)

@@ -65,6 +65,15 @@ class _JitNode(Node):
         return results
 
 
+def _raising(error: Exception) -> Callable[..., Any]:
+    """Return a function that raises this error."""
+
+    def fail(*_: Any) -> Any:
+        raise error.with_traceback(None)
+
+    return fail
+
+
 _node_classes: dict[int, Any] = {}
 
 
@@ -203,7 +212,10 @@ class Compiled:
         metas = [(results[k]._array.shape, results[k]._array.dtype) for k in self.differentiable]
         if self.backward is None:
             cotangents = tuple([wrap(np.broadcast_to(np.zeros((), d), s)) for s, d in metas])
-            found = make_backward(spec, tuple(moving), tuple(leaves), cotangents)
+            try:
+                found = make_backward(spec, tuple(moving), tuple(leaves), cotangents)
+            except Exception as error:  # of any kind: it is for who asks for the gradient
+                found = (_raising(error.with_traceback(None)), [])
             self.backward, self.read = found
         edges = [*(gradient_edge(leaves[k]) for k in moving), *self.outside]
         node = _node_class(len(self.differentiable))(edges)

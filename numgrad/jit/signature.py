@@ -11,12 +11,11 @@ import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import TraceError
-from numgrad.jit.trace import where_user_is
+from numgrad.jit.frames import where_user_is
 
 __all__ = ["Static", "Watch", "contents_of", "describe", "is_traced"]
 
-_FLOAT, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
-_SCALARS = {float: _FLOAT, complex: _COMPLEX}
+_SCALARS = (float, complex)  # Python's own; those of NumPy have a dtype
 
 
 def is_traced(leaf: Any) -> bool:

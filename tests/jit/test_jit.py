@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -568,3 +569,30 @@ def test_results_of_dispatchers_have_memory_of_their_own():
         result += 7
     assert x.tolist() == [1, 1]
     assert [result.tolist() for result in results] == [[8, 8], [8, 8], [9, 9], [9, 9]]
+
+
+def test_results_whose_graph_is_gone_raise_when_their_gradient_is_asked_for():
+    @ng.jit
+    def step(w):
+        loss = (w * w).sum()
+        (gradient,) = grad(loss, w)
+        return loss, gradient
+
+    w = tensor(1, 2, requires_grad=True)
+    for _ in range(3):
+        loss, gradient = step(w)
+        assert (loss.item(), gradient.tolist()) == (5, [2, 4])
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="through the graph a second time"):
+                loss.backward(retain_graph=True)
+    assert w.grad is None
+
+
+def test_arguments_are_not_kept_alive():
+    compiled = ng.jit(lambda x: (x * 2).sum())
+    x = tensor(1, 2, requires_grad=True)
+    array = weakref.ref(x)
+    compiled(x).backward()
+    x.grad = None
+    del x
+    assert array() is None
