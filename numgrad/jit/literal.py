@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -17,6 +18,8 @@ from numgrad.kernels.compile import compile_source
 
 __all__ = ["STEPS", "is_short", "literal_dispatcher"]
 
+Build = Callable[[Graph], Any]
+
 SHORT = 1 << 10  # elements of a nest that is built into the function itself
 ON_STACK = 1 << 13  # bytes of room that lie on the stack
 
@@ -25,7 +28,7 @@ STEPS: dict[str, Any] = {}
 _numbers = itertools.count()
 
 
-def literal_dispatcher(emitted: Emitted, graph: Graph) -> Any:
+def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build) -> Any:
     """Return a dispatcher for arrays of the shapes of a graph's inputs.
 
     Parameters
@@ -33,11 +36,13 @@ def literal_dispatcher(emitted: Emitted, graph: Graph) -> Any:
     emitted : Emitted
         What was emitted for the graph.
     graph : Graph
+    build : callable
+        Makes the program of a graph within this one.
     """
-    return compile_source("call", _source(emitted, graph))
+    return compile_source("call", _source(emitted, graph, build))
 
 
-def _source(emitted: Emitted, graph: Graph) -> str:
+def _source(emitted: Emitted, graph: Graph, build: Build) -> str:
     arguments = ", ".join([*(array.name for array in emitted.arguments), "header", "room"])
     nests = bool(emitted.nests) and not is_short(emitted)
     lines = [Line(text) for text in emitted.imports()]
@@ -49,7 +54,7 @@ def _source(emitted: Emitted, graph: Graph) -> str:
         lines.append(Line(emitted.head))
         lines += indent(emitted.body(literal=True))
     helpers: list[Line] = []
-    body = _call(emitted, graph, arguments, helpers)
+    body = _call(emitted, graph, build, arguments, helpers)
     lines += helpers
     lines += [Line(""), Line(""), Line(f"def call({_inputs(emitted, graph)}):"), *indent(body)]
     return spell(lines, origins=False)
@@ -70,7 +75,9 @@ def _inputs(emitted: Emitted, graph: Graph) -> str:
     return ", ".join(f"{emitted.buffers[value]}_" for value in graph.inputs)
 
 
-def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -> list[Line]:
+def _call(
+    emitted: Emitted, graph: Graph, build: Build, arguments: str, helpers: list[Line]
+) -> list[Line]:
     lines = []
     for position, value in enumerate(graph.inputs):
         name = emitted.buffers[value]
@@ -105,7 +112,7 @@ def _call(emitted: Emitted, graph: Graph, arguments: str, helpers: list[Line]) -
         array = value.attributes["array"]
         key = _enter(lambda array=array: (as_compact(array),))
         lines.append(_helper(key, [], {name: _numba_type(value)}, helpers))
-    lines += _steps(emitted, arguments, helpers)
+    lines += _steps(emitted, build, arguments, helpers)
     results = []
     for k, output in enumerate(graph.outputs):
         name = emitted.buffers[output]
@@ -124,7 +131,7 @@ def _read_by_steps(emitted: Emitted) -> list[str]:
     return [emitted.buffers[value] for value in used_by_steps(emitted.plan)]
 
 
-def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
+def _steps(emitted: Emitted, build: Build, arguments: str, helpers: list[Line]) -> list[Line]:
     plan = emitted.plan
     if is_short(emitted):
         bounds = [Line("header[0] = 0"), Line(f"header[1] = {len(plan.steps)}")]
@@ -142,11 +149,11 @@ def _steps(emitted: Emitted, arguments: str, helpers: list[Line]) -> list[Line]:
             start = None
         if step is None:
             break
-        lines.append(_opaque(emitted, step.value, helpers))
+        lines.append(_opaque(emitted, build, step.value, helpers))
     return lines
 
 
-def _opaque(emitted: Emitted, value: Value, helpers: list[Line]) -> Line:
+def _opaque(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> Line:
     """Return the line that has the interpreter do a step."""
     plan, buffers = emitted.plan, emitted.buffers
     readers = [
@@ -159,7 +166,7 @@ def _opaque(emitted: Emitted, value: Value, helpers: list[Line]) -> Line:
         if item.operation == "item" and item.operands[0] is value
     }
     names = {position: buffers[item] for position, item in items.items()}
-    do = opaque_step(value, readers, names, buffers.get(value, ""))
+    do = opaque_step(value, readers, names, buffers.get(value, ""), build)
     used = []
     for operand in value.operands:
         strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.elements import Elements
-from numgrad.jit.graph import Value
+from numgrad.jit.graph import Graph, Value
+from numgrad.jit.row_loop import RowLoop
+from numgrad.jit.rows import Rows
 
 __all__ = ["Memory", "as_compact", "opaque_step", "operand_reader"]
 
@@ -66,6 +68,7 @@ def opaque_step(
     readers: list[Callable[[Memory], NDArray]],
     items: Mapping[int, str],
     target: str,
+    build: Callable[[Graph], Any],
 ) -> Callable[[Memory], None]:
     """Return what does a step.
 
@@ -79,6 +82,8 @@ def opaque_step(
         For a call, the name of the array for the result at each position.
     target : str
         For a matrix product, the name of the array for it.
+    build : callable
+        Makes the program of a graph within this one.
     """
     if value.operation == "matmul":
         left, right = readers
@@ -89,6 +94,8 @@ def opaque_step(
         return multiply
 
     primitive, parameters = value.attributes["primitive"], value.attributes["parameters"]
+    if isinstance(primitive, Rows):
+        primitive = RowLoop(primitive, build(primitive.graph))
 
     def call(memory: Memory) -> None:
         arrays = [read(memory) for read in readers]

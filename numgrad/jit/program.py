@@ -58,7 +58,7 @@ class Program:
         It returns a tuple of the outputs, those without dims as numbers, and raises `ValueError`
         for arrays of other shapes.
         """
-        return literal_dispatcher(self._emitted, self.graph)
+        return literal_dispatcher(self._emitted, self.graph, build)
 
     @property
     def is_short(self) -> bool:
@@ -194,7 +194,7 @@ def _steps(emitted: Emitted) -> list[range | Callable[[Memory], None]]:
             for item in plan.kept
             if item.operation == "item" and item.operands[0] is value
         }
-        steps.append(opaque_step(value, readers, items, emitted.buffers.get(value, "")))
+        steps.append(opaque_step(value, readers, items, emitted.buffers.get(value, ""), build))
     return steps
 
 

@@ -1,30 +1,18 @@
 """A loop over the unit vectors of a space, in a graph: what Jacobians and Hessians are made of.
 
 A linear function is recorded once, for a vector that is not known yet. What depends on the vector
-becomes a graph of its own, compiled, and a compiled loop calls it with one unit vector after the
-other. What does not depend on it is computed before, once.
+becomes a graph of its own, and a loop (`numgrad.jit.row_loop`) calls it with one unit vector after
+the other. What does not depend on it is computed before, once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from math import prod
-from typing import Any
-
-import numpy as np
-from numba import njit
 
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.program import build
 from numgrad.jit.simplify import simplify
-from numgrad.kernels.threads import parallel_for
 
 __all__ = ["Rows", "cut_out"]
-
-Array = np.ndarray[Any, Any]
-
-GRAIN = 1 << 15  # elements of the results that are worth a thread of their own
 
 
 def cut_out(vector: Value, results: Sequence[Value]) -> tuple[Graph, list[Value]]:
@@ -77,7 +65,17 @@ def cut_out(vector: Value, results: Sequence[Value]) -> tuple[Graph, list[Value]
 
 
 class Rows:
-    """The loop, as what a graph calls: see `numgrad.jit.graph`, ``call``."""
+    """The loop, as what a graph calls (see `numgrad.jit.graph`, ``call``).
+
+    Its operands are what was captured; its results are stacked along a first dim.
+
+    Attributes
+    ----------
+    graph : Graph
+        What is done with one vector, the first of its inputs.
+    """
+
+    __slots__ = ("graph",)
 
     name = "rows"
 
@@ -87,38 +85,3 @@ class Rows:
     def __repr__(self) -> str:
         outputs = ", ".join(output.type for output in self.graph.outputs)
         return f"rows({self.graph.inputs[0].type} -> {outputs})"
-
-    @cached_property
-    def _loop(self) -> Any:
-        """The compiled loop over some of the vectors."""
-        count = len(self.graph.outputs)
-        results = [f"out{k}" for k in range(count)]
-        captured = [f"x{k}" for k in range(1, len(self.graph.inputs))]
-        lines = [
-            f"def loop({', '.join(['first', 'last', 'vector', *captured, *results])}):",
-            "    flat = vector.reshape(-1)",
-            "    for k in range(first, last):",
-            "        flat[k] = 1",
-            f"        found = row({', '.join(['vector', *captured])})",
-            *(f"        out{k}[k] = found[{k}]" for k in range(count)),
-            "        flat[k] = 0",
-        ]
-        namespace: dict[str, Any] = {"row": build(self.graph).dispatcher}
-        exec("\n".join(lines), namespace)
-        return njit(nogil=True, error_model="numpy")(namespace["loop"])
-
-    def forward(self, *captured: Array) -> tuple[Array, ...]:
-        """Return the results of all vectors, stacked along a first dim."""
-        vector = self.graph.inputs[0]
-        count = prod(vector.shape)
-        outputs = self.graph.outputs
-        results = tuple([np.empty((count, *output.shape), output.dtype) for output in outputs])
-        given = [np.ascontiguousarray(array).reshape(array.shape) for array in captured]
-
-        def task(first: int, last: int) -> None:
-            work = np.zeros(vector.shape, vector.dtype)
-            self._loop(first, last, work, *given, *results)
-
-        each = sum(prod(output.shape) for output in outputs) + prod(vector.shape)
-        parallel_for(task, count, max(1, GRAIN // max(1, each)))
-        return results

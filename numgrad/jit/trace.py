@@ -9,48 +9,29 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.tracing import Storage, Traced, TraceError, place_of
-from numgrad.jit.build import (
-    apply,
-    broadcast,
-    cast,
-    constant,
-    permute,
-    reshape,
-    strided,
-    update,
-    view,
-)
-from numgrad.jit.graph import Affine, Value
+from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
+from numgrad.jit.build import broadcast, cast, constant, permute, reshape
+from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
+from numgrad.jit.frames import user_frame, where_user_is
+from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
+from numgrad.jit.places import read_place, write_place
 from numgrad.jit.rows import Rows, cut_out
 from numgrad.kernels.iteration import loop_order
 from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.primitive import CATALOGUE, Primitive
+from numgrad.ops.primitive import Primitive
 
-__all__ = ["Tracer", "user_frame", "where_user_is"]
+__all__ = ["Tracer"]
 
 Array = np.ndarray[Any, Any]
-
-# Where the frames are that are not the user's.
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
-# Where packages are installed (which may be inside the library), and those that call us back.
-_INSTALLED = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))) + os.sep
-_FOREIGN = frozenset(("hypothesis", "numba", "numgrad", "numpy", "pytest", "scipy"))
-_TYPED = ("<stdin>", "<string>", "<ipython", "<input>", "<python-input", "<doctest")
-
-_ARRAYS = (np.ndarray, Traced)
 
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
@@ -97,10 +78,11 @@ class Tracer:
             )
         whole = storage.whole
         value: Value = storage.value
-        key = (value, place.shape, place.strides, address(place), place.dtype)
+        offset = address_of(place) - address_of(whole)
+        key = (value, place.shape, place.strides, offset, place.dtype)
         found = self._views.get(key)
         if found is None:
-            found = self._views[key] = _read(value, whole, place)
+            found = self._views[key] = read_place(value, whole, place)
         return found
 
     # --- what numgrad.graph.tracing.Recorder asks for ---------------------------------------------
@@ -114,11 +96,11 @@ class Tracer:
     ) -> Traced:
         """Record an elementwise primitive."""
         origin = self._origin(primitive.function_name)
-        operands = [self.value_of(array) if type(array) in _ARRAYS else array for array in arrays]
+        operands = [self.value_of(array) if type(array) in ARRAYS else array for array in arrays]
         result = broadcast(lower_elementwise(primitive, operands, dtype, origin), shape)
         order = None
         if len(shape) > 1:
-            order = loop_order(shape, [place_of(a) for a in arrays if type(a) in _ARRAYS])
+            order = loop_order(shape, [place_of(a) for a in arrays if type(a) in ARRAYS])
         return self._array(result, order)
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
@@ -171,14 +153,7 @@ class Tracer:
         else:
             part = cast(self.value_of(value), place.dtype)
         part = broadcast(part, place.shape)
-        if place.dtype != whole.dtype:
-            storage.value = _write_in_dtype(storage.value, whole, place, part)
-            return
-        strides, offset = _place_in(whole, place)
-        if place.shape == whole.shape and offset == 0 and _same_strides(whole, place):
-            storage.value = part
-        else:
-            storage.value = update(storage.value, part, offset, strides)
+        storage.value = write_place(storage.value, whole, place, part)
 
     def each_row(
         self,
@@ -195,7 +170,7 @@ class Tracer:
             return None
         graph, captured = cut_out(vector, [self.value_of(each._array) for each in present])
         metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
-        stacked = _results(Rows(graph), captured, metas, self._origin("rows"))
+        stacked = results_of(Rows(graph), captured, metas, self._origin("rows"))
         arrays: list[Any] = [self._array(value) for value in stacked]
         found = iter([wrap(array) for array in arrays])
         return [None if each is None else next(found) for each in results]
@@ -227,7 +202,7 @@ class Tracer:
         metas = [(array.shape, array.dtype)]
         whole = Whole(primitive, 1, parameters)
         origin = self._origin(primitive.name)
-        return self._array(_results(whole, [self.value_of(array)], metas, origin)[0])
+        return self._array(results_of(whole, [self.value_of(array)], metas, origin)[0])
 
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is a constant of the trace, None for any other."""
@@ -289,171 +264,13 @@ class Tracer:
         if primitive.name in _OF_UNKNOWN_SHAPE:
             self.refuse_shape(primitive.name)
         operands = list(arrays)
-        template = {name: _lift(value, operands) for name, value in parameters.items()}
+        template = {name: lift(value, operands) for name, value in parameters.items()}
         values = [self.value_of(operand) for operand in operands]
         whole = Whole(primitive, len(arrays), template)
         single, metas = whole.shapes(values)
-        items = _results(whole, values, metas, self._origin(primitive.name))
+        items = results_of(whole, values, metas, self._origin(primitive.name))
         results = tuple([self._array(item) for item in items])
         return results[0] if single else results
-
-
-class Whole:
-    """A primitive in a graph, with the parameters that are no operands."""
-
-    __slots__ = ("count", "name", "primitive", "template")
-
-    def __init__(self, primitive: Primitive, count: int, template: dict[str, Any]) -> None:
-        self.primitive = primitive
-        self.name = primitive.name
-        self.count = count
-        self.template = template
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def forward(self, *arrays: Array) -> tuple[Array, ...]:
-        """Run it on arrays, and return its results."""
-        result = self.run(arrays)
-        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
-
-    def run(self, arrays: Sequence[Array]) -> Any:
-        """Run it on arrays, and return what it returns."""
-        parameters = {name: _fill(value, arrays) for name, value in self.template.items()}
-        with np.errstate(all="ignore"):
-            return self.primitive.forward(*arrays[: self.count], **parameters)
-
-    def shapes(self, values: Sequence[Value]) -> tuple[bool, list[Any]]:
-        """Return whether there is one result, and the shape and dtype of each.
-
-        They are found by running it on numbers that mean nothing.
-        """
-        arrays = [
-            value.attributes["array"]
-            if value.operation == "array"
-            else np.zeros(value.shape, value.dtype)
-            for value in values
-        ]
-        trace, modes.trace = modes.trace, None
-        try:
-            result = self.run(arrays)
-        finally:
-            modes.trace = trace
-        single = not isinstance(result, (tuple, list))
-        results = [result] if single else result
-        return single, [(np.shape(array), array.dtype) for array in results]
-
-
-class _Slot(int):
-    """The place of an operand in the parameters of a call."""
-
-
-def _lift(value: Any, operands: list[Any]) -> Any:
-    """Replace arrays in a parameter by slots, and append them to the operands."""
-    if type(value) in _ARRAYS:
-        operands.append(value)
-        return _Slot(len(operands) - 1)
-    if type(value) in (tuple, list):
-        return type(value)(_lift(item, operands) for item in value)
-    return value
-
-
-def _fill(value: Any, arrays: Sequence[Array]) -> Any:
-    """Put arrays in the place of the slots of a parameter."""
-    if type(value) is _Slot:
-        return arrays[value]
-    if type(value) in (tuple, list):
-        return type(value)(_fill(item, arrays) for item in value)
-    return value
-
-
-def address(array: Array) -> int:
-    """Return where an array begins."""
-    start: int = array.__array_interface__["data"][0]
-    return start
-
-
-def _place_in(whole: Array, place: Array) -> tuple[list[int], int]:
-    """Return the strides and the offset of a place, in elements."""
-    itemsize = place.itemsize
-    offset = (address(place) - address(whole)) // itemsize if place.size else 0
-    return [stride // itemsize for stride in place.strides], offset
-
-
-def _same_strides(whole: Array, place: Array) -> bool:
-    return all(
-        n < 2 or own == other
-        for n, own, other in zip(whole.shape, whole.strides, place.strides, strict=True)
-    )
-
-
-def _read(value: Value, whole: Array, place: Array) -> Value:
-    """Return what lies at a place in a storage of that value."""
-    if place.dtype != whole.dtype:
-        return _read_in_dtype(value, whole, place)
-    strides, offset = _place_in(whole, place)
-    if place.shape == value.shape and offset == 0 and _same_strides(whole, place):
-        return value
-    return strided(value, place.shape, strides, offset)
-
-
-def _read_in_dtype(value: Value, whole: Array, place: Array) -> Value:
-    """Return what lies at a place that takes complex numbers for pairs, or pairs for numbers."""
-    strides, offset = _place_in(whole, place)
-    if place.dtype.kind == "c":
-        pairs = [
-            strided(value, place.shape, [2 * n for n in strides], start + 2 * offset)
-            for start in (0, 1)
-        ]
-        return _call_of("complex", pairs, place.shape, place.dtype)
-    if not any(step % 2 for step in strides):
-        halves = [step // 2 for step in strides]
-        numbers = strided(value, place.shape, halves, offset // 2)
-        return apply("imag" if offset % 2 else "real", numbers)
-    return strided(_as_pairs(value), place.shape, strides, offset)
-
-
-def _write_in_dtype(value: Value, whole: Array, place: Array, part: Value) -> Value:
-    """Return the value of a storage after a write to such a place."""
-    strides, offset = _place_in(whole, place)
-    if place.dtype.kind == "c":
-        for start, name in enumerate(("real", "imag")):
-            at = start + 2 * offset
-            value = update(value, apply(name, part), at, [2 * step for step in strides])
-        return value
-    pairs = update(_as_pairs(value), part, offset, strides)
-    maps = [Affine(0, ((dim, 1),)) for dim in range(len(value.shape))]
-    parts = [view(pairs, [*maps, Affine(start, ())], value.shape) for start in (0, 1)]
-    return _call_of("complex", parts, value.shape, value.dtype)
-
-
-def _as_pairs(value: Value) -> Value:
-    """Return complex numbers as real ones, with a last dim: real, imaginary."""
-    parts = [apply("real", value), apply("imag", value)]
-    shape = (*value.shape, 2)
-    pairs = broadcast(constant(0, parts[0].dtype), shape)
-    strides = [math.prod(shape[dim + 1 :]) for dim in range(len(value.shape))]
-    for start, part in enumerate(parts):
-        pairs = update(pairs, part, start, strides)
-    return pairs
-
-
-def _call_of(
-    name: str, operands: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Value:
-    whole = Whole(CATALOGUE[name], len(operands), {})
-    return _results(whole, operands, [(shape, dtype)], name)[0]
-
-
-def _results(
-    whole: Any, operands: Sequence[Value], metas: Sequence[Any], origin: str
-) -> list[Value]:
-    """Return the results of a call, of which shape and dtype are given."""
-    call = Value("call", operands, (), np.dtype(bool), origin, primitive=whole, parameters={})
-    return [
-        Value("item", (call,), shape, dtype, origin, position=position)
-        for position, (shape, dtype) in enumerate(metas)
-    ]
 
 
 def _is_uniform(array: Array) -> bool:
@@ -471,31 +288,3 @@ def _with_origin(value: Value, origin: str) -> Value:
     if not value.origin and value.operation not in ("input", "array", "constant", "view"):
         value.origin = origin
     return value
-
-
-def user_frame() -> FrameType | None:
-    """Return the innermost frame of the user's own code.
-
-    Not the user's are this package, NumPy and other packages that call back into it, the standard
-    library, and code that was generated (as the methods of a dataclass are).
-    """
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and _is_foreign(frame):
-        frame = frame.f_back
-    return frame
-
-
-def _is_foreign(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
-    if file.startswith("<"):  # only interactive input and the code of `python -c` are the user's
-        name = frame.f_code.co_name
-        return not file.startswith(_TYPED) or (name.startswith("__") and name.endswith("__"))
-    if file.startswith(_INSTALLED):
-        return file[len(_INSTALLED) :].split(os.sep)[0] in _FOREIGN
-    return file.startswith((_PACKAGE, _LIBRARY))
-
-
-def where_user_is() -> str:
-    """Return the user's file and line, as a message begins; nothing if there is no such place."""
-    frame = user_frame()
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}: "

@@ -12,9 +12,10 @@ from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
+from numgrad.jit.frames import where_user_is
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.signature import Static, is_traced
-from numgrad.jit.trace import Tracer, where_user_is
+from numgrad.jit.trace import Tracer
 from numgrad.ops.nested import check_array
 from numgrad.pytree import TreeSpec, flatten, unflatten
 

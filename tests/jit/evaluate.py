@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.graph import Graph, Value
+from tests.jit.interpreter import interpret
 
 __all__ = ["evaluate", "same_bits"]
 
@@ -103,64 +104,15 @@ _COMBINE: dict[str, tuple[Callable[..., Any], Any]] = {
 
 def evaluate(graph: Graph, arguments: Sequence[Array]) -> list[Array]:
     """Return the outputs for arguments."""
-    results: dict[Value, Array] = {}
-    with np.errstate(all="ignore"):
-        for value in graph.values():
-            operands = [results[operand] for operand in value.operands]
-            if value.operation == "input":
-                result = arguments[value.attributes["position"]]
-            else:
-                result = _run(value, operands)
-            assert result.shape == value.shape, (value.operation, result.shape, value.shape)
-            assert result.dtype == value.dtype, (value.operation, result.dtype, value.dtype)
-            results[value] = result
-    return [results[output] for output in graph.outputs]
+    return interpret(graph, arguments, _elementwise, _reduce)
 
 
-def _run(value: Value, operands: list[Array]) -> Array:
-    operation, attributes = value.operation, value.attributes
-    if operation == "constant":
-        return np.asarray(value.dtype.type(attributes["value"]))
-    if operation == "array":
-        array: Array = attributes["array"]
-        return array
-    if operation == "cast":
-        (x,) = operands
-        if x.dtype.kind == "c" and value.dtype.kind not in "cb":
-            x = x.real
-        return x.astype(value.dtype)
-    if operation == "view":
-        index = np.indices(value.shape, sparse=True)
-        where = tuple(
-            np.broadcast_to(
-                sum((step * index[dim] for dim, step in terms), np.asarray(offset)), value.shape
-            )
-            for offset, terms in attributes["maps"]
-        )
-        if not where:
-            return np.broadcast_to(operands[0], value.shape).copy()
-        if 0 in value.shape:
-            return np.empty(value.shape, value.dtype)
-        return operands[0][where]
-    if operation == "reshape":
-        return np.ascontiguousarray(operands[0]).reshape(value.shape)
-    if operation == "reduce":
-        return _reduce(value, operands[0])
-    if operation == "update":
-        whole, part = operands
-        result = np.array(whole, order="C")
-        index = np.indices(part.shape)
-        strides = attributes["strides"]
-        flat = attributes["offset"] + sum(s * i for s, i in zip(strides, index, strict=True))
-        result.reshape(-1)[flat] = part
-        return result
-    if operation == "matmul":
-        a, b = operands
-        return (a[:, :, None] * b[None]).sum(axis=1, dtype=value.dtype)
-    return np.asarray(_FUNCTIONS[operation](*map(np.asarray, operands)))
+def _elementwise(value: Value, operands: list[Array]) -> Array:
+    return np.asarray(_FUNCTIONS[value.operation](*map(np.asarray, operands)))
 
 
-def _reduce(value: Value, x: Array) -> Array:
+def _reduce(value: Value, operands: list[Array]) -> Array:
+    (x,) = operands
     dims = value.attributes["dims"]
     combine, identity = _COMBINE[value.attributes["kind"]]
     rows = np.moveaxis(x, dims, range(len(dims)))

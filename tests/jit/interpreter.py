@@ -1,15 +1,26 @@
-"""What a graph means, in NumPy: slow, and plain enough to be right."""
+"""What a graph means, in NumPy: slow, and plain enough to be right.
+
+What elementwise operations and reductions are may be said otherwise: `evaluate` and `run_graph` do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 import scipy.special
 
 from numgrad.jit.graph import Graph, Value
+from numgrad.jit.rows import Rows
 
-_UFUNCS: dict[str, Any] = {
+__all__ = ["UFUNCS", "interpret"]
+
+Array = np.ndarray[Any, Any]
+Operation = Callable[[Value, list[Array]], Array]
+
+UFUNCS: dict[str, Any] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -41,6 +52,9 @@ _UFUNCS: dict[str, Any] = {
     "floor": np.floor,
     "pow": np.power,
     "logical_not": np.logical_not,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "isnan": np.isnan,
     "real": np.real,
     "imag": np.imag,
     "conj": np.conj,
@@ -55,17 +69,59 @@ _FOLDS: dict[str, Any] = {
 }
 
 
-def interpret(graph: Graph, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the outputs of a graph."""
+def by_numpy(value: Value, operands: list[Array]) -> Array:
+    """Return the result of an elementwise operation."""
+    return np.asarray(UFUNCS[value.operation](*operands)).astype(value.dtype)
+
+
+def fold_by_numpy(value: Value, operands: list[Array]) -> Array:
+    """Return the result of a reduction."""
+    kind = value.attributes["kind"]
+    options = {"dtype": value.dtype} if kind in ("sum", "prod") else {}
+    return np.asarray(_FOLDS[kind](operands[0], axis=tuple(value.attributes["dims"]), **options))
+
+
+def interpret(
+    graph: Graph,
+    arrays: Sequence[Array],
+    elementwise: Operation = by_numpy,
+    fold: Operation = fold_by_numpy,
+) -> list[Array]:
+    """Return the outputs of a graph, and check that values have the shapes and dtypes they say."""
     known: dict[Value, Any] = dict(zip(graph.inputs, arrays, strict=True))
     with np.errstate(all="ignore"):
         for value in graph.values():
-            if value not in known:
-                known[value] = _compute(value, [known[operand] for operand in value.operands])
+            if value in known:
+                continue
+            operands = [known[operand] for operand in value.operands]
+            if value.operation == "call":
+                known[value] = _call(value, operands, elementwise, fold)
+                continue
+            if value.operation == "reduce":
+                result = fold(value, operands)
+            elif value.is_elementwise and value.operation != "cast":
+                result = elementwise(value, operands)
+            else:
+                result = _structural(value, operands)
+            assert np.shape(result) == value.shape, (value.operation, value.type, np.shape(result))
+            assert result.dtype == value.dtype, (value.operation, value.type, result.dtype)
+            known[value] = result
     return [np.asarray(known[output]) for output in graph.outputs]
 
 
-def _compute(value: Value, operands: list[Any]) -> Any:
+def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Operation) -> Any:
+    primitive = value.attributes["primitive"]
+    if not isinstance(primitive, Rows):
+        results = primitive.forward(*operands, **value.attributes["parameters"])
+        return results if isinstance(results, tuple) else (results,)
+    vector = primitive.graph.inputs[0]
+    count = prod(vector.shape)
+    units = np.eye(count, dtype=vector.dtype).reshape(count, *vector.shape)
+    rows = [interpret(primitive.graph, [unit, *operands], elementwise, fold) for unit in units]
+    return tuple([np.stack(column) for column in zip(*rows, strict=True)])
+
+
+def _structural(value: Value, operands: list[Any]) -> Any:
     attributes, dtype, shape = value.attributes, value.dtype, value.shape
     match value.operation:
         case "array":
@@ -78,6 +134,8 @@ def _compute(value: Value, operands: list[Any]) -> Any:
                 operand = operand.real
             return operand.astype(dtype)
         case "view":
+            if 0 in shape:
+                return np.empty(shape, dtype)
             grid = np.indices(shape)
             index = []
             for offset, terms in attributes["maps"]:
@@ -87,10 +145,6 @@ def _compute(value: Value, operands: list[Any]) -> Any:
             return operands[0][tuple(index)] if index else np.broadcast_to(operands[0], shape)
         case "reshape":
             return operands[0].reshape(shape)
-        case "reduce":
-            fold = _FOLDS[attributes["kind"]]
-            options = {"dtype": dtype} if attributes["kind"] in ("sum", "prod") else {}
-            return np.asarray(fold(operands[0], axis=tuple(attributes["dims"]), **options))
         case "update":
             flat = np.array(operands[0]).reshape(-1)
             part = operands[1]
@@ -100,13 +154,9 @@ def _compute(value: Value, operands: list[Any]) -> Any:
             )
             flat[places.reshape(-1)] = part.reshape(-1)
             return flat.reshape(shape)
-        case "matmul":
-            return operands[0] @ operands[1]
-        case "call":
-            results = attributes["primitive"].forward(*operands, **attributes["parameters"])
-            return results if isinstance(results, tuple) else (results,)
+        case "matmul":  # not by BLAS, whose bits depend on how operands lie in memory
+            left, right = operands
+            return (left[:, :, None] * right[None]).sum(axis=1, dtype=dtype)
         case "item":
             return operands[0][attributes["position"]]
-        case _:
-            result = _UFUNCS[value.operation](*operands)
-            return np.asarray(result).astype(dtype)
+    raise ValueError(f"what is {value.operation}?")

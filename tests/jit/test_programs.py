@@ -147,9 +147,9 @@ def test_graphs_of_elementwise_programs(program: Program) -> None:
     check_graphs(program)
 
 
-@pytest.mark.skip(reason="random programs of all kinds take minutes to compile; run it by hand")
-@settings(max_examples=MAX // 10)
-@given(programs(EVERYTHING, longest=5))
+# Their second derivatives take up to minutes to compile, so there are few, and they are short.
+@settings(max_examples=MAX // 25)
+@given(programs(EVERYTHING, longest=3))
 def test_compiled_programs(program: Program) -> None:
     check_compiled(program)
 

@@ -1,0 +1,47 @@
+"""Where in the user's code something happens: for messages, and for what values came from."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+import numpy as np
+
+__all__ = ["user_frame", "where_user_is"]
+
+# Where the frames are that are not the user's.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+# Where packages are installed (which may be inside the library), and those that call us back.
+_INSTALLED = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))) + os.sep
+_FOREIGN = frozenset(("hypothesis", "numba", "numgrad", "numpy", "pytest", "scipy"))
+_TYPED = ("<stdin>", "<string>", "<ipython", "<input>", "<python-input", "<doctest")
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame of the user's own code.
+
+    Not the user's are this package, NumPy and other packages that call back into it, the standard
+    library, and code that was generated (as the methods of a dataclass are).
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _is_foreign(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_foreign(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    if file.startswith("<"):  # only interactive input and the code of `python -c` are the user's
+        name = frame.f_code.co_name
+        return not file.startswith(_TYPED) or (name.startswith("__") and name.endswith("__"))
+    if file.startswith(_INSTALLED):
+        return file[len(_INSTALLED) :].split(os.sep)[0] in _FOREIGN
+    return file.startswith((_PACKAGE, _LIBRARY))
+
+
+def where_user_is() -> str:
+    """Return the user's file and line, as a message begins; nothing if there is no such place."""
+    frame = user_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}: "
