@@ -78,6 +78,7 @@ class Elements:
         self.dims = Dims(graph)
         self.numbers: dict[str, int] = {}  # offsets and steps of views, by name
         self._names: dict[tuple[Value, str, int], Size] = {}
+        self._operands: dict[Element, list[Element]] = {}
 
     def number_of(self, value: Value, what: str, position: int, amount: int) -> Size:
         """Return a number of a view or update that other sizes of arrays may change."""
@@ -134,6 +135,12 @@ class Elements:
 
         Of an update this is the element as it was before.
         """
+        found = self._operands.get((value, index))
+        if found is None:
+            found = self._operands[value, index] = self._find_operands(value, index)
+        return found
+
+    def _find_operands(self, value: Value, index: Index) -> list[Element]:
         if value.is_elementwise:
             assert not isinstance(index, Flat)
             return [(o, self._broadcast(o, value, index)) for o in value.operands]
@@ -149,6 +156,8 @@ class Elements:
     def _broadcast(
         self, operand: Value, value: Value, index: tuple[tuple[Place, ...] | Place, ...]
     ) -> Index:
+        if operand.shape == value.shape and 1 not in operand.shape:
+            return index
         targets = broadcast_dims(operand, value)
         return tuple(
             () if operand.shape[dim] == 1 else index[target] for dim, target in enumerate(targets)

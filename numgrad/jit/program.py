@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from math import prod
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class Program:
         self.graph = graph
         self._emitted = emit(graph)
         self._steps = _steps(self._emitted)
+        self._function: Any = None
         self._call: Callable[[Sequence[NDArray]], list[NDArray]] = self._first_call
 
     @property
@@ -99,6 +101,7 @@ class Program:
             types.Array(types.uint8, 1, "C"),
         )
         function.compile(signature)
+        self._function = function  # while it is held, programs with the same source share it
         return function.overloads[signature].entry_point
 
     def _by_steps(self, arrays: Sequence[NDArray]) -> list[NDArray]:
@@ -263,9 +266,14 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
         "run": program._run if program._steps else None,
         "header": program._header,
     }
-    exec("\n".join(lines), namespace)
+    exec(_code("\n".join(lines)), namespace)
     call: Callable[[Sequence[NDArray]], list[NDArray]] = namespace["call"]
     return call
+
+
+@lru_cache(maxsize=256)  # programs that differ in sizes only have the same text
+def _code(text: str) -> CodeType:
+    return compile(text, "<numgrad call>", "exec")
 
 
 def build(graph: Graph) -> Program:
