@@ -15,9 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 import numgrad as ng
+from numgrad.kernels import scalar
 
 Call = Callable[[], Any]
 CASES: dict[str, Callable[[], dict[str, Call]]] = {}
@@ -68,13 +69,33 @@ def jax_call(function: Any, *arguments: np.ndarray) -> Call:
     return lambda: jax.block_until_ready(compiled(*given))
 
 
-def pytensor_call(build: Callable[..., Any], *arguments: np.ndarray) -> Call:
-    """Return a call of a PyTensor function in Numba mode."""
+def pytensor_function(build: Callable[..., Any], *arguments: np.ndarray) -> Callable[..., Any]:
+    """Return a PyTensor function in Numba mode, for arguments like these."""
     inputs = [
         pt.TensorType(a.dtype.name, (None,) * a.ndim)(f"x{k}") for k, a in enumerate(arguments)
     ]
-    compiled = pytensor.function(inputs, build(*inputs), mode="NUMBA", trust_input=True)
+    compiled: Callable[..., Any] = pytensor.function(
+        inputs, build(*inputs), mode="NUMBA", trust_input=True
+    )
+    return compiled
+
+
+def pytensor_call(build: Callable[..., Any], *arguments: np.ndarray) -> Call:
+    """Return a call of a PyTensor function in Numba mode."""
+    compiled = pytensor_function(build, *arguments)
     return lambda: compiled(*arguments)
+
+
+def mygrad_call(function: Any, *arguments: np.ndarray, moving: int = 1) -> Call:
+    """Return a call of MyGrad's value and gradients with respect to the first arguments."""
+
+    def call() -> Any:
+        tensors = [mg.tensor(a) if k < moving else a for k, a in enumerate(arguments)]
+        value = function(*tensors)
+        value.backward()
+        return value, [tensor.grad for tensor in tensors[:moving]]
+
+    return call
 
 
 # --- cases ----------------------------------------------------------------------------------------
@@ -117,14 +138,7 @@ def rosenbrock_4() -> dict[str, Call]:
         theirs = autograd.value_and_grad(rosenbrock)
         calls["autograd"] = lambda: theirs(x)
     if HAS["mygrad"]:
-
-        def mygrad() -> Any:
-            tensor = mg.tensor(x)
-            value = rosenbrock(tensor)
-            value.backward()
-            return value, tensor.grad
-
-        calls["mygrad"] = mygrad
+        calls["mygrad"] = mygrad_call(rosenbrock, x)
     return calls
 
 
@@ -155,12 +169,24 @@ def waves(np_like: Any) -> Callable[[Any], Any]:
     return lambda w: (np_like.tanh(w) * np_like.exp(-w * w) + np_like.sin(w)).sum()
 
 
+@njit(parallel=True, fastmath=True, error_model="numpy")
+def waves_by_hand(w: Any) -> Any:
+    gradient = np.empty_like(w)
+    value = 0.0
+    for i in prange(w.size):
+        x = w[i]
+        t, e = scalar.tanh(x), scalar.exp(-x * x)
+        value += t * e + scalar.sin(x)
+        gradient[i] = e * (1 - t * t - 2 * x * t) + scalar.cos(x)
+    return value, gradient
+
+
 @case
 def ten_million() -> dict[str, Call]:
     """Measure sum(tanh(w) exp(-w w) + sin(w)) of 10 million float64, value and gradient."""
     w = np.random.default_rng(0).standard_normal(10_000_000)
     ours = ng.jit(ng.func.value_and_grad(waves(ng)))
-    calls: dict[str, Call] = {"numgrad": lambda: ours(w)}
+    calls: dict[str, Call] = {"numgrad": lambda: ours(w), "hand": lambda: waves_by_hand(w)}
     if HAS["torch"]:
         calls["torch"] = torch_value_and_grad(waves(torch), w)
         calls["torch.compile"] = torch_value_and_grad(waves(torch), w, compiled=True)
@@ -171,6 +197,8 @@ def ten_million() -> dict[str, Call]:
     if HAS["autograd"]:
         theirs = autograd.value_and_grad(waves(anp))
         calls["autograd"] = lambda: theirs(w)
+    if HAS["mygrad"]:
+        calls["mygrad"] = mygrad_call(waves(mg), w)
     return calls
 
 
@@ -211,6 +239,8 @@ def logistic_gradient() -> dict[str, Call]:
     if HAS["autograd"]:
         value_and_grad = autograd.value_and_grad(logistic(anp, features, labels))
         calls["autograd"] = lambda: value_and_grad(weights)
+    if HAS["mygrad"]:
+        calls["mygrad"] = mygrad_call(logistic(mg, features, labels), weights)
     return calls
 
 
@@ -236,6 +266,14 @@ def logistic_hessian_vector() -> dict[str, Call]:
         calls["jax"] = jax_call(
             lambda w, v: jax.jvp(jax.grad(jax_loss), (w,), (v,))[1], weights, vector
         )
+    if HAS["pytensor"]:
+        symbolic = logistic(pt, pt.constant(features), pt.constant(labels))
+        calls["pytensor"] = pytensor_call(
+            lambda w, v: pt.grad((pt.grad(symbolic(w), w) * v).sum(), w), weights, vector
+        )
+    if HAS["autograd"]:
+        product = autograd.hessian_vector_product(logistic(anp, features, labels))
+        calls["autograd"] = lambda: product(weights, vector)
     return calls
 
 
@@ -251,6 +289,8 @@ def hessian_50() -> dict[str, Call]:
         calls["torch.func"] = lambda: torch.func.hessian(rosenbrock)(leaf)
     if HAS["jax"]:
         calls["jax"] = jax_call(jax.hessian(rosenbrock), x)
+    if HAS["pytensor"]:
+        calls["pytensor"] = pytensor_call(lambda v: pt.hessian(rosenbrock(v), v), x)
     if HAS["autograd"]:
         theirs = autograd.hessian(rosenbrock)
         calls["autograd"] = lambda: theirs(x)
@@ -282,6 +322,11 @@ def sines_100() -> dict[str, Call]:
     if HAS["autograd"]:
         theirs = autograd.value_and_grad(nested_sines(anp.sin))
         calls["autograd"] = lambda: theirs(x)
+    if HAS["pytensor"]:
+        symbolic = nested_sines(pt.sin)
+        calls["pytensor"] = pytensor_call(lambda v: [symbolic(v), pt.grad(symbolic(v), v)], x)
+    if HAS["mygrad"]:
+        calls["mygrad"] = mygrad_call(nested_sines(mg.sin), x)
     return calls
 
 
@@ -312,6 +357,130 @@ def network() -> dict[str, Call]:
     if HAS["jax"]:
         gradient = jax.grad(perceptron(jnp.tanh), argnums=(0, 1, 2, 3))
         calls["jax"] = jax_call(gradient, *arrays)
+    if HAS["pytensor"]:
+        symbolic = perceptron(pt.tanh)
+        calls["pytensor"] = pytensor_call(
+            lambda *given: pt.grad(symbolic(*given), list(given[:4])), *arrays
+        )
+    if HAS["autograd"]:
+        gradients = autograd.grad(perceptron(anp.tanh), (0, 1, 2, 3))
+        calls["autograd"] = lambda: gradients(*arrays)
+    if HAS["mygrad"]:
+        calls["mygrad"] = mygrad_call(perceptron(mg.tanh), *arrays, moving=4)
+    return calls
+
+
+def mixture(np_like: Any, weights: Any, means: Any) -> Callable[[Any], Any]:
+    """Return the negative logarithm of a mixture of normal densities, but for a constant."""
+
+    def potential(x: Any) -> Any:
+        squares = ((x - means) ** 2).sum(axis=1)
+        return -np_like.log((weights * np_like.exp(-0.5 * squares)).sum())
+
+    return potential
+
+
+@njit(error_model="numpy")
+def mixture_by_hand(x: Any, weights: Any, means: Any) -> Any:
+    gradient = np.zeros(x.size)
+    total = 0.0
+    for k in range(weights.size):
+        squares = 0.0
+        for i in range(x.size):
+            squares += (x[i] - means[k, i]) ** 2
+        part = weights[k] * np.exp(-0.5 * squares)
+        total += part
+        for i in range(x.size):
+            gradient[i] += part * (x[i] - means[k, i])
+    return -np.log(total), gradient / total
+
+
+def leapfrogs(slope: Any) -> Callable[..., Any]:
+    """Return a compiled loop of leapfrog steps."""
+
+    @njit
+    def run(x: Any, momentum: Any, weights: Any, means: Any, step: float, count: int) -> Any:
+        _, gradient = slope(x, weights, means)
+        for _ in range(count):
+            momentum = momentum - 0.5 * step * gradient
+            x = x + step * momentum
+            _, gradient = slope(x, weights, means)
+            momentum = momentum - 0.5 * step * gradient
+        return x, momentum
+
+    return run
+
+
+def python_leapfrogs(gradient: Any, x: Any, momentum: Any, step: float, count: int) -> Any:
+    """Take leapfrog steps in Python."""
+    slope = gradient(x)
+    for _ in range(count):
+        momentum = momentum - 0.5 * step * slope
+        x = x + step * momentum
+        slope = gradient(x)
+        momentum = momentum - 0.5 * step * slope
+    return x, momentum
+
+
+@case
+def leapfrog_10_000() -> dict[str, Call]:
+    """Measure 10,000 leapfrog steps on a mixture of 5 normal densities of 10 float64."""
+    random = np.random.default_rng(5)
+    weights, means = np.full(5, 0.2), random.standard_normal((5, 10))
+    x, momentum = random.standard_normal((2, 10))
+    step, count = 0.1, 10_000
+
+    def given(x: Any, weights: Any, means: Any) -> Any:
+        return mixture(ng, weights, means)(x)
+
+    example = (x, weights, means)
+    ours = leapfrogs(ng.jit(ng.func.value_and_grad(given)).lower(*example).dispatcher)
+    hand = leapfrogs(mixture_by_hand)
+    calls: dict[str, Call] = {
+        "numgrad": lambda: ours(x, momentum, weights, means, step, count),
+        "hand": lambda: hand(x, momentum, weights, means, step, count),
+    }
+    if HAS["torch"]:
+        theirs = mixture(torch, *map(torch.from_numpy, (weights, means)))
+
+        def torch_gradient(point: Any) -> Any:
+            leaf = point.detach().requires_grad_()
+            return torch.autograd.grad(theirs(leaf), leaf)[0]
+
+        tensors = torch.from_numpy(x), torch.from_numpy(momentum)
+        calls["torch"] = lambda: python_leapfrogs(torch_gradient, *tensors, step, count)
+    if HAS["jax"]:
+        jax_gradient = jax.grad(mixture(jnp, jnp.asarray(weights), jnp.asarray(means)))
+
+        def jax_run(x: Any, momentum: Any) -> Any:
+            def leap(_: Any, state: Any) -> Any:
+                x, momentum, slope = state
+                momentum = momentum - 0.5 * step * slope
+                x = x + step * momentum
+                slope = jax_gradient(x)
+                return x, momentum - 0.5 * step * slope, slope
+
+            return jax.lax.fori_loop(0, count, leap, (x, momentum, jax_gradient(x)))
+
+        calls["jax"] = jax_call(jax_run, x, momentum)
+    if HAS["pytensor"]:
+        symbolic = mixture(pt, pt.constant(weights), pt.constant(means))
+        compiled = pytensor_function(lambda v: [pt.grad(symbolic(v), v)], x)
+        calls["pytensor"] = lambda: python_leapfrogs(
+            lambda v: compiled(v)[0], x, momentum, step, count
+        )
+    if HAS["autograd"]:
+        gradient = autograd.grad(mixture(anp, weights, means))
+        calls["autograd"] = lambda: python_leapfrogs(gradient, x, momentum, step, count)
+    if HAS["mygrad"]:
+        function = mixture(mg, weights, means)
+
+        def mygrad_gradient(point: Any) -> Any:
+            tensor = mg.tensor(point)
+            function(tensor).backward()
+            return tensor.grad
+
+        calls["mygrad"] = lambda: python_leapfrogs(mygrad_gradient, x, momentum, step, count)
     return calls
 
 
@@ -356,11 +525,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("cases", nargs="*", choices=[[], *CASES], default=list(CASES))
+    parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; all if none")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
     options = parser.parse_args()
+    if unknown := set(options.cases).difference(CASES):
+        parser.error(f"no case is called {', '.join(sorted(unknown))}")
     print("| case | library | time | of ours |\n| --- | --- | ---: | ---: |")
-    for name in options.cases:
+    for name in options.cases or CASES:
         found = measure(CASES[name](), options.seconds)
         for library, seconds in found.items():
             print(

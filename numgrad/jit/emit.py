@@ -120,7 +120,7 @@ class Emitted:
                 lines.append(Line(f"{name} = part(room, at_{name}, {size}, {kind})"))
         for nest in self.nests.values():
             lines.append(Line(""))
-            lines += nest.lines()
+            lines += nest.lines(self.values if literal else None)
         return lines
 
     def imports(self) -> list[str]:

@@ -7,10 +7,12 @@ pass is kept from there.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from numgrad.jit.elements import Element, weight
-from numgrad.jit.nest_facts import BLOCK, INNER
+from numgrad.jit.nest_facts import INNER
 from numgrad.jit.nest_lines import Line, NestLines, comment_of
 from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Sink
@@ -37,6 +39,7 @@ class NestPasses(NestLines):
     """Writes the passes, but for what becomes of the values."""
 
     passes: dict[int, Pass]
+    rooms: dict[str, str]  # arrays for the elements of a block, and their dtypes
     functions: set[str]  # of kernels.nests
     scratch: dict[Element, str]
 
@@ -152,10 +155,10 @@ class NestPasses(NestLines):
             if self._depth[wave] != phase + 1:
                 continue
             dtype = type_code(wave[0].dtype)
-            self.top.append(Line(f"{buffer} = stack({dtype}, {BLOCK})"))
+            self.rooms[buffer] = dtype
             angle = self._inputs[wave][0]
             if angle not in angles:
-                angles[angle] = self._angle(angle, here.phases[phase], names)
+                angles[angle] = self._angle(angle, here.phases[phase], names, waves)
             source, start = angles[angle]
             function = f"near_{wave[0].operation}"
             self.functions.add(function)
@@ -165,20 +168,35 @@ class NestPasses(NestLines):
             )
 
     def _angle(
-        self, angle: Element, lines: list[Line], names: dict[Element, str]
+        self,
+        angle: Element,
+        lines: list[Line],
+        names: dict[Element, str],
+        waves: Mapping[Element, str],
     ) -> tuple[str, str]:
         """Return where the angles of a block are, in which array and from where on."""
+        found = self._place_of_angles(angle, waves)
+        if found is None:
+            buffer = self._fresh("w")
+            self.rooms[buffer] = type_code(angle[0].dtype)
+            lines.append(Line(f"store({buffer}, {self._offset()}, {names[angle]})"))
+            return buffer, "0"
+        name = re.compile(rf"\b{names[angle]}\b")
+        used = [line for line in lines if name.search(line.code)]
+        if len(used) == 1:  # it was read for this only
+            lines.remove(used[0])
+        return found
+
+    def _place_of_angles(
+        self, angle: Element, waves: Mapping[Element, str]
+    ) -> tuple[str, str] | None:
+        """Return where they are anyway: an array that is read, or sines that are angles in turn."""
+        if angle in waves:
+            return waves[angle], "0"
         last = self.loops.inner[-1]
         if not self._inputs[angle] and angle in self.read_places:
             place = self.read_places[angle]
             if self.loops.steps(place).get(last.axis) == ONE:
-                name = names[angle]
                 code, _ = self._place_code(place)
-                used = [line for line in lines if name in line.code]
-                if len(used) == 1:  # it was read for this only
-                    lines.remove(used[0])
                 return self.buffers[angle[0]], code.replace(last.index, "lo")
-        buffer = self._fresh("w")
-        self.top.append(Line(f"{buffer} = stack({type_code(angle[0].dtype)}, {BLOCK})"))
-        lines.append(Line(f"store({buffer}, {self._offset()}, {names[angle]})"))
-        return buffer, "0"
+        return None

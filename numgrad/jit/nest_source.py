@@ -17,6 +17,9 @@ from numgrad.jit.sizes import Place, Size, product, symbol
 
 __all__ = ["NestSource"]
 
+LINE = 8  # elements of a cache line, at least
+ON_STACK = 1 << 15  # elements of blocks that may be on the stack
+
 
 class NestSource(NestPasses):
     """Writes one nest; the parameters are those of `NestLines`.
@@ -43,7 +46,7 @@ class NestSource(NestPasses):
         self.partials: list[tuple[str, Any, Size]] = []
         self.functions = set()
         self.unread: set[str] = set()
-        self.passes, self.scratch = {}, {}
+        self.passes, self.scratch, self.rooms = {}, {}, {}
         self.item_start: list[Line] = []
         self.item_end: list[Line] = []
         self.finish: list[Line] = []
@@ -82,7 +85,7 @@ class NestSource(NestPasses):
         buffer = "b" + self._row_names[sink.value]
         identity = identity_code(kind, dtype)
         self.functions.add(f"fold_{kind}")
-        self.top.append(Line(f"{buffer} = stack({type_code(dtype)}, {BLOCK})"))
+        self.rooms[buffer] = type_code(dtype)
         lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
         block = f"fold_{kind}({buffer}, hi - lo, {identity})"
         result = self._row_names[sink.value]
@@ -195,13 +198,28 @@ class NestSource(NestPasses):
         """The number of blocks of rows."""
         return symbol(f"blocks{self.position}")
 
-    def lines(self) -> list[Line]:
-        """Return the source of the nest."""
+    def lines(self, values: Mapping[str, int] | None = None) -> list[Line]:
+        """Return the source of the nest; given what its sizes are, the source for just these."""
         writes = tuple(f"store({name}, " for name in self.unread)
-        lines = self._all_lines()
+        lines = self._all_lines(values)
         return [line for line in lines if not line.code.lstrip().startswith(writes)]
 
-    def _all_lines(self) -> list[Line]:
+    def _room_lines(self, values: Mapping[str, int] | None) -> list[Line]:
+        """Make room for the elements of blocks.
+
+        The arrays do not begin a power of two apart: they would compete for the same cache lines.
+        """
+        if not self.rooms:
+            return []
+        length = BLOCK
+        if values is not None:
+            length = min(BLOCK, self.loops.inner[-1].size.evaluate(values))
+        length += LINE - length % LINE
+        if len(self.rooms) * length > ON_STACK:
+            return [Line(f"{name} = np.empty({length}, {d})") for name, d in self.rooms.items()]
+        return [Line(f"{name} = stack({d}, {length})") for name, d in self.rooms.items()]
+
+    def _all_lines(self, values: Mapping[str, int] | None) -> list[Line]:
         k = self.position
         body = self._row_lines()
         loops = self.loops
@@ -235,7 +253,7 @@ class NestSource(NestPasses):
             body = [Line("for item in range(first, last):"), *indent(body)]
         span = f"span({k}, header, items{k})"
         lines = [Line(f"first, last = {span}"), Line("if first < last:")]
-        lines += indent(self.top) + indent(body)
+        lines += indent(self._room_lines(values)) + indent(self.top) + indent(body)
         if self.finish:
             lines.append(Line(f"if finishes({k}, header):"))
             lines += indent(self.finish)

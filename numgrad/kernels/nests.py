@@ -20,7 +20,16 @@ from numgrad.kernels.compile import kernel
 from numgrad.kernels.pointers import element, store
 from numgrad.kernels.vector.width import use_wide_vectors
 
-__all__ = ["BLOCK", "LEVELS", "as_argument", "distinct", "finishes", "part", "span", "stack"]
+__all__ = [
+    "BLOCK",
+    "LEVELS",
+    "as_argument",
+    "distinct",
+    "finishes",
+    "part",
+    "span",
+    "stack",
+]
 
 BLOCK = 1024  # elements whose values are kept on the stack until they are added up
 LEVELS = 56  # of the tree of sums of blocks: more than there can be
@@ -263,20 +272,25 @@ fold_any, fold_rows_any, merge_any, merged_any = _make(join_any)
 
 
 def _make_wave(name: str, function: Any, near: Any) -> Any:
-    """Return a kernel of its own: compiled once, where the nest that calls it is compiled often."""
+    """Return a kernel of its own: compiled once, where the nest that calls it is compiled often.
+
+    It writes the function of `count` angles from `start` on to another array: as if no angle were
+    far, and anew if one was.
+    """
 
     def fill(angles, start, count, out):  # type: ignore[no-untyped-def]
+        distinct()
         use_wide_vectors()
         far = False
         first = np.uintp(start)
-        for i in range(np.uintp(count)):
-            far = far | scalar.is_far(element(angles, first + i))
+        stop = np.uintp(count)
+        for i in range(stop):
+            angle = element(angles, first + i)
+            far = far | scalar.is_far(angle)
+            out[i] = near(angle)
         if far:
-            for i in range(np.uintp(count)):
+            for i in range(stop):
                 out[i] = function(element(angles, first + i))
-        else:
-            for i in range(np.uintp(count)):
-                out[i] = near(element(angles, first + i))
 
     fill.__name__ = name
     fill.__qualname__ = f"_make_wave.{name}"  # equal names would have to mean equal code
@@ -314,7 +328,5 @@ def _tan_near(x):  # type: ignore[no-untyped-def]
     return scalar.tan_near(x)
 
 
-# Each writes the function of `count` angles from `start` on to `out`.
-near_sin = _make_wave("near_sin", _sin, _sin_near)
-near_cos = _make_wave("near_cos", _cos, _cos_near)
-near_tan = _make_wave("near_tan", _tan, _tan_near)
+_WAVES = {"sin": (_sin, _sin_near), "cos": (_cos, _cos_near), "tan": (_tan, _tan_near)}
+near_sin, near_cos, near_tan = (_make_wave(f"near_{name}", *_WAVES[name]) for name in _WAVES)
