@@ -15,6 +15,7 @@ from numgrad.graph.core import Tensor
 from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
+from numgrad.jit.places import root_of
 from numgrad.jit.short import MISSED, Short, short_key
 from numgrad.jit.signature import Static, Watch, describe, is_traced
 from numgrad.jit.traced import trace_function
@@ -214,7 +215,7 @@ class Jitted:
             for value in compiled.program.graph.values()
             if value.operation == "array"
         }
-        return backward, [tensor for tensor, array, _ in watch.tensors if id(array) in read]
+        return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
 
 
 def _difference(old: Any, new: Any) -> str:

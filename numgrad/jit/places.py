@@ -17,7 +17,7 @@ from numgrad.jit.build import apply, broadcast, constant, strided, update, view
 from numgrad.jit.calls import call_of
 from numgrad.jit.graph import Affine, Value
 
-__all__ = ["place_in", "read_place", "write_place"]
+__all__ = ["place_in", "read_place", "root_of", "write_place"]
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +27,15 @@ def place_in(whole: Array, place: Array) -> tuple[list[int], int]:
     itemsize = place.itemsize
     offset = (address_of(place) - address_of(whole)) // itemsize if place.size else 0
     return [stride // itemsize for stride in place.strides], offset
+
+
+def root_of(array: Array) -> Array:
+    """Return the contiguous array that an array is a view of; itself if there is none."""
+    root = array
+    base = array.base
+    while type(base) is np.ndarray and base.dtype == array.dtype and base.flags.c_contiguous:
+        root, base = base, base.base
+    return root
 
 
 def _same_strides(whole: Array, place: Array) -> bool:

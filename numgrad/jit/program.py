@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from math import prod
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -44,7 +44,6 @@ class Program:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._emitted = emit(graph)
-        self._steps = _steps(self._emitted)
         self._function: Any = None
         self._call: Callable[[Sequence[NDArray]], list[NDArray]] = self._first_call
 
@@ -124,11 +123,11 @@ class Program:
         for value, name in emitted.buffers.items():
             if value.operation == "array":
                 memory[name] = as_compact(value.attributes["array"])
-        for step in self._steps:
-            if callable(step):
-                step(memory)
-            else:
+        for step in self._plan:
+            if isinstance(step, list):
                 self._run_nests(step, memory, room)
+            else:
+                step(memory)
         results: list[NDArray] = []
         for output in graph.outputs:
             if output.operation == "input":
@@ -140,30 +139,67 @@ class Program:
             results.append(result)
         return results
 
-    def _run_nests(self, nests: range, memory: Memory, room: NDArray) -> None:
+    def _run_nests(self, work: Sequence[_Work], memory: Memory, room: NDArray) -> None:
         """Run consecutive nests; those that are large in threads."""
-        emitted, compiled, header = self._emitted, self._run, self._header
-        arguments = [memory[array.name] for array in emitted.arguments]
+        compiled = self._run
+        arguments = [memory[name] for name in self._names]
+        for each in work:
+            if each.items:
+                parallel_for(
+                    partial(self._run_items, each, arguments, room), each.items, each.grain
+                )
+            if each.header is not None:
+                compiled(*arguments, each.header, room)
 
-        def run(*what: int) -> None:
-            mine = header.copy()
-            mine[:WHAT] = what
-            compiled(*arguments, mine, room)
+    def _run_items(
+        self, work: _Work, arguments: list[NDArray], room: NDArray, first: int, last: int
+    ) -> None:
+        header = self._header.copy()
+        header[:WHAT] = (work.nest, work.nest + 1, first, last)
+        self._run(*arguments, header, room)
 
+    @cached_property
+    def _names(self) -> list[str]:
+        return [array.name for array in self._emitted.arguments]
+
+    @cached_property
+    def _plan(self) -> list[list[_Work] | Callable[[Memory], None]]:
+        """The steps of a call, each nest in threads or with others."""
+        return [
+            self._share(step) if isinstance(step, range) else step for step in _steps(self._emitted)
+        ]
+
+    def _share(self, nests: range) -> list[_Work]:
+        """Return how consecutive nests are run."""
+        emitted = self._emitted
+        work: list[_Work] = []
         start = nests.start
         for k in nests:
-            items = emitted.values[f"items{k}"]
-            grain = _grain(emitted, k)
+            items, grain = emitted.values[f"items{k}"], _grain(emitted, k)
             if items <= grain:
                 continue
             if start < k:
-                run(start, k, 0, -1)
+                work.append(_Work(self._header_for(start, k, 0, -1)))
             start = k + 1
-            parallel_for(partial(run, k, k + 1), items, grain)
-            if emitted.nests[k].finish:
-                run(k, k + 1, -1, -1)
+            finish = self._header_for(k, k + 1, -1, -1) if emitted.nests[k].finish else None
+            work.append(_Work(finish, k, items, grain))
         if start < nests.stop:
-            run(start, nests.stop, 0, -1)
+            work.append(_Work(self._header_for(start, nests.stop, 0, -1)))
+        return work
+
+    def _header_for(self, *what: int) -> NDArray:
+        header = self._header.copy()
+        header[:WHAT] = what
+        return header
+
+
+class _Work(NamedTuple):
+    """Nests that are run by one call, after one that threads share if there is one."""
+
+    header: NDArray | None
+    nest: int = 0
+    items: int = 0
+    grain: int = 0
 
 
 def _grain(emitted: Emitted, k: int) -> int:
@@ -205,8 +241,7 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
     """Return the shortest way to compute a graph that is small and all nests, None for others."""
     emitted, graph = program._emitted, program.graph
     is_small = (
-        len(program._steps) <= 1
-        and all(isinstance(step, range) for step in program._steps)
+        all(isinstance(step, Nest) for step in emitted.plan.steps)
         and all(emitted.values[f"items{k}"] <= _grain(emitted, k) for k in emitted.nests)
         and emitted.room_bytes <= POOLED
         and all(output.operation != "array" for output in graph.outputs)
@@ -244,10 +279,11 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
         for array in emitted.arrays
         if array.role == "output"
     ]
-    if program._steps and emitted.room_bytes:
+    steps = emitted.plan.steps
+    if steps and emitted.room_bytes:
         # A list's operations are atomic, so threads never get the same room.
         lines.append("    room = pool.pop() if pool else new_room(size, uint8)")
-    if program._steps:
+    if steps:
         lines.append(f"    run({', '.join([*names, 'header', 'room'])})")
         if emitted.room_bytes:
             lines.append("    pool.append(room)")
@@ -263,7 +299,7 @@ def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | 
         "size": emitted.room_bytes,
         "uint8": np.uint8,
         "room": np.empty(0, np.uint8),
-        "run": program._run if program._steps else None,
+        "run": program._run if steps else None,
         "header": program._header,
     }
     exec(_code("\n".join(lines)), namespace)

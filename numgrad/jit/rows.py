@@ -37,15 +37,20 @@ def cut_out(vector: Value, results: Sequence[Value]) -> tuple[Graph, list[Value]
 
     enter(vector)
     order = Graph([], results).values()
+    uniform: set[Value] = set()  # numbers, repeated: what a loop has of its own
     for value in order:
         if any(operand in depends for operand in value.operands):
             depends.add(value)
+        elif value.operation == "constant" or (
+            value.operation in ("view", "reshape") and value.operands[0] in uniform
+        ):
+            uniform.add(value)
     for value in order:
         if value is vector:
             continue
         if value in depends:
             for operand in value.operands:
-                if operand not in new and operand.operation != "constant":
+                if operand not in new and operand not in uniform:
                     captured.append(operand)
                     enter(operand)
             operands = [new.get(operand, operand) for operand in value.operands]

@@ -23,7 +23,7 @@ from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.frames import user_frame, where_user_is
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
-from numgrad.jit.places import read_place, write_place
+from numgrad.jit.places import read_place, root_of, write_place
 from numgrad.jit.rows import Rows, cut_out
 from numgrad.kernels.iteration import loop_order
 from numgrad.ops.elementwise import ElementwisePrimitive
@@ -244,11 +244,12 @@ class Tracer:
 
     def _capture(self, array: Array) -> Value:
         """Return the value of an array that the function did not make; it is read at every call."""
-        known = self._captured.get(id(array))
+        root = root_of(array)
+        known = self._captured.get(id(root))
         if known is None:
-            value = Value("array", (), array.shape, array.dtype, array=array)
-            known = self._captured[id(array)] = (array, value)
-        return known[1]
+            value = Value("array", (), root.shape, root.dtype, array=root)
+            known = self._captured[id(root)] = (root, value)
+        return known[1] if root is array else read_place(known[1], root, array)
 
     def _view(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         source = arrays[0]
