@@ -15,6 +15,7 @@ __all__ = [
     "can_cast",
     "default_complex_dtype",
     "default_dtype",
+    "defaults",
     "dtype",
     "finfo",
     "get_default_dtype",
@@ -121,7 +122,14 @@ _COMPLEX = {float32: complex64, float64: complex128}
 _OF_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES.values()}
 _OF_PYTHON: dict[Any, dtype] = {bool: bool_, int: int64, complex: complex128}
 
-_default: dtype = float32
+
+class _Defaults:
+    """What can be set; read by code that asks in every call."""
+
+    floating: dtype = float32  # what Python floats become
+
+
+defaults = _Defaults()
 
 
 def of_numpy(numpy_dtype: Any) -> dtype:
@@ -166,17 +174,17 @@ def to_dtype(value: Any) -> dtype:
 
 def get_default_dtype() -> dtype:
     """Return the floating point type that Python floats become (``float32`` at first)."""
-    return _default
+    return defaults.floating
 
 
 def default_dtype() -> dtype:
     """Return the default floating point type; the internal spelling of `get_default_dtype`."""
-    return _default
+    return defaults.floating
 
 
 def default_complex_dtype() -> dtype:
     """Return the complex type with the precision of the default floating point type."""
-    return _COMPLEX[_default]
+    return _COMPLEX[defaults.floating]
 
 
 def set_default_dtype(d: Any) -> None:
@@ -187,11 +195,10 @@ def set_default_dtype(d: Any) -> None:
     TypeError
         If `d` is not a real floating point type.
     """
-    global _default
     chosen = to_dtype(d)
     if not chosen.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    _default = chosen
+    defaults.floating = chosen
 
 
 def scalar_dtype(value: Any) -> dtype:
@@ -201,7 +208,7 @@ def scalar_dtype(value: Any) -> dtype:
     if isinstance(value, (int, np.integer)):
         return int64
     if isinstance(value, (float, np.floating)):
-        return _default
+        return defaults.floating
     if isinstance(value, (complex, np.complexfloating)):
         return default_complex_dtype()
     raise TypeError(f"expected a number, not {type(value).__name__}")
@@ -242,7 +249,7 @@ class finfo:  # noqa: N801 - PyTorch's own spelling
     """Limits of a floating point type, as in PyTorch: eps, max, min, tiny, bits, resolution."""
 
     def __init__(self, type: Any = None) -> None:
-        self._dtype = _default if type is None else to_dtype(type)
+        self._dtype = defaults.floating if type is None else to_dtype(type)
         if self._dtype.category < FLOATING:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "

@@ -6,6 +6,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
-from numgrad.jit.short import MISSED, Short, short_key
+from numgrad.jit.short import Short, short_key
 from numgrad.jit.signature import Static, Watch, describe, is_traced
 from numgrad.jit.traced import trace_function
 from numgrad.pytree import TreeSpec, flatten
@@ -55,7 +56,6 @@ class Jitted:
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
         self._short: dict[Any, Short] = {}
-        self._last: Any = None  # of these, the last that has a quick call
         self._watch: Any = None  # a Watch, from the first trace on
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
@@ -63,12 +63,6 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function, compiled."""
-        short = self._last
-        if short is not None and not kwargs and len(args) >= short.count:
-            result = short.quick(*args)
-            if result is not MISSED:
-                self._hits += 1
-                return result
         if traces and modes.trace is not None:  # inside a traced function it is part of that
             return self.function(*args, **kwargs)
         key = None if kwargs or self.static_numbers else short_key(args)
@@ -76,16 +70,25 @@ class Jitted:
             short = self._short.get(key)
             if short is not None and self._is_current():
                 self._hits += 1
-                if short.quick is not None:
-                    self._last = short
+                if short.quick is not None and type(self) is Jitted:
+                    self.__class__ = _with_call(short.quick)
                 return short.call(args)
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            short = Short.of(compiled, args, self._watch)
+            short = Short.of(compiled, args, self._watch, Jitted.__call__)
             if short is not None:
                 self._short[key] = short
         return compiled(leaves, self._make_backward, spec)
+
+    def __reduce__(self) -> Any:
+        """Pickle a function by its name if it has one, else with the function inside."""
+        found: Any = sys.modules.get(self.function.__module__)
+        for name in self.function.__qualname__.split("."):
+            found = getattr(found, name, None)
+        if found is self:
+            return self.function.__qualname__
+        return Jitted, (self.function, self.static_numbers, self.static_names)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind to an instance, as the function would."""
@@ -131,8 +134,8 @@ class Jitted:
         """Forget all traces."""
         self._compiled.clear()
         self._short.clear()
-        self._last = None
         self._watch = None
+        self.__class__ = Jitted
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the arguments, the static ones marked."""
@@ -177,7 +180,7 @@ class Jitted:
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
             self._short.clear()
-            self._last = None
+            self.__class__ = Jitted
         return compiled
 
     def _is_current(self) -> bool:
@@ -216,6 +219,13 @@ class Jitted:
             if value.operation == "array"
         }
         return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
+
+
+def _with_call(call: Callable[..., Any]) -> type[Jitted]:
+    """Return the class of one compiled function that has a call of its own."""
+    return type(
+        "Jitted", (Jitted,), {"__call__": call, "__module__": __name__, "__doc__": Jitted.__doc__}
+    )
 
 
 def _difference(old: Any, new: Any) -> str:

@@ -15,6 +15,7 @@ from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
+from numgrad.kernels.small_products import SMALL
 
 __all__ = ["STEPS", "is_short", "literal_dispatcher"]
 
@@ -49,6 +50,7 @@ def _source(emitted: Emitted, graph: Graph, build: Build) -> str:
     lines.insert(2, Line("from numba import njit, objmode"))
     lines.append(Line("from numgrad.kernels.compile import kernel"))
     lines.append(Line("from numgrad.kernels.nests import as_argument"))
+    lines.append(Line("from numgrad.kernels.small_products import multiply"))
     if nests:
         lines += [Line(""), Line(""), Line("@kernel")]
         lines.append(Line(emitted.head))
@@ -149,8 +151,34 @@ def _steps(emitted: Emitted, build: Build, arguments: str, helpers: list[Line]) 
             start = None
         if step is None:
             break
-        lines.append(_opaque(emitted, build, step.value, helpers))
+        value = step.value
+        if value.operation == "matmul" and _terms(value) <= SMALL and 0 not in value.shape:
+            lines.append(_small_product(emitted, value))
+        else:
+            lines.append(_opaque(emitted, build, value, helpers))
     return lines
+
+
+def _terms(product: Value) -> int:
+    """Return how many multiplications a matrix product takes."""
+    return prod(product.shape) * product.operands[0].shape[1]
+
+
+def _small_product(emitted: Emitted, value: Value) -> Line:
+    """Return the line that computes a matrix product without the interpreter."""
+    plan, buffers, values = emitted.plan, emitted.buffers, emitted.values
+    given = []
+    for operand in value.operands:
+        strided = plan.elements.strided(operand, plan.kept)
+        if operand in plan.kept or strided is None:
+            given += [buffers[operand], "0", str(operand.shape[1]), "1"]
+            continue
+        given += [buffers[strided.base], str(strided.start.evaluate(values))]
+        given += [str(stride.evaluate(values)) for stride in strided.strides]
+    kind = type_code(value.dtype)
+    sizes = [value.shape[0], value.operands[0].shape[1], value.shape[1]]
+    given += [buffers[value], *map(str, sizes), f"{kind}(0)"]
+    return Line(f"multiply({', '.join(given)})")
 
 
 def _opaque(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> Line:

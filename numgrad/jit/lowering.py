@@ -241,6 +241,8 @@ def _dot(left: Value, right: Value) -> Value:
 def _mm(left: Value, right: Value) -> Value:
     if left.dtype.kind not in "fc":
         raise NotImplementedError
+    if left.shape[1] == 1:  # of one term each
+        return apply("mul", left, right)
     shape = (left.shape[0], right.shape[1])
     return Value("matmul", (left, right), shape, left.dtype)
 

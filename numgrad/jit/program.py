@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from math import prod
-from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from numgrad.jit.direct import direct_call, is_direct
 from numgrad.jit.emit import WHAT, Emitted, emit
 from numgrad.jit.graph import Graph
 from numgrad.jit.literal import is_short, literal_dispatcher
@@ -26,7 +26,6 @@ __all__ = ["Program", "build"]
 NDArray = np.ndarray[Any, Any]
 
 GRAIN = 1 << 19  # additions that a thread takes at least
-POOLED = 1 << 18  # bytes of room for values in between that are kept from call to call
 
 
 class Program:
@@ -82,7 +81,13 @@ class Program:
         return self._call(arrays)
 
     def _first_call(self, arrays: Sequence[NDArray]) -> list[NDArray]:
-        self._call = _direct(self) or self._by_steps
+        emitted, graph = self._emitted, self.graph
+        serial = all(emitted.values[f"items{k}"] <= _grain(emitted, k) for k in emitted.nests)
+        if serial and is_direct(emitted, graph):
+            run = self._run if emitted.nests else None
+            self._call = direct_call(emitted, graph, run, self._header_for)
+        else:
+            self._call = self._by_steps
         return self._call(arrays)
 
     @cached_property
@@ -179,17 +184,17 @@ class Program:
             if items <= grain:
                 continue
             if start < k:
-                work.append(_Work(self._header_for(start, k, 0, -1)))
+                work.append(_Work(self._header_for(start, k)))
             start = k + 1
-            finish = self._header_for(k, k + 1, -1, -1) if emitted.nests[k].finish else None
+            finish = self._header_for(k, k + 1, -1) if emitted.nests[k].finish else None
             work.append(_Work(finish, k, items, grain))
         if start < nests.stop:
-            work.append(_Work(self._header_for(start, nests.stop, 0, -1)))
+            work.append(_Work(self._header_for(start, nests.stop)))
         return work
 
-    def _header_for(self, *what: int) -> NDArray:
+    def _header_for(self, start: int, stop: int, first: int = 0) -> NDArray:
         header = self._header.copy()
-        header[:WHAT] = what
+        header[:WHAT] = (start, stop, first, -1)
         return header
 
 
@@ -235,81 +240,6 @@ def _steps(emitted: Emitted) -> list[range | Callable[[Memory], None]]:
         }
         steps.append(opaque_step(value, readers, items, emitted.buffers.get(value, ""), build))
     return steps
-
-
-def _direct(program: Program) -> Callable[[Sequence[NDArray]], list[NDArray]] | None:
-    """Return the shortest way to compute a graph that is small and all nests, None for others."""
-    emitted, graph = program._emitted, program.graph
-    is_small = (
-        all(isinstance(step, Nest) for step in emitted.plan.steps)
-        and all(emitted.values[f"items{k}"] <= _grain(emitted, k) for k in emitted.nests)
-        and emitted.room_bytes <= POOLED
-        and all(output.operation != "array" for output in graph.outputs)
-        and len({id(output) for output in graph.outputs}) == len(graph.outputs)
-    )
-    if not is_small:
-        return None
-    names = [array.name for array in emitted.arguments]
-    inputs = [emitted.buffers[value] for value in graph.inputs]
-    captured = {
-        emitted.buffers[value]: value.attributes["array"]
-        for value in emitted.buffers
-        if value.operation == "array"
-    }
-    shapes = {f"shape_{array.name}": array.shape for array in emitted.arrays}
-    dtypes = {f"dtype_{array.name}": array.dtype for array in emitted.arrays}
-    returned = [
-        f"arrays[{graph.inputs.index(output)}]"
-        if output.operation == "input"
-        else emitted.buffers[output]
-        for output in graph.outputs
-    ]
-    lines = ["def call(arrays):"]
-    if inputs:
-        lines.append(f"    {', '.join(inputs)}, = arrays")
-    for name in [*inputs, *captured]:
-        flags = f"{name}.flags.num & 0x101"
-        lines.append(
-            f"    if {flags} != 0x101: {name} = as_compact({name})"
-            if name in inputs
-            else f"    {name} = as_compact(captured_{name})"
-        )
-    lines += [
-        f"    {array.name} = empty(shape_{array.name}, dtype_{array.name})"
-        for array in emitted.arrays
-        if array.role == "output"
-    ]
-    steps = emitted.plan.steps
-    if steps and emitted.room_bytes:
-        # A list's operations are atomic, so threads never get the same room.
-        lines.append("    room = pool.pop() if pool else new_room(size, uint8)")
-    if steps:
-        lines.append(f"    run({', '.join([*names, 'header', 'room'])})")
-        if emitted.room_bytes:
-            lines.append("    pool.append(room)")
-    lines.append(f"    return [{', '.join(returned)}]")
-    namespace: dict[str, Any] = {
-        **shapes,
-        **dtypes,
-        **{f"captured_{name}": array for name, array in captured.items()},
-        "as_compact": as_compact,
-        "empty": np.empty,
-        "pool": [],
-        "new_room": np.empty,
-        "size": emitted.room_bytes,
-        "uint8": np.uint8,
-        "room": np.empty(0, np.uint8),
-        "run": program._run if steps else None,
-        "header": program._header,
-    }
-    exec(_code("\n".join(lines)), namespace)
-    call: Callable[[Sequence[NDArray]], list[NDArray]] = namespace["call"]
-    return call
-
-
-@lru_cache(maxsize=256)  # programs that differ in sizes only have the same text
-def _code(text: str) -> CodeType:
-    return compile(text, "<numgrad call>", "exec")
 
 
 def build(graph: Graph) -> Program:

@@ -2,7 +2,7 @@
 
 Which trace fits is found out from a key that is quickly made; then one emitted function takes the
 arguments' arrays, runs the program, and puts the results together. A trace that computes little and
-is called often has its sizes compiled in, and gets a function that finds out itself whether it fits
+is called often has its sizes compiled in, and gets a method that finds out itself whether it fits
 (`Short.quick`): it is for who calls with the same kind of arguments again and again.
 """
 
@@ -15,20 +15,21 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from numgrad.dtypes import default_dtype
+from numgrad.dtypes import defaults
 from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.modes import modes, traces
 from numgrad.jit.compiled import Compiled
 from numgrad.jit.signature import Watch, contents_of
 from numgrad.pytree import LEAF, TreeSpec, unflatten
 
-__all__ = ["MISSED", "Short", "short_key"]
+__all__ = ["Short", "short_key"]
 
 OFTEN = 100  # calls of a trace after which its sizes are compiled in, if it computes little
-MISSED: Any = object()  # what a quick call returns where it does not fit
 
+# What NumPy takes Python's numbers for, which is what compiled code returns.
+_OF_PYTHON = (np.float64, np.complex128, np.bool_)
+_ABSENT: Any = object()  # what stands for an argument that was not given
 _ndarray = np.ndarray
-_COMPACT = 0x101  # NumPy's flags of arrays that are C-contiguous and aligned
 
 
 def short_key(args: Sequence[Any]) -> Any:
@@ -37,7 +38,7 @@ def short_key(args: Sequence[Any]) -> Any:
     A dtype stands in it by its id, since to hash it takes longer than all the rest. Whoever keeps
     the key has to keep the dtypes.
     """
-    key: list[Any] = [modes.grad, default_dtype()]
+    key: list[Any] = [modes.grad, defaults.floating]
     for argument in args:
         kind = type(argument)
         if kind is _ndarray:
@@ -63,28 +64,35 @@ class Short:
         Arguments like those that it is for, each an array, a tensor or a float.
     watch : Watch
         What the function takes from outside.
+    general : callable
+        The method that finds the trace for any arguments.
 
     Attributes
     ----------
     call : callable
         Takes a tuple of arguments and returns the result.
-    count : int
-        The number of arguments.
     quick : callable or None
-        Takes arguments, and returns the result or `MISSED`; None before there were many calls.
+        A method of compiled functions, to be called as they are: it does the work itself where
+        the trace fits, and goes the general way where not; None before there were many calls.
     """
 
-    __slots__ = ("_compiled", "_dtypes", "_kinds", "_left", "_watch", "call", "count", "quick")
+    __slots__ = ("_compiled", "_dtypes", "_general", "_kinds", "_left", "_watch", "call", "quick")
 
-    def __init__(self, compiled: Compiled, args: Sequence[Any], watch: Watch) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        args: Sequence[Any],
+        watch: Watch,
+        general: Callable[..., Any],
+    ) -> None:
         self._compiled = compiled
         self._watch = watch
         self._kinds = [type(argument) for argument in args]
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
         self._left = OFTEN
-        self.count = len(args)
         self.quick: Callable[..., Any] | None = None
+        self._general = general
         given = [f"asarray({a})" if a[-1].isdigit() else a for a in self._arrays()]
         computed = [f"results[{k}]" for k in range(len(compiled.program.graph.outputs))]
         lines = [f"    results = program([{', '.join(given)}])"]
@@ -92,13 +100,19 @@ class Short:
         self.call = self._counted(run) if compiled.program.is_short else run
 
     @classmethod
-    def of(cls, compiled: Compiled, args: Sequence[Any], watch: Watch) -> Short | None:
+    def of(
+        cls,
+        compiled: Compiled,
+        args: Sequence[Any],
+        watch: Watch,
+        general: Callable[..., Any],
+    ) -> Short | None:
         """Return the short way of a trace; None where a call takes more."""
         if compiled.differentiable or compiled.aliases:
             return None
         if any(output.kind == "argument" for output in compiled.outputs):
             return None
-        return cls(compiled, args, watch)
+        return cls(compiled, args, watch, general)
 
     def _counted(self, run: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
         """Return a call that makes a better one after some time."""
@@ -121,34 +135,40 @@ class Short:
         signature = tuple(
             types.float64
             if kind is float
-            else types.Array(from_dtype(value.dtype), len(value.shape), "C")
+            else types.Array(from_dtype(value.dtype), len(value.shape), "A")
             for kind, value in zip(self._kinds, graph.inputs, strict=True)
         )
         dispatcher.compile(signature)
         conditions, names = self._conditions()
         computed = []
         for k, output in enumerate(graph.outputs):
-            computed.append(f"results[{k}]" if output.shape else f"array(results[{k}], type_{k})")
-            names[f"type_{k}"] = output.dtype
+            found = f"results[{k}]"
+            if not output.shape and output.dtype in _OF_PYTHON:
+                found = f"array({found})"
+            elif not output.shape:
+                found = f"array({found}, type_{k})"
+                names[f"type_{k}"] = output.dtype
+            computed.append(found)
         names["entry"] = dispatcher.overloads[signature].entry_point
+        given = [f"a{k}" for k in range(len(self._kinds))]
+        names |= {"absent": _ABSENT, "general": self._general, "present": _present}
         lines = [
             f"    if not ({' and '.join(conditions)}):",
-            "        return MISSED",
+            f"        return general(self, *present([{', '.join(given)}]), *rest, **keywords)",
+            "    self._hits += 1",
             f"    results = entry({', '.join(self._arrays())})",
         ]
-        arguments = ", ".join(f"a{k}" for k in range(len(self._kinds)))
-        self.quick = self._emit(
-            f"{arguments}, *rest" if arguments else "*rest", lines, computed, names
-        )
+        parameters = ["self", *(f"{name}=absent" for name in given), "*rest", "**keywords"]
+        self.quick = self._emit(", ".join(parameters), lines, computed, names)
 
     def _conditions(self) -> tuple[list[str], dict[str, Any]]:
         """Return what must hold for the quick call, and what the names in that mean."""
-        conditions = ["not rest", "not traces", "modes.grad is grad", "default_dtype() is default"]
+        conditions = ["not (rest or keywords or traces)", "modes.grad is grad"]
+        conditions.append("defaults.floating is default")
         names: dict[str, Any] = {
-            "MISSED": MISSED,
             "NO_EDGE": NO_EDGE,
-            "default": default_dtype(),
-            "default_dtype": default_dtype,
+            "default": defaults.floating,
+            "defaults": defaults,
             "grad": modes.grad,
             "modes": modes,
             "ndarray": np.ndarray,
@@ -166,7 +186,6 @@ class Short:
                 name = f"{name}._array"
             conditions.append(f"type({name}) is ndarray and {name}.dtype is dtype_{k}")
             conditions.append(f"{name}.shape == shape_{k}")
-            conditions.append(f"{name}.flags.num & {_COMPACT} == {_COMPACT}")
             names |= {f"dtype_{k}": self._dtypes[k], f"shape_{k}": value.shape}
         for k, (cell, inside) in enumerate(self._watch.cells):
             conditions.append(f"contents_of(cell_{k}) is inside_{k}")
@@ -217,6 +236,11 @@ class Short:
         exec("\n".join([f"def call({arguments}):", *lines, *tail]), namespace)
         call: Callable[..., Any] = namespace["call"]
         return call
+
+
+def _present(arguments: list[Any]) -> list[Any]:
+    """Return the arguments that were given."""
+    return [argument for argument in arguments if argument is not _ABSENT]
 
 
 def _structure(spec: TreeSpec, leaves: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaTypeError
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload, register_jitable
 from numba.np.arrayobj import populate_array
 
@@ -113,6 +114,30 @@ def as_argument(value: Any, dtype: Any) -> Any:
     return np.asarray(value, dtype, order="C")
 
 
+@_inline
+def _is_compact(array):  # type: ignore[no-untyped-def]
+    """Whether an array is C-contiguous and aligned, which its type does not say."""
+    expected = array.itemsize
+    for dim in range(array.ndim - 1, -1, -1):
+        if array.shape[dim] != 1 and array.strides[dim] != expected:
+            return False
+        expected *= array.shape[dim]
+    return array.ctypes.data % array.itemsize == 0
+
+
+def _declare_compact(typing_context: Any, array: Any) -> Any:
+    """Return an array that is C-contiguous with a type that says so."""
+    result = array.copy(layout="C")
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return impl_ret_borrowed(context, builder, result, arguments[0])
+
+    return result(array), lower
+
+
+_as_compact: Any = intrinsic(_declare_compact)
+
+
 @overload(as_argument)
 def _as_argument(value, dtype):  # type: ignore[no-untyped-def]
     wanted = dtype.dtype
@@ -121,7 +146,13 @@ def _as_argument(value, dtype):  # type: ignore[no-untyped-def]
             raise NumbaTypeError(f"expected an array of {wanted}, but got one of {value.dtype}")
         if value.layout == "C":
             return lambda value, dtype: value
-        return lambda value, dtype: np.ascontiguousarray(value)
+
+        def compact(value, dtype):  # type: ignore[no-untyped-def]
+            if _is_compact(value):
+                return _as_compact(value)
+            return np.ascontiguousarray(value)
+
+        return compact
     if isinstance(value, (types.Number, types.Boolean)):
 
         def from_number(value, dtype):  # type: ignore[no-untyped-def]
