@@ -27,6 +27,7 @@ __all__ = ["WHAT", "Array", "Emitted", "emit", "spell", "used_by_steps"]
 
 WHAT = 4  # numbers of the header that say what to run
 ALIGNMENT = 64
+WIDE = 16  # elements of a short loop from which on it fills wide vectors
 _NAME = re.compile(r"[a-z]\w*")
 
 
@@ -96,10 +97,14 @@ class Emitted:
         """The size of the room."""
         return self.values["room_bytes"]
 
-    def body(self, *, literal: bool) -> list[Line]:
-        """Return the lines of the function."""
+    def body(self, *, literal: bool, short: bool = False) -> list[Line]:
+        """Return the lines of the function; `literal` with sizes and constants written out.
+
+        Of these, one that is `short` is made for few elements.
+        """
         lines = [Line("distinct()")]
-        if any(nest.is_dear for nest in self.nests.values()):
+        widths = [nest.length(self.values) for nest in self.nests.values() if nest.is_dear]
+        if any(not short or width >= WIDE for width in widths):
             lines.append(Line("use_wide_vectors()"))
         if literal:
             lines += [Line(f"{name} = {self.values[name]}") for name in self.size_names]
@@ -120,7 +125,10 @@ class Emitted:
                 lines.append(Line(f"{name} = part(room, at_{name}, {size}, {kind})"))
         for nest in self.nests.values():
             lines.append(Line(""))
-            lines += nest.lines(self.values if literal else None)
+            if short:
+                lines += nest.near_lines(self.values)
+            else:
+                lines += nest.lines(self.values if literal else None)
         return lines
 
     def imports(self) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from numgrad.jit.emit import Emitted, spell, used_by_steps
+from numgrad.jit.emit import Array, Emitted, spell, used_by_steps
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_lines import Line, indent
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
@@ -22,6 +22,7 @@ __all__ = ["STEPS", "is_short", "literal_dispatcher"]
 Build = Callable[[Graph], Any]
 
 SHORT = 1 << 10  # elements of a nest that is built into the function itself
+IN_REGISTERS = 64  # elements of an argument or result that is copied
 ON_STACK = 1 << 13  # bytes of room that lie on the stack
 
 # What compiled code calls back, under keys that no other process has.
@@ -83,15 +84,21 @@ def _call(
     lines = []
     for position, value in enumerate(graph.inputs):
         name = emitted.buffers[value]
-        lines.append(Line(f"{name} = as_argument({name}_, {type_code(value.dtype)})"))
+        given = _array_name(emitted, value)
+        lines.append(Line(f"{given} = as_argument({name}_, {type_code(value.dtype)})"))
         if value.shape:
             message = f"argument {position} must have the shape {value.shape} it was traced with"
-            lines.append(Line(f"if {name}.shape != {value.shape}:"))
+            lines.append(Line(f"if {given}.shape != {value.shape}:"))
             lines.append(Line(f"    raise ValueError({message!r})"))
+        if given != name:
+            lines.append(Line(f"{name} = stack({type_code(value.dtype)}, {prod(value.shape)})"))
+            lines += _copied(name, given, value)
     for array in emitted.arrays:
         kind = type_code(array.dtype)
         if array.role == "output" and not array.shape:  # returned as a number
             lines.append(Line(f"{array.name} = stack({kind}, 1)"))
+        elif array.role == "output" and _is_registered(emitted, array):
+            lines.append(Line(f"{array.name} = stack({kind}, {prod(array.shape)})"))
         elif array.role == "output":
             lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
         elif array.role == "result":
@@ -120,12 +127,37 @@ def _call(
         name = emitted.buffers[output]
         if not output.shape:
             results.append(f"element({name}, 0)")
-        elif output.operation in ("input", "array") or output in graph.outputs[:k]:
-            results.append(f"{name}.copy()")  # which somebody else has too
-        else:
-            results.append(name)
+            continue
+        returned = _array_name(emitted, output)
+        is_shared = output.operation in ("input", "array") or output in graph.outputs[:k]
+        if returned != name and not is_shared:
+            lines.append(Line(f"{returned} = np.empty({output.shape}, {type_code(output.dtype)})"))
+            lines += _copied(returned, name, output)
+        results.append(f"{returned}.copy()" if is_shared else returned)
     lines.append(Line(f"return ({', '.join(results)},)"))
     return lines
+
+
+def _is_registered(emitted: Emitted, array: Value | Array) -> bool:
+    """Whether an array is held where no other array can be, best in registers.
+
+    LLVM vectorises short loops only if it need not ask whether arrays share memory.
+    """
+    return is_short(emitted) and 0 < prod(array.shape) <= IN_REGISTERS
+
+
+def _array_name(emitted: Emitted, value: Value) -> str:
+    """Return the name of an argument or a result as an array of its own."""
+    name = emitted.buffers[value]
+    outside = value.operation != "array" and value.shape
+    return f"{name}_array" if outside and _is_registered(emitted, value) else name
+
+
+def _copied(target: str, source: str, value: Value) -> list[Line]:
+    return [
+        Line(f"for at in range({prod(value.shape)}):"),
+        Line(f"    store({target}, at, element({source}, at))"),
+    ]
 
 
 def _read_by_steps(emitted: Emitted) -> list[str]:
@@ -137,7 +169,9 @@ def _steps(emitted: Emitted, build: Build, arguments: str, helpers: list[Line]) 
     plan = emitted.plan
     if is_short(emitted):
         bounds = [Line("header[0] = 0"), Line(f"header[1] = {len(plan.steps)}")]
-        return bounds + [line for line in emitted.body(literal=True) if line.code != "distinct()"]
+        return bounds + [
+            line for line in emitted.body(literal=True, short=True) if line.code != "distinct()"
+        ]
     lines: list[Line] = []
     start: int | None = None
     for position, step in enumerate([*plan.steps, None]):

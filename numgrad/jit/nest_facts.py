@@ -29,7 +29,14 @@ class NestFacts:
     plan : Schedule
     position : int
         Which step of the plan it is.
+
+    Attributes
+    ----------
+    supposes_near : bool
+        Whether sines are computed where they are needed, as if no angle was far.
     """
+
+    supposes_near = False
 
     def __init__(self, plan: Schedule, position: int) -> None:
         nest = plan.steps[position]
@@ -103,6 +110,10 @@ class NestFacts:
 
     def is_wave(self, element: Element) -> bool:
         """Whether an element is a sine or so, which is computed for a block at a time."""
+        return not self.supposes_near and self.has_angle(element)
+
+    def has_angle(self, element: Element) -> bool:
+        """Whether an element is a sine or so, which takes longer if the angle is far."""
         value = element[0]
         is_computed = bool(self._inputs[element])  # not read from memory
         return is_computed and value.operation in WAVES and value.dtype.kind == "f"

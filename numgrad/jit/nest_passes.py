@@ -118,6 +118,12 @@ class NestPasses(NestLines):
             code = f"element({self._saved(element, earlier - 1)}, {self._row_place()})"
         elif element in waves and self._depth[element] <= phase:
             code = f"element({waves[element]}, {self._offset()})"
+        elif self.supposes_near and self.has_angle(element):
+            angle = self._name(self._inputs[element][0], names)
+            lines.append(Line(f"far = far | scalar.is_far({angle})"))
+            value = element[0]
+            code = f"{type_code(value.dtype)}(scalar.{value.operation}_near({angle}))"
+            self.is_dear = True
         else:
             code = self._code(element, names)
         if code.isidentifier():

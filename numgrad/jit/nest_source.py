@@ -8,7 +8,7 @@ from typing import Any
 
 from numgrad.jit.graph import Value
 from numgrad.jit.nest_axes import Loop
-from numgrad.jit.nest_facts import BLOCK
+from numgrad.jit.nest_facts import BLOCK, INNER
 from numgrad.jit.nest_lines import Line, comment_of, indent, sum_of
 from numgrad.jit.nest_passes import NestPasses, Pass
 from numgrad.jit.scalars import cast_code, identity_code, type_code
@@ -204,6 +204,27 @@ class NestSource(NestPasses):
         lines = self._all_lines(values)
         return [line for line in lines if not line.code.lstrip().startswith(writes)]
 
+    def length(self, values: Mapping[str, int]) -> int:
+        """Return the length of the innermost loop."""
+        return self.loops.inner[-1].size.evaluate(values) if self.loops.inner else 1
+
+    def near_lines(self, values: Mapping[str, int]) -> list[Line]:
+        """Return the source for these sizes, with sines in the loops instead of in between.
+
+        They are computed as if no angle was far; if one was, all is done again. That takes no
+        calls, and lets LLVM see the nest as a whole: what a small one needs.
+        """
+        angles = [e for e in self._order if self.level(e) == INNER and self.has_angle(e)]
+        written = {self.buffers[sink.value] for sink in self.nest.sinks}
+        if not angles or written & {self.buffers[value] for value, _ in self.read_places}:
+            return self.lines(values)
+        near = _NearSource(self.plan, self.position, self.buffers, self.constants, self.names)
+        near.unread = self.unread
+        lines = [Line("far = False")]
+        for name, dtype, size in near.partials:
+            lines.append(Line(f"{name} = stack({type_code(dtype)}, {size.evaluate(values)})"))
+        return [*lines, *near.lines(values), Line("if far:"), *indent(self.lines(values))]
+
     def _room_lines(self, values: Mapping[str, int] | None) -> list[Line]:
         """Make room for the elements of blocks.
 
@@ -213,7 +234,7 @@ class NestSource(NestPasses):
             return []
         length = BLOCK
         if values is not None:
-            length = min(BLOCK, self.loops.inner[-1].size.evaluate(values))
+            length = min(BLOCK, self.length(values))
         length += LINE - length % LINE
         if len(self.rooms) * length > ON_STACK:
             return [Line(f"{name} = np.empty({length}, {d})") for name, d in self.rooms.items()]
@@ -293,6 +314,12 @@ class NestSource(NestPasses):
                 start = Line(f"for {loop.index} in range({self.size_name(loop.size)}):")
                 lines = [start, *indent(lines)]
         return [*here.before, *lines, *here.after]
+
+
+class _NearSource(NestSource):
+    """Writes a nest as if no angle was far, and notes in ``far`` if one was."""
+
+    supposes_near = True
 
 
 def _kind(sink: Sink) -> str:

@@ -24,7 +24,9 @@ from numgrad.pytree import LEAF, TreeSpec, unflatten
 
 __all__ = ["Short", "short_key"]
 
-OFTEN = 100  # calls of a trace after which its sizes are compiled in, if it computes little
+# Calls of a trace after which its sizes are compiled in, if it computes little: so many, and more
+# for more operations than these, since compiling takes longer the more there are.
+OFTEN, FEW = 100, 50
 
 # What NumPy takes Python's numbers for, which is what compiled code returns.
 _OF_PYTHON = (np.float64, np.complex128, np.bool_)
@@ -90,7 +92,8 @@ class Short:
         self._kinds = [type(argument) for argument in args]
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
-        self._left = OFTEN
+        operations = len(compiled.program.graph.values())
+        self._left = round(OFTEN * max(1.0, operations / FEW) ** 2)
         self.quick: Callable[..., Any] | None = None
         self._general = general
         given = [f"asarray({a})" if a[-1].isdigit() else a for a in self._arrays()]

@@ -1,0 +1,47 @@
+"""Sines in short programs, where all angles are supposed to be near and some are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+
+
+def function(x: Any) -> Any:
+    y = (x.sin() * x).cos()
+    return y.sum(), y
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [3, 20])
+def test_near_and_far_angles(dtype: Any, size: int) -> None:
+    random = np.random.default_rng(size)
+    near = random.standard_normal(size).astype(dtype)
+    far = near.copy()
+    far[size // 2] = 1e20
+    empty_handed = near.copy()
+    empty_handed[-1] = np.inf
+    dispatcher = ng.jit(function).lower(near).dispatcher
+    for x in (near, far, empty_handed, near):
+        eager = function(ng.from_numpy(x))
+        tolerance = 1e-5 if dtype is np.float32 else 1e-13
+        for ours, expected in zip(dispatcher(x), eager, strict=True):
+            np.testing.assert_allclose(ours, expected.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def test_a_write_in_place_is_not_done_twice() -> None:
+    """What a nest reads and overwrites must not be computed anew from what was written."""
+
+    def walk(x: Any) -> Any:
+        x = x.clone()
+        x[1:] += x[:-1].sin()
+        x[:-1] *= x[1:].cos()
+        return x
+
+    x = np.array([1.0, 1e19, 2.0, -3.0])
+    (ours,) = ng.jit(walk).lower(x).dispatcher(x)
+    np.testing.assert_allclose(ours, walk(ng.from_numpy(x)).numpy(), rtol=1e-13)
+    assert x.tolist() == [1.0, 1e19, 2.0, -3.0]
