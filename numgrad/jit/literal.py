@@ -85,7 +85,7 @@ def _call(
     for position, value in enumerate(graph.inputs):
         name = emitted.buffers[value]
         given = _array_name(emitted, value)
-        lines.append(Line(f"{given} = as_argument({name}_, {type_code(value.dtype)})"))
+        lines.append(Line(f"{given} = as_argument({name}_, {type_code(value.dtype)}, {position})"))
         if value.shape:
             message = f"argument {position} must have the shape {value.shape} it was traced with"
             lines.append(Line(f"if {given}.shape != {value.shape}:"))

@@ -7,6 +7,7 @@ pass is kept from there.
 
 from __future__ import annotations
 
+import abc
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ class Pass:
     after: list[Line] = field(default_factory=list)
 
 
-class NestPasses(NestLines):
+class NestPasses(NestLines, abc.ABC):
     """Writes the passes, but for what becomes of the values."""
 
     passes: dict[int, Pass]
@@ -43,9 +44,9 @@ class NestPasses(NestLines):
     functions: set[str]  # of kernels.nests
     scratch: dict[Element, str]
 
+    @abc.abstractmethod
     def _write_sink(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
         """Write what becomes of a value that a pass computed at every element of a row."""
-        raise NotImplementedError
 
     def _write_pass(self, number_: int, sinks: list[Sink]) -> None:
         here = self.passes[number_] = Pass()

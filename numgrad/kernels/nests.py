@@ -109,8 +109,14 @@ def _distinct(typing_context: Any) -> Any:
 distinct: Any = intrinsic(_distinct)
 
 
-def as_argument(value: Any, dtype: Any) -> Any:
-    """Return an argument as a C-contiguous array: itself, a copy, or a number as an array."""
+def as_argument(value: Any, dtype: Any, position: int) -> Any:
+    """Return an argument as a C-contiguous array: itself, a copy, or a number as an array.
+
+    Raises
+    ------
+    TypeError
+        If it is an array of another dtype. The message names its position.
+    """
     return np.asarray(value, dtype, order="C")
 
 
@@ -138,16 +144,30 @@ def _declare_compact(typing_context: Any, array: Any) -> Any:
 _as_compact: Any = intrinsic(_declare_compact)
 
 
-@overload(as_argument)
-def _as_argument(value, dtype):  # type: ignore[no-untyped-def]
+@_inline
+def _is_wrong(array):  # type: ignore[no-untyped-def]
+    """Say yes, but only when it runs: what stands behind has to have a type."""
+    return array.size >= 0
+
+
+@overload(as_argument, prefer_literal=True)
+def _as_argument(value, dtype, position):  # type: ignore[no-untyped-def]
     wanted = dtype.dtype
     if isinstance(value, types.Array):
         if value.dtype != wanted:
-            raise NumbaTypeError(f"expected an array of {wanted}, but got one of {value.dtype}")
-        if value.layout == "C":
-            return lambda value, dtype: value
+            place = getattr(position, "literal_value", "?")
+            message = f"argument {place} must be of {wanted}, as traced, but is of {value.dtype}"
 
-        def compact(value, dtype):  # type: ignore[no-untyped-def]
+            def wrong(value, dtype, position):  # type: ignore[no-untyped-def]
+                if _is_wrong(value):
+                    raise TypeError(message)
+                return np.empty(value.shape, dtype)
+
+            return wrong
+        if value.layout == "C":
+            return lambda value, dtype, position: value
+
+        def compact(value, dtype, position):  # type: ignore[no-untyped-def]
             if _is_compact(value):
                 return _as_compact(value)
             return np.ascontiguousarray(value)
@@ -155,7 +175,7 @@ def _as_argument(value, dtype):  # type: ignore[no-untyped-def]
         return compact
     if isinstance(value, (types.Number, types.Boolean)):
 
-        def from_number(value, dtype):  # type: ignore[no-untyped-def]
+        def from_number(value, dtype, position):  # type: ignore[no-untyped-def]
             array = np.empty((), dtype)
             array[()] = value
             return array

@@ -29,9 +29,11 @@ def test_a_gradient_within_a_loop() -> None:
     assert np.abs(place).max() < 1e-6
 
 
-def test_other_shapes_are_refused() -> None:
+def test_other_shapes_and_dtypes_are_refused() -> None:
     x, y = g.given(4), g.given(2, 3)
     dispatcher = build(Graph([x, y], [g.reduce("sum", x), g.op("exp", y)])).dispatcher
+    with pytest.raises(TypeError, match="argument 0 must be of float64, as traced, but"):
+        dispatcher(np.ones(3, np.int64), np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"argument 1 must have the shape \(2, 3\)"):
         dispatcher(np.ones(4), np.ones((3, 2)))
 
