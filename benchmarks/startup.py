@@ -10,6 +10,18 @@ import numgrad as ng
 w = ng.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
 ((w + 2) * (w + 1)).sum().backward()
 """
+# Ten operations, compiled with their gradient. One small function is compiled before: the first
+# compilation of a process takes longer.
+COMPILED = """
+import numpy as np, numgrad as ng
+def loss(w, x):
+    a = ng.tanh(w * x) + ng.exp(-w * w)
+    b = ng.sigmoid(a) * ng.sin(x)
+    return (b * b + a).sum()
+function = ng.jit(ng.func.value_and_grad(loss))
+w, x = np.linspace(-1, 1, 1000), np.linspace(0, 2, 1000)
+ng.jit(lambda x: 2 * x)(w)
+"""
 # A kernel cache that is empty, and gone after the process.
 EMPTY_CACHE = """
 import os, tempfile
@@ -32,6 +44,7 @@ class WarmCache:
 
     def setup(self) -> None:
         _fill_cache(FIRST_GRADIENT + "\nng.ones(4).tanh()\n")
+        _fill_cache(COMPILED + "function(w, x)")
 
     def timeraw_import(self) -> str:
         return "import numgrad"
@@ -41,6 +54,9 @@ class WarmCache:
 
     def timeraw_load_a_kernel(self) -> tuple[str, str]:
         return "x.tanh()", "import numgrad as ng\nx = ng.ones(4)"
+
+    def timeraw_load_a_compiled_function(self) -> tuple[str, str]:
+        return "function(w, x)", COMPILED
 
 
 class EmptyCache:
@@ -56,3 +72,6 @@ class EmptyCache:
 
     def timeraw_compile_another_kernel(self) -> tuple[str, str]:
         return "x.tanh()", EMPTY_CACHE + "x.exp()\n"
+
+    def timeraw_compile_a_function(self) -> tuple[str, str]:
+        return "function(w, x)", EMPTY_CACHE + COMPILED
