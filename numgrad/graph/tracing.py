@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from numgrad.graph.core import Tensor, set_tensor_class
+from numgrad.graph.modes import modes
 
 __all__ = [
     "Recorder",
@@ -25,7 +26,9 @@ __all__ = [
     "Traced",
     "TracedTensor",
     "address_of",
+    "at_hand",
     "is_traced_array",
+    "note_numbers",
     "place_of",
     "refuse_shape_of",
     "reshaped",
@@ -83,6 +86,12 @@ class Recorder(Protocol):
 
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that was made of numbers in the traced function."""
+
+    def captured(self, array: Array) -> Any:
+        """Return a traced array for one that was there before the trace: read in every call."""
+
+    def bake(self, array: Array) -> None:
+        """Note that the trace depends on the numbers in an array that was there before it."""
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise the `TraceError` for an operation whose result's shape depends on numbers."""
@@ -238,6 +247,23 @@ def refuse_shape_of(what: str, array: Any) -> None:
     """Raise `TraceError` for an operation whose result has a shape that follows from numbers."""
     if type(array) is Traced:
         array.storage.recorder.refuse_shape(what)
+
+
+def at_hand(array: Any) -> Any:
+    """Return an array that an operation keeps as it is, such as an index.
+
+    In a traced function one that was there before is made a traced array, so that it is read in
+    every call.
+    """
+    if modes.trace is not None and type(array) is np.ndarray:
+        return modes.trace.captured(array)
+    return array
+
+
+def note_numbers(array: Any) -> None:
+    """Say that a traced function goes by the numbers in an array that was there before."""
+    if modes.trace is not None and type(array) is np.ndarray:
+        modes.trace.bake(array)
 
 
 def place_of(array: Any) -> Array:

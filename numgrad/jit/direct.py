@@ -76,7 +76,7 @@ class _Direct:
         }
         steps = self._steps(header_for)
         lines = ["def call(arrays):", *self._arrays(), *steps]
-        if emitted.room_bytes:
+        if self.has_entry:
             lines.append(f"    pool.append(({self._entry()}))")
         lines.append(
             f"    return [{', '.join(self._returned(output) for output in graph.outputs)}]"
@@ -100,10 +100,15 @@ class _Direct:
                 self.names[f"shape_{array.name}"] = array.shape
                 self.names[f"dtype_{array.name}"] = array.dtype
                 lines.append(f"    {array.name} = empty(shape_{array.name}, dtype_{array.name})")
-        if self.emitted.room_bytes:
+        if self.has_entry:
             # A list's operations are atomic, so threads never get the same room.
             lines.append(f"    {self._entry()} = pool.pop() if pool else new_room()")
         return lines
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether there is something that a pool keeps."""
+        return bool(self.emitted.room_bytes or self.views)
 
     def _entry(self) -> str:
         """Return the names of what a pool keeps together: a room, and views of it."""

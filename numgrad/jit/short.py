@@ -199,6 +199,9 @@ class Short:
         for k, (tensor, array, edge) in enumerate(self._watch.tensors):
             conditions.append(f"tensor_{k}._array is array_{k} and tensor_{k}._edge is edge_{k}")
             names |= {f"tensor_{k}": tensor, f"array_{k}": array, f"edge_{k}": edge}
+        if self._watch.baked:
+            conditions.append("not changed_numbers()")
+            names["changed_numbers"] = self._watch.changed_numbers
         return conditions, names
 
     def _unpack(self) -> str:

@@ -76,13 +76,15 @@ class Watch:
     changed means another trace. (The numbers *in* an array or a tensor are read in every call.)
     """
 
-    __slots__ = ("_seen", "cells", "names", "tensors")
+    __slots__ = ("_seen", "baked", "cells", "names", "tensors")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.cells: list[tuple[CellType, Any]] = []
         self.names: list[tuple[dict[str, Any], str, Any]] = []
         # Of tensors: the array that they stood on, and how they hung in the graph.
         self.tensors: list[tuple[Tensor, Any, Any]] = []
+        # Arrays whose numbers a trace goes by, and what they held: indices, numbers asked for.
+        self.baked: list[tuple[Any, Any]] = []
         self._seen: dict[int, Any] = {}
         self.add([function])
 
@@ -138,7 +140,14 @@ class Watch:
         for tensor, array, edge in self.tensors:
             if tensor._array is not array or tensor._edge is not edge:
                 return "a captured tensor"
-        return None
+        return "the numbers in a captured tensor" if self.changed_numbers() else None
+
+    def changed_numbers(self) -> bool:
+        """Whether one of the arrays that traces go by holds other numbers now."""
+        return any(
+            not np.array_equal(array, held, equal_nan=held.dtype.kind in "fc")
+            for array, held in self.baked
+        )
 
 
 _EMPTY = object()

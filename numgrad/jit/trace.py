@@ -45,6 +45,7 @@ class Tracer:
         self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
         self._views: dict[Any, Value] = {}
+        self.baked: list[tuple[Array, Array]] = []  # what `bake` noted, and what it held then
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -214,6 +215,14 @@ class Tracer:
             number = value.operands[0].attributes["value"]
             return np.full(value.shape, number, value.dtype)
         return None
+
+    def captured(self, array: Array) -> Traced:
+        """Return a traced array for one that was there before the trace: read in every call."""
+        return self._array(self._capture(array))
+
+    def bake(self, array: Array) -> None:
+        """Note that the trace depends on the numbers in an array that was there before it."""
+        self.baked.append((array, array.copy()))
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""

@@ -38,6 +38,7 @@ class Trace(NamedTuple):
     outputs: tuple[Output, ...]
     spec: TreeSpec  # of the result
     outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
+    baked: list[Any]  # arrays whose numbers the trace depends on, and what they held
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -83,7 +84,8 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
                 )
         own = [stand_ins[k] for k in traced]
         outside = edges_from_outside(found, own, start)
-    return Trace(Graph(tracer.inputs, values), traced, outputs, result_spec, tuple(outside))
+    graph = Graph(tracer.inputs, values)
+    return Trace(graph, traced, outputs, result_spec, tuple(outside), tracer.baked)
 
 
 def _beginning(function: Callable[..., Any]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
+from numgrad.graph.modes import traces
+from numgrad.graph.tracing import note_numbers
 
 __all__ = [
     "item",
@@ -56,6 +58,8 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     if not force and _requires_grad(tensor):
         raise RuntimeError(_NEEDS_DETACH)
     array = tensor._array
+    if traces:
+        note_numbers(array)
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
@@ -88,11 +92,15 @@ def item(tensor: Tensor) -> Any:
     array = tensor._array
     if array.size != 1:
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    if traces:
+        note_numbers(array)
     return array.item()
 
 
 def tolist(tensor: Tensor) -> Any:
     """Return nested lists of Python numbers; one number for a tensor without dimensions."""
+    if traces:
+        note_numbers(tensor._array)
     return tensor._array.tolist()
 
 
@@ -100,6 +108,8 @@ def _scalar(tensor: Tensor, warns: bool = True) -> Any:
     """Return the only element for a conversion to a Python number."""
     if tensor._array.size != 1:
         raise ValueError(_ONE_ELEMENT)
+    if traces:
+        note_numbers(tensor._array)
     number = tensor._array.item()
     if warns and _requires_grad(tensor):
         warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
@@ -165,6 +175,8 @@ def to_bool(tensor: Tensor) -> bool:
     if array.size != 1:
         what = "more than one value" if array.size else "no values"
         raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    if traces:
+        note_numbers(array)
     return bool(array.item() if type(array) is np.ndarray else array)
 
 
@@ -179,6 +191,8 @@ def to_index(tensor: Tensor) -> int:
     array = tensor._array
     if array.size != 1 or array.dtype.kind not in "iub":
         raise TypeError(_NO_INDEX)
+    if traces:
+        note_numbers(array)
     return operator.index(array.item())
 
 

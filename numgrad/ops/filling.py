@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import at_hand
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
@@ -76,6 +77,7 @@ def _overflow(dtype: np.dtype[Any]) -> RuntimeError:
 
 def frozen(array: Array, *tensors: Tensor) -> Array:
     """Return a copy of an array that a graph will keep, so that no later write reaches it."""
+    array = at_hand(array)
     if modes.grad and any(tensor.requires_grad for tensor in tensors):
         return array.copy()
     return array

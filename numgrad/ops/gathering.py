@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.filling import scalar_array
@@ -202,7 +203,7 @@ def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[
     """Return a dim and positions in it, checked against the input, in memory of their own."""
     ndim = input._array.ndim
     at = wrap_dim(dim, ndim)
-    array = index._array
+    array = at_hand(index._array)
     if array.size and array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{function}(): Expected dtype int32/int64 for index")
     return at, array.astype(np.int64)
@@ -426,7 +427,9 @@ def take(input: Tensor, index: Tensor) -> Tensor:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
-    result: Tensor = _TAKE.apply(input, index=_flat_index(index._array, size=input._array.size))
+    result: Tensor = _TAKE.apply(
+        input, index=_flat_index(at_hand(index._array), size=input._array.size)
+    )
     return result
 
 

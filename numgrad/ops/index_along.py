@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, fresh, wrap
+from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
@@ -137,7 +138,7 @@ _INDEX_FILL_NUMBER: Primitive = Primitive(
 
 def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
     """Return a dim and the positions of an index of one dim, in memory of their own."""
-    return wrap_dim(dim, input._array.ndim), index._array.astype(np.int64).reshape(-1)
+    return wrap_dim(dim, input._array.ndim), at_hand(index._array).astype(np.int64).reshape(-1)
 
 
 @at_run_time

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import Traced, is_traced_array, refuse_shape_of
+from numgrad.graph.tracing import (
+    Traced,
+    at_hand,
+    is_traced_array,
+    note_numbers,
+    refuse_shape_of,
+)
 from numgrad.ops.primitive import at_run_time
 from numgrad.ops.shape import unsqueeze
 from numgrad.ops.slicing import select_view, slice_view
@@ -74,16 +80,16 @@ def _read(item: Any) -> Any:
 
 def _read_array(array: Array) -> Any:
     kind = array.dtype.kind
-    if kind == "b":
-        return array
-    if kind in "iu" and array.dtype != np.uint8:
-        if array.ndim == 0:
+    if kind == "b" or array.dtype == np.uint8:
+        note_numbers(array)
+        return array if kind == "b" else array != 0
+    if kind in "iu":
+        array = at_hand(array)
+        if array.ndim == 0 and type(array) is np.ndarray:
             return int(array)
         if array.dtype not in (np.int64, np.int32):
             raise IndexError(_INDEX_DTYPES)
         return array
-    if array.dtype == np.uint8:
-        return array != 0
     raise IndexError(_INDEX_DTYPES)
 
 
@@ -102,6 +108,7 @@ def _read_sequence(items: Any) -> Array:
 def _plain(items: Any) -> Any:
     """Return nested sequences with arrays and numbers in the place of tensors."""
     if isinstance(items, Tensor):
+        note_numbers(items._array)
         return items._array
     if isinstance(items, (list, tuple)):
         return [_plain(item) for item in items]
@@ -157,7 +164,7 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
         elif item is None:
             view = unsqueeze(view, dim)
             dim += 1
-        elif type(item) is bool or not item.ndim:
+        elif type(item) is bool or (not item.ndim and item.dtype.kind == "b"):
             view = unsqueeze(view, dim)
             indices[dim] = np.zeros(1 if item else 0, np.int64)
             dim += 1
@@ -277,9 +284,10 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
             continue
         array = item._array if isinstance(item, Tensor) else item
         if array.dtype.kind == "b" or array.dtype == np.uint8:
+            note_numbers(array)
             found += _positions(array != 0, (*shape, *(-1,) * array.ndim), len(found))
         elif array.dtype in (np.int64, np.int32):
-            found.append(array)
+            found.append(at_hand(array))
         else:
             raise IndexError(_INDEX_DTYPES)
     if len(found) > len(shape):

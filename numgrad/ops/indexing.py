@@ -265,7 +265,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         leading = next((at for at, length in enumerate(shape) if length != 1), len(shape))
         source = view(source, shape[leading:])
     if indices is not None:
-        if _is_plain(part, source):
+        if type(part._array) is np.ndarray and _is_plain(part, source):
             _check_values(part, indices, source)
             _write(part, tuple([slice(None) if i is None else i for i in indices]), source)
         else:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.tracing import refuse_shape_of
+from numgrad.graph.tracing import note_numbers, refuse_shape_of
 from numgrad.kernels.accumulate import private_copy
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
@@ -361,6 +361,7 @@ def repeat_interleave(
     if not isinstance(repeats, Tensor):
         return _repeat_each(source, to_int(repeats), at)
     refuse_shape_of("repeat_interleave", repeats._array)
+    note_numbers(repeats._array)
     counts = repeats._array.reshape(-1)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
