@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.graph.batches import set_stack
 from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.modes import modes
 from numgrad.kernels.memory import empty
@@ -211,6 +212,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
             )
     result: Tensor = _STACK.apply(*found, dim=at, dtype=_common_dtype(found))
     return result if out is None else _write_out(result, out, "stack")
+
+
+set_stack(stack)
 
 
 def _all(tensors: Any, function: str, change: Any) -> list[Tensor]:
