@@ -1,8 +1,8 @@
 """The figures that numgrad sets itself against PyTorch's: ``python benchmarks/figures.py``.
 
 Both are measured in turns within one run, so that whatever else the machine does meets both, and
-medians are compared. Arguments choose figures: 17, 18, 19, 20, 23. It needs ``torch`` (2.13, the CPU
-build) beside numgrad.
+medians are compared. Arguments choose figures. It needs ``torch`` (2.13, the CPU build) beside
+numgrad.
 
 17  ``(w + x) * (w + 1)`` of 4 float32, forward and backward
 18  ``import``, and a fresh process to its first gradient with a warm cache

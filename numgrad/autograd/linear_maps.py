@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.batches import run_batch
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
 from numgrad.graph.differentiate import roots_of
 from numgrad.graph.engine import nodes_towards, run
@@ -31,9 +32,14 @@ def zeros_like(tensor: Tensor) -> Tensor:
     return fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
 
 
-def basis_of(tensors: Sequence[Tensor]) -> Iterator[list[Tensor | None]]:
-    """Yield, for every element of some tensors, 1 there and 0 (None in other tensors) elsewhere."""
+def basis_of(tensors: Sequence[Tensor], only: int | None = None) -> Iterator[list[Tensor | None]]:
+    """Yield, for every element of some tensors, 1 there and 0 (None in other tensors) elsewhere.
+
+    With `only`, for those of the tensor of that number.
+    """
     for number, tensor in enumerate(tensors):
+        if only is not None and number != only:
+            continue
         for element in range(tensor._array.size):
             array = np.zeros(tensor._array.shape, tensor._array.dtype)
             array.reshape(-1)[element] = 1
@@ -88,11 +94,11 @@ class BackwardMap:
     def __init__(self, results: Sequence[Tensor], inputs: Sequence[Edge]) -> None:
         self._results = results
         self._inputs = inputs
-        edges = [gradient_edge(result) for result in results]
-        self._moving = [i for i, edge in enumerate(edges) if edge is not NO_EDGE]
+        self._edges = [gradient_edge(result) for result in results]
+        self._moving = [i for i, edge in enumerate(self._edges) if edge is not NO_EDGE]
         self._needed = nodes_towards(
             [node for node, _ in inputs if node is not None],
-            [node for node, _ in [edges[i] for i in self._moving] if node is not None],
+            [node for node, _ in [self._edges[i] for i in self._moving] if node is not None],
         )
 
     def __call__(
@@ -117,6 +123,24 @@ class BackwardMap:
             create_graph=create_graph,
             inputs=self._inputs,
             accumulate=False,
+            needed=self._needed,
+        )
+
+    def rows(self, number: int) -> list[Tensor | None]:
+        """Return the gradients of every element of a result, in C order along a first dim.
+
+        They are not recorded.
+        """
+        result = self._results[number]._array
+        if number not in self._moving or not result.size:
+            return [None] * len(self._inputs)
+        basis = np.eye(result.size, dtype=result.dtype).reshape(-1, *result.shape)
+        return run_batch(
+            [self._edges[number]],
+            [fresh(basis)],
+            self._inputs,
+            keep_graph=True,
+            create_graph=False,
             needed=self._needed,
         )
 

@@ -1,7 +1,8 @@
-"""Many cotangents at once: one backward pass for each entry of a batch, and their results stacked.
+"""Many cotangents at once: their gradients, stacked.
 
-Where nothing is recorded, results are written into place; where they are to be differentiated,
-``stack`` of the catalogue records them as one tensor.
+Where nothing is recorded one backward pass does the work of many, with their gradients side by
+side along a last dim: for few elements a pass costs what its nodes cost, not its numbers. Otherwise
+there is one pass for each, and what they give is recorded by ``stack`` of the catalogue.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import modes
+from numgrad.graph.node import Node
 
-__all__ = ["Roots", "check_batches", "run_batch", "set_stack", "stack_rows"]
+__all__ = ["check_batches", "run_batch", "set_stack", "stack_rows"]
 
-Roots = list[tuple[Edge, Tensor]]
+# Elements of the largest gradient in a pass that does the work of several.
+TOGETHER = 1 << 16
 
 _stack: Callable[[Sequence[Tensor], int], Tensor] | None = None
 
@@ -80,36 +84,90 @@ def _mismatch(position: int, output: Tensor, shape: Any) -> RuntimeError:
 
 
 def run_batch(
-    entries: Sequence[Roots], edges: Sequence[Edge], keep_graph: bool, create_graph: bool
+    outputs: Sequence[Edge],
+    batches: Sequence[Tensor],
+    inputs: Sequence[Edge],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    needed: set[Node] | None = None,
 ) -> list[Tensor | None]:
-    """Run one backward pass for each entry, and return the gradients at `edges`, stacked.
+    """Return the gradients at `inputs` for each entry of batches of cotangents, stacked.
 
-    None stands where no entry's gradient arrived.
+    Parameters
+    ----------
+    outputs : sequence of edges
+        Where to start.
+    batches : sequence of Tensor
+        For each of these the cotangents, along a first dim.
+    keep_graph, create_graph, needed
+        As of `numgrad.graph.engine.run`.
+
+    Returns
+    -------
+    list of Tensor or None
+        None where no entry's gradient arrives.
     """
-    needed = nodes_towards(
-        [node for node, _ in edges if node is not None],
-        [node for (node, _), _ in entries[0] if node is not None],
-    )
-    last = len(entries) - 1
-    found = [
-        run(
-            roots,
-            keep_graph=keep_graph or number != last,
-            create_graph=create_graph,
-            inputs=edges,
-            accumulate=False,
-            needed=needed,
+    if needed is None:
+        needed = nodes_towards(
+            [node for node, _ in inputs if node is not None],
+            [node for node, _ in outputs if node is not None],
         )
-        for number, roots in enumerate(entries)
-    ]
+    count = len(batches[0]._array)
+    together = 1 if create_graph else _how_many(outputs, batches, inputs, needed)
+    chunks: list[list[Tensor | None]] = []
+    for start in range(0, count, together):
+        stop = min(start + together, count)
+        if together == 1:
+            given = [batch[start] for batch in batches]
+        else:
+            # A copy, so that every cotangent's elements lie beside each other in the last dim.
+            given = [
+                wrap(np.ascontiguousarray(np.moveaxis(batch._array[start:stop], 0, -1)))
+                for batch in batches
+            ]
+        chunks.append(
+            run(
+                list(zip(outputs, given, strict=True)),
+                keep_graph=keep_graph or stop != count,
+                create_graph=create_graph,
+                inputs=inputs,
+                accumulate=False,
+                needed=needed,
+                rows=0 if together == 1 else stop - start,
+            )
+        )
     stacked: list[Tensor | None] = []
-    for column in zip(*found, strict=True):
-        present = next((row for row in column if row is not None), None)
+    for column in zip(*chunks, strict=True):
+        present = next((part for part in column if part is not None), None)
         if present is None:
             stacked.append(None)
-        else:
+        elif together == 1:
             stacked.append(stack_rows(column, present._array.shape, present._array.dtype))
+        else:
+            parts = [np.moveaxis(part._array, -1, 0) for part in column if part is not None]
+            stacked.append(wrap(np.concatenate(parts)))
     return stacked
+
+
+def _how_many(
+    outputs: Sequence[Edge],
+    batches: Sequence[Tensor],
+    inputs: Sequence[Edge],
+    needed: set[Node],
+) -> int:
+    """Return how many backward passes can be run as one: 1 where somebody could see it.
+
+    Nor is it worth it where a single pass is work enough for the memory that it takes.
+    """
+    reached = [*needed, *[node for node, _ in (*outputs, *inputs) if node is not None]]
+    if modes.trace is not None or any(node.attached is not None for node in reached):
+        return 1
+    largest = max(batch._array[0].size for batch in batches)
+    for node, _ in inputs:
+        if type(node) is AccumulateGrad:
+            largest = max(largest, node.variable._array.size)
+    return max(1, TOGETHER // max(largest, 1))
 
 
 def stack_rows(

@@ -197,11 +197,19 @@ def _batched(
     if grad_outputs is None:
         grad_outputs = (None,) * len(outputs)
     batches = _as_tuple(grad_outputs)
-    length = check_batches(outputs, batches)
-    if len(batches) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(batches)} gradients")
-    entries = [roots_of(outputs, [batch[k] for batch in batches]) for k in range(length)]
-    return run_batch(entries, edges, keep_graph, create_graph)
+    check_batches(outputs, batches)
+    roots = roots_of(outputs, [batch[0] for batch in batches])
+    fitting = [
+        batch if batch._array.dtype == first._array.dtype else batch.to(first.dtype)
+        for batch, (_, first) in zip(batches, roots, strict=True)
+    ]
+    return run_batch(
+        [edge for edge, _ in roots],
+        fitting,
+        edges,
+        keep_graph=keep_graph,
+        create_graph=create_graph,
+    )
 
 
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:

@@ -53,6 +53,7 @@ def run(
     inputs: Sequence[Edge] | None = None,
     accumulate: bool = True,
     needed: set[Node] | None = None,
+    rows: int = 0,
 ) -> list[Tensor | None]:
     """Propagate gradients from `roots`.
 
@@ -70,13 +71,15 @@ def run(
         Whether leaves get their ``.grad``. Otherwise the gradients at `inputs` are returned.
     needed : set of nodes, optional
         What `nodes_towards` returned for these inputs and all of the roots, if it was called.
+    rows : int
+        If not 0, all gradients have a further dim behind, in which so many lie side by side.
 
     Returns
     -------
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    by_tensors = create_graph or modes.trace is not None
+    by_tensors = create_graph or modes.trace is not None or rows > 0
     request = _request(roots, by_tensors, inputs, accumulate, needed)
     captures, needed = request.captures, request.needed
     pending: dict[Node, Arrived] = {}
@@ -115,7 +118,8 @@ def run(
                 continue
             owned: Iterable[bool | None]
             if by_tensors:
-                outputs, owned = node.run_tensors(arrived[::2]), repeat(False)
+                gradients, owned = arrived[::2], repeat(False)
+                outputs = node.run_rows(gradients, rows) if rows else node.run_tensors(gradients)
             else:
                 outputs, owned = node.run_arrays(arrived[::2])
             was_owned = arrived[1]

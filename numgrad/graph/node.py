@@ -6,13 +6,12 @@ import itertools
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import NO_EDGE, Edge, Tensor
-
-if TYPE_CHECKING:
-    import numpy as np
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 
 __all__ = [
     "FREED",
@@ -28,7 +27,7 @@ __all__ = [
 next_sequence = itertools.count().__next__
 
 # What a node saved of a tensor: the array, its version counter, and the version when it was saved.
-SavedArray = tuple["np.ndarray[Any, Any]", list[Any], int]
+SavedArray = tuple[np.ndarray[Any, Any], list[Any], int]
 # The output numbers of as many edges that all lead to first outputs; nearly every node has these.
 FROM_FIRST_OUTPUTS = tuple((0,) * count for count in range(4))
 # Those of PyTorch's nodes that no formula generates tell their namespace in their names.
@@ -155,6 +154,30 @@ class Node:
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return the gradient of each input as a tensor, recording a graph if grad mode is on."""
         raise NotImplementedError
+
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Return what `run_tensors` does for many gradients side by side, along a last dim.
+
+        Here that is one run for each; nothing is recorded.
+        """
+        first = [
+            None if g is None else np.ascontiguousarray(np.moveaxis(g._array, -1, 0))
+            for g in gradients
+        ]
+        found = [
+            self.run_tensors([None if array is None else wrap(array[row, ...]) for array in first])
+            for row in range(count)
+        ]
+        columns: list[Tensor | None] = []
+        for column in zip(*found, strict=True):
+            present = next((tensor for tensor in column if tensor is not None), None)
+            if present is None:
+                columns.append(None)
+                continue
+            zeros = np.zeros_like(present._array)
+            arrays = [zeros if tensor is None else tensor._array for tensor in column]
+            columns.append(wrap(np.stack(arrays, -1)))
+        return columns
 
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:

@@ -105,6 +105,7 @@ _EXPAND: Primitive = Primitive(
     [lambda g: g],  # summed to the input's size by the node
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (expand_to, [make(3, 1)], {"shape": (2, 3, 4)}),
         lambda make: (expand_to, [make()], {"shape": (2,)}),
@@ -180,6 +181,7 @@ _CLONE: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (clone, [make(2, 3)], {}),
         lambda make: (clone, [make()], {}),

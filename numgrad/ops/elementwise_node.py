@@ -158,6 +158,32 @@ class ElementwiseNode(Node):
             results.append(result)
         return results
 
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Run the fused kernel once, on operands that are broadcast over the last dim."""
+        gradient = gradients[0]
+        if gradient is None:
+            return self.plan.nothing[0]
+        array, plan = gradient._array, self.plan
+        if array.dtype.kind != "f" or (self.metas and self.metas[0] != array.dtype):
+            return super().run_rows(gradients, count)
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        self.raise_if_modified()
+        operands = [o[..., None] if type(o) is np.ndarray else o for o in self.saved[::3]]
+        outputs = [array.dtype] * plan.kernel_outputs
+        arrays = plan.kernel(array.shape, [array, *operands], outputs) if outputs else []
+        results: list[Tensor | None] = []
+        for position, found in enumerate(plan.place(array, arrays)[0]):
+            result = None if found is None else wrap(found)
+            if result is not None and self.metas is not None:
+                shape, dtype = self.metas[1][position]
+                if found.shape != (*shape, count):
+                    result = Primitive.sum_to_size(result, (*shape, count))
+                if found.dtype != dtype:
+                    result = Primitive.cast(result, dtype)
+            results.append(result)
+        return results
+
 
 class GradientPlan:
     """What to save and which kernel to run, for one choice of inputs that need a gradient.

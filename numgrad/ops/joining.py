@@ -76,6 +76,7 @@ _STACK: Primitive = Primitive(
     ["*tensors"],
     [lambda g, position, dim: select_view(g, dim, position)],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (lambda *x: stack(x, 1), [make(2, 3), make(2, 3)], {}),
         lambda make: (lambda *x: stack(x), [make(), make()], {}),

@@ -98,13 +98,25 @@ class PrimitiveNode(Node):
                 arguments.add(id(result))
         return results, owned
 
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Run the rules once, if they take a further dim."""
+        if not self.primitive.rows:
+            return super().run_rows(gradients, count)
+        return self._run_rules(gradients, (count,))
+
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules."""
+        return self._run_rules(gradients, ())
+
+    def _run_rules(
+        self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
+    ) -> Sequence[Tensor | None]:
+        """Run the rules on gradients that have further dims behind those of the outputs."""
         primitive = self.primitive
         count = len(self.targets)
         if all(gradient is None for gradient in gradients):
             return [None] * count
-        environment = self._environment(gradients)
+        environment = self._environment(gradients, behind)
         results: list[Tensor | None] = [None] * count
         for position, rule in enumerate(primitive.rules_for(count)):
             if not (self.needs >> position) & 1:
@@ -115,6 +127,7 @@ class PrimitiveNode(Node):
             result = rule.function(*[environment[name] for name in rule.parameters])
             if result is not None:
                 shape, dtype = self.shapes[position]
+                shape += behind
                 if result._array.shape != shape:
                     result = primitive.sum_to_size(result, shape)
                 if result._array.dtype != dtype:
@@ -122,7 +135,9 @@ class PrimitiveNode(Node):
                 results[position] = result
         return results
 
-    def _environment(self, gradients: Sequence[Tensor | None]) -> dict[str, Any]:
+    def _environment(
+        self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
+    ) -> dict[str, Any]:
         """Return the values of everything a rule can name."""
         if self.saved is None:
             raise RuntimeError(FREED)
@@ -131,8 +146,8 @@ class PrimitiveNode(Node):
         count = len(self.targets)
         names = primitive.input_names(count)
         for name, (shape, _) in zip(names, self.shapes, strict=True):
-            environment[f"{name}_shape"] = shape
-        environment["shapes"] = [shape for shape, _ in self.shapes]
+            environment[f"{name}_shape"] = shape + behind
+        environment["shapes"] = [shape + behind for shape, _ in self.shapes]
         inputs: list[Any] = [None] * count
         for index, (kind, position) in enumerate(primitive.saved_for(self.needs, count)):
             saved: SavedArray = self.saved[3 * index : 3 * index + 3]
@@ -194,6 +209,8 @@ class Primitive:
         Whether the output shares the memory of the first input.
     linear : bool
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
+    rows : bool
+        Whether the rules, which then save nothing, hold for a cotangent with a further dim behind.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -219,6 +236,7 @@ class Primitive:
         linear: bool = False,
         multiple_views: bool = False,
         variable_outputs: bool = False,
+        rows: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
         listed: bool = True,
     ) -> None:
@@ -229,6 +247,7 @@ class Primitive:
         self.outputs = tuple(outputs)
         self.view = view
         self.linear = linear
+        self.rows = rows
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)

@@ -214,3 +214,36 @@ def test_array_operation_has_forward_mode(primitive: Primitive, sample):
     for derivative, above, below in zip(derivatives, upper, lower, strict=True):
         slope = (above.numpy() - below.numpy()) / (2 * STEP)
         np.testing.assert_allclose(derivative.numpy(force=True), slope, rtol=1e-5, atol=1e-6)
+
+
+@all_elementwise
+@given(data=st.data())
+def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
+    operands = data.draw(operands_of(primitive))
+    tensors = as_tensors(operands.values)
+    output = primitive(*tensors)
+    assert_batched_alike(output, [tensors[p] for p in differentiable(primitive, operands)])
+
+
+@pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
+def test_batched_gradients_of_a_sample_are_those_of_each_cotangent(primitive, sample):
+    function, tensors, keywords = sample(make_samples())
+    results = function(*tensors, **keywords)
+    for output in results if isinstance(results, (tuple, list)) else (results,):
+        if isinstance(output, ng.Tensor) and output.requires_grad:
+            assert_batched_alike(output, tensors)
+
+
+def assert_batched_alike(output: ng.Tensor, tensors: list[ng.Tensor]) -> None:
+    """Assert that three cotangents at once give what each of them gives."""
+    drawn = np.random.default_rng(1).standard_normal((3, *output.shape))
+    cotangents = ng.from_numpy(drawn.astype(output.numpy(force=True).dtype))
+    options = {"retain_graph": True, "allow_unused": True}
+    batched = grad(output, tensors, cotangents, is_grads_batched=True, **options)
+    rows = [grad(output, tensors, cotangent, **options) for cotangent in cotangents]
+    for found, *alone in zip(batched, *rows, strict=True):
+        if found is None:
+            assert alone == [None] * 3
+        else:
+            expected = np.stack([gradient.numpy() for gradient in alone])
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-12)

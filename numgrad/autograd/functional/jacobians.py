@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from numgrad.autograd.functional.arguments import (
     Run,
     check_single,
@@ -16,7 +18,7 @@ from numgrad.autograd.functional.arguments import (
 from numgrad.autograd.linear_maps import BackwardMap, Linearized, basis_of
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.batches import stack_rows
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import enable_grad
 
 __all__ = ["hessian", "jacobian"]
@@ -95,27 +97,28 @@ def jacobian(
                 "either set `strict=False` or `vectorize=False`."
             )
         pull = BackwardMap(outputs, [gradient_edge(tensor) for tensor in run.inputs])
-        rows = []
-        for cotangents in basis_of(outputs):
-            row = pull(cotangents, True, create_graph)
-            if strict:
-                number = next(i for i, each in enumerate(cotangents) if each is not None)
-                _check_row(row, number, create_graph)
-            rows.append(row)
         found = []
-        start = 0
-        for output in outputs:
-            own = rows[start : start + output._array.size]
-            start += len(own)
-            blocks = [
-                stack_rows(
-                    [row[j] for row in own],
-                    tensor._array.shape,
-                    tensor._array.dtype,
-                    spread=output._array.shape,
-                )
-                for j, tensor in enumerate(run.inputs)
-            ]
+        for number, output in enumerate(outputs):
+            shape = output._array.shape
+            if create_graph and output._array.size:
+                rows = [pull(row, True, True) for row in basis_of(outputs, number)]
+                if strict:
+                    for row in rows:
+                        _check_row(row, number, create_graph)
+                blocks = [
+                    stack_rows(column, t._array.shape, t._array.dtype, spread=shape)
+                    for column, t in zip(zip(*rows, strict=True), run.inputs, strict=True)
+                ]
+            else:
+                gradients = pull.rows(number)
+                if strict:
+                    _check_row(gradients, number, create_graph)
+                blocks = [
+                    wrap(np.zeros((*shape, *tensor._array.shape), tensor._array.dtype))
+                    if gradient is None
+                    else gradient.reshape(*shape, *tensor._array.shape)
+                    for gradient, tensor in zip(gradients, run.inputs, strict=True)
+                ]
             found.append(unpack(finish(blocks, create_graph), run.several_inputs))
     return unpack(found, run.several_outputs)
 
