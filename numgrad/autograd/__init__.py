@@ -1,6 +1,6 @@
 """The public autograd API, under PyTorch's names."""
 
-from numgrad.autograd import functional
+from numgrad.autograd import forward_ad, functional
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.graph.differentiate import backward, grad
 from numgrad.graph.modes import (
@@ -15,6 +15,7 @@ __all__ = [
     "GradcheckError",
     "backward",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",

@@ -15,7 +15,7 @@ import numpy as np
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.engine import nodes_towards, run
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node
 
 __all__ = ["check_batches", "run_batch", "set_stack", "stack_rows"]
@@ -161,7 +161,7 @@ def _how_many(
     Nor is it worth it where a single pass is work enough for the memory that it takes.
     """
     reached = [*needed, *[node for node, _ in (*outputs, *inputs) if node is not None]]
-    if modes.trace is not None or any(node.attached is not None for node in reached):
+    if traces or any(node.attached is not None for node in reached):
         return 1
     largest = max(batch._array[0].size for batch in batches)
     for node, _ in inputs:

@@ -210,7 +210,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
-        return wrap(self._array)
+        return wrap(self._array if modes.dual is None else self._array[...])
 
     @data.setter
     def data(self, value: Tensor) -> None:

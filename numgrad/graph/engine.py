@@ -6,7 +6,7 @@ it returns. Leaves are fed when nothing else is left to run; where a user's code
 difference (a hook, say), each is fed as soon as its last gradient has come.
 
 Gradients travel as arrays. Under ``create_graph`` they travel as tensors and every rule records; in
-a function that is traced they travel as tensors too.
+a function that is traced, and while tangents are computed, they travel as tensors too.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run(
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    by_tensors = create_graph or modes.trace is not None or rows > 0
+    by_tensors = create_graph or modes.trace is not None or rows > 0 or modes.dual is not None
     request = _request(roots, by_tensors, inputs, accumulate, needed)
     captures, needed = request.captures, request.needed
     pending: dict[Node, Arrived] = {}
@@ -261,6 +261,8 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
     if gradient is None or (needed is not None and leaf not in needed):
         return
     if request.by_tensors:
+        if modes.dual is not None and not modes.grad and leaf.variable._level is None:
+            gradient = gradient.detach()  # from its tangent
         leaf.accumulate_tensor(gradient)
     else:
         leaf.accumulate_array(gradient, arrived[1])

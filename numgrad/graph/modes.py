@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 __all__ = [
+    "Mode",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
@@ -30,11 +31,15 @@ class _Modes(threading.local):
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
     trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
+    # The level of forward mode that is open (numgrad.ops.duals), set on the class, for all threads;
+    # a thread that computes tangents hides it from itself.
+    dual: Any = None
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
 
 
 modes = _Modes()
-# The recorders that are open on any thread. While there is one, hot functions take no short ways.
+# The recorders and the levels of forward mode that are open on any thread. While there is one, hot
+# functions take no short ways.
 traces: list[Any] = []
 
 
@@ -62,10 +67,10 @@ def is_inference_mode_enabled() -> bool:
     return modes.inference
 
 
-class _Mode:
+class Mode:
     """A context manager that also decorates functions, coroutines and generators."""
 
-    def clone(self) -> _Mode:
+    def clone(self) -> Mode:
         """Return a fresh context manager of the same setting, one for every entry."""
         return type(self)()
 
@@ -84,7 +89,7 @@ class _Mode:
         return _decorate(self.clone, function)
 
 
-def _decorate(make_mode: Callable[[], _Mode], function: Function) -> Function:
+def _decorate(make_mode: Callable[[], Mode], function: Function) -> Function:
     """Run every call of `function` inside a mode; generators have it set while they run."""
     wrapper: Any
     if inspect.isgeneratorfunction(function):
@@ -109,7 +114,7 @@ def _decorate(make_mode: Callable[[], _Mode], function: Function) -> Function:
     return wrapper
 
 
-def _drive_generator(make_mode: Callable[[], _Mode], generator: Any) -> Any:
+def _drive_generator(make_mode: Callable[[], Mode], generator: Any) -> Any:
     """Resume a generator or coroutine inside the mode; be outside whenever the caller runs."""
     try:
         with make_mode():
@@ -137,7 +142,7 @@ class _Drive:
     While the coroutine waits, others run on the same thread, and they are outside of the mode.
     """
 
-    def __init__(self, make_mode: Callable[[], _Mode], coroutine: Any) -> None:
+    def __init__(self, make_mode: Callable[[], Mode], coroutine: Any) -> None:
         self._make_mode = make_mode
         self._coroutine = coroutine
 
@@ -145,7 +150,7 @@ class _Drive:
         return _drive_generator(self._make_mode, self._coroutine)
 
 
-class no_grad(_Mode):  # noqa: N801 - PyTorch's name
+class no_grad(Mode):  # noqa: N801 - PyTorch's name
     """Do not record a graph: results of operations inside do not require grad.
 
     Works as a context manager and as a decorator, with or without parentheses.
@@ -190,7 +195,7 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     _value = True
 
 
-class set_grad_enabled(_Mode):  # noqa: N801 - PyTorch's name
+class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name
     """Set whether a graph is recorded, at once; as a context manager, until its end.
 
     Parameters
@@ -229,7 +234,7 @@ class set_grad_enabled(_Mode):  # noqa: N801 - PyTorch's name
         _set_grad(self._previous)
 
 
-class inference_mode(_Mode):  # noqa: N801 - PyTorch's name
+class inference_mode(Mode):  # noqa: N801 - PyTorch's name
     """Do not record a graph, and mark the thread as being in inference mode.
 
     Parameters

@@ -111,6 +111,10 @@ class Node:
         """The nodes that this one hands its gradients to, each with its output number."""
         return tuple(zip(self.targets, self.numbers, strict=True))
 
+    def is_reached(self) -> bool:
+        """Return whether it hands on gradients. If not, it was only made for its tangent map."""
+        return any(target is not None for target in self.targets)
+
     def attach(self) -> Attached:
         """Return what is attached, made if there was nothing."""
         if self.attached is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.strides import layout_of, strided_view
@@ -247,7 +248,10 @@ def detach(input: Tensor) -> Tensor:
     >>> ng.tensor([1.0], requires_grad=True).detach()
     tensor([1.])
     """
-    tensor = wrap(input._array)
+    array = input._array
+    if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
+        array = array[...]
+    tensor = wrap(array)
     tensor._counter = input._counter
     return tensor
 

@@ -17,7 +17,7 @@ from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.graph.inplace import write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
@@ -182,14 +182,25 @@ class ElementwisePrimitive:
             else:
                 arrays.append(_convert_number(operand, compute))
         if out is not None:
+            if traces and modes.dual is not None:
+                modes.dual.refuse_out(self.function_name, (*operands, out))
             return self._write(out, shape, arrays, compute, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
         else:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
-        if records and result.kind in "fc":
-            self._record(tensor, operands, arrays, compute)
+        if result.kind in "fc":
+            if traces and modes.dual is not None:
+                modes.dual.record(
+                    lambda operands, tensors, moving: self._record(
+                        tensors[0], operands, arrays, compute, moving
+                    ),
+                    operands,
+                    (tensor,),
+                )
+            elif records:
+                self._record(tensor, operands, arrays, compute)
         return tensor
 
     def _meet(
@@ -283,9 +294,18 @@ class ElementwisePrimitive:
         return out
 
     def _record(
-        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
+        self,
+        tensor: Tensor,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        compute: np.dtype[Any],
+        moving: int = 0,
     ) -> None:
-        """Attach a node to the result."""
+        """Attach a node to the result.
+
+        The operands whose bits are set in `moving` have a tangent, and need the node as those do
+        that require grad.
+        """
         needs, kinds = 0, ""
         edges: list[Edge] = []
         metas: list[Any] = []
@@ -300,7 +320,8 @@ class ElementwisePrimitive:
                 continue
             edge = gradient_edge(operand)
             edges.append(edge)
-            if edge is not NO_EDGE and self.rules[position] is not None:
+            wanted = edge is not NO_EDGE or moving >> position & 1
+            if wanted and self.rules[position] is not None:
                 needs |= 1 << position
             array = operand._array
             metas.append((array.shape, array.dtype))

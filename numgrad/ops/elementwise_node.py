@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence, unpack_array
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
@@ -110,7 +110,9 @@ class ElementwiseNode(Node):
 
     def saved_edge(self, position: int) -> Edge:
         """Return where a saved tensor hung in the graph: -1 is the output."""
-        return (self, 0) if position < 0 else self.edge(position)
+        if position >= 0:
+            return self.edge(position)
+        return (self, 0) if self.is_reached() else NO_EDGE
 
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""

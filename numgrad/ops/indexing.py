@@ -309,8 +309,8 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
 
 def _is_plain(part: Tensor, source: Tensor) -> bool:
     """Return whether a write is only a write, because no graph will hold it."""
-    if modes.inference:
-        return False  # the in-place methods know what to say
+    if modes.inference or modes.dual is not None:
+        return False  # the in-place methods know what to say, and about tangents
     if not modes.grad:
         return True
     base = part._base

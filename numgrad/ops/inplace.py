@@ -138,10 +138,13 @@ def inplace(
         check_inplace(tensor, recorded, function.__name__)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
-    if function in _WRITES_OUT and not recorded:
+    dual = modes.dual
+    if function in _WRITES_OUT and not recorded and dual is None:
         function(tensor, *arguments, out=tensor, **keywords)
         return tensor
     stand_in = wrap(tensor._array)
+    if dual is not None:
+        stand_in = dual.before_write(tensor)
     if recorded:
         stand_in._edge = gradient_edge(tensor)
     start = next_sequence()
@@ -155,6 +158,8 @@ def inplace(
             kind = any(isinstance(argument, Tensor) for argument in arguments)
             name = f"{function.__name__.title()}Backward{kind:d}"
             _rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
+        if dual is not None:
+            dual.write(tensor, result)
         return tensor
     created = _nodes_since(edge[0], start)
     _snapshot(created, stand_in)
@@ -163,6 +168,8 @@ def inplace(
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     _rewrite_history(tensor, before, edge, len(created) == 1)
+    if dual is not None:
+        dual.write(tensor, result)
     return tensor
 
 
@@ -268,8 +275,11 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
         entries = list(node.saved)
         for at in range(0, len(entries), 3):
             if entries[at + 1] is stand_in._counter:
-                array = copies.setdefault(id(entries[at]), entries[at].copy("K"))
-                entries[at : at + 3] = (array, [0], 0)
+                if id(entries[at]) not in copies:
+                    copies[id(entries[at])] = entries[at].copy("K")
+                    if modes.dual is not None:
+                        modes.dual.copy_tangent(entries[at], copies[id(entries[at])])
+                entries[at : at + 3] = (copies[id(entries[at])], [0], 0)
         node.saved = tuple(entries)
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
 from numgrad.graph.tracing import Traced
 
@@ -169,7 +169,7 @@ class PrimitiveNode(Node):
         return environment
 
     def _differentiable(self, position: int) -> bool:
-        return bool(self.output_metas[position][1].kind in "fc")
+        return self.output_metas[position][1].kind in "fc" and self.is_reached()
 
 
 def make_node_class(name: str, base: type[Node], **attributes: Any) -> type[Node]:
@@ -315,15 +315,29 @@ class Primitive:
                     output._view_origin = "multiple" if modes.grad else output._view_origin
         else:
             outputs = [wrap(array) for array in arrays]
-        if modes.grad:
+        if traces and modes.dual is not None:
+            modes.dual.record(
+                lambda inputs, outputs, moving: self._record(inputs, outputs, parameters, moving),
+                inputs,
+                outputs,
+                (lambda tangent: self.apply(tangent, **parameters)) if self.view else None,
+            )
+        elif modes.grad:
             self._record(inputs, outputs, parameters)
         return outputs[0] if single else tuple(outputs)
 
     def _record(
-        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], parameters: dict[str, Any]
+        self,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        moving: int = 0,
     ) -> None:
-        """Attach a node to the outputs if an input requires grad and a gradient could flow."""
-        needs = 0
+        """Attach a node to the outputs if an input requires grad and a gradient could flow.
+
+        The inputs whose bits are set in `moving` have a tangent, and need the node, too.
+        """
+        needs = moving
         for position, tensor in enumerate(inputs):
             if tensor._edge is not NO_EDGE:
                 needs |= 1 << position

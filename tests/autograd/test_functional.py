@@ -134,7 +134,7 @@ F.hessian(lambda x: (x**3).sum(), x, vectorize=True)
 F.hessian(lambda x: (x**3).sum(), x, vectorize=True, **forward).detach()
 F.hessian(lambda m: (m @ m).prod(), m, vectorize=True, **forward).detach()
 torch.set_grad_enabled(False); y = F.vjp(lambda x: x**2, w, w) ; torch.set_grad_enabled(True) -> y
-torch.set_grad_enabled(False); y = F.jacobian(torch.exp, w, True) ; torch.set_grad_enabled(True) -> y
+torch.set_grad_enabled(False); y = F.jacobian(torch.exp, w); torch.set_grad_enabled(True) -> y
 w.grad = x.clone(); F.vjp(lambda x: (x * w).sum(), x) -> w.grad
 """
 
