@@ -159,8 +159,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     --------
     >>> import numgrad as ng
     >>> with ng.autograd.forward_ad.dual_level():
-    ...     ng.autograd.forward_ad.make_dual(ng.tensor(2.0), ng.tensor(1.0)).sin()
-    tensor(0.9093, tangent=-0.4161)
+    ...     ng.autograd.forward_ad.make_dual(ng.tensor(2.0), ng.tensor(1.0)) ** 2
+    tensor(4., tangent=4.0)
     """
     number = _current_level if level is None else level
     if number < 0:

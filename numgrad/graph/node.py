@@ -164,23 +164,24 @@ class Node:
 
         Here that is one run for each; nothing is recorded.
         """
-        first = [
+        given = [
             None if g is None else np.ascontiguousarray(np.moveaxis(g._array, -1, 0))
             for g in gradients
         ]
         found = [
-            self.run_tensors([None if array is None else wrap(array[row, ...]) for array in first])
+            self.run_arrays([None if array is None else array[row, ...] for array in given])[0]
             for row in range(count)
         ]
         columns: list[Tensor | None] = []
         for column in zip(*found, strict=True):
-            present = next((tensor for tensor in column if tensor is not None), None)
+            present = next((array for array in column if array is not None), None)
             if present is None:
                 columns.append(None)
                 continue
-            zeros = np.zeros_like(present._array)
-            arrays = [zeros if tensor is None else tensor._array for tensor in column]
-            columns.append(wrap(np.stack(arrays, -1)))
+            zeros = np.zeros_like(present)
+            columns.append(
+                wrap(np.stack([zeros if array is None else array for array in column], -1))
+            )
         return columns
 
 
