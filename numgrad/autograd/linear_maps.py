@@ -7,7 +7,6 @@ was recorded then serves any number of cotangents (`PullBack`) or tangents (`Lin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 from numgrad.ops.push_forward import PushForward
 
-__all__ = ["BackwardMap", "Linearized", "PullBack", "basis_of", "jvp", "zeros_like"]
+__all__ = ["BackwardMap", "Linearized", "PullBack", "basis_of", "zeros_like"]
 
 # Takes stand-ins and returns the results to differentiate, and others.
 Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
@@ -203,16 +202,3 @@ class Linearized(_Recorded):
             return found
         inside: set[Node] = set()
         return [None if t is None else self._level.release(t, inside) for t in found]
-
-
-def jvp(
-    function: Callable[..., Any], primals: Sequence[Tensor], tangents: Sequence[Tensor]
-) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the results of a function of tensors, a tuple, and their tangents.
-
-    `numgrad.func.jvp` is this for pytrees, with its arguments checked and the function kept from
-    what it must not do there. Here it may do anything, as in what `gradcheck` checks.
-    """
-    linear = Linearized(lambda stand_ins: (list(function(*stand_ins)), []), primals, guarded=False)
-    found = zip(linear(tangents), linear.outputs, strict=True)
-    return tuple(linear.outputs), tuple(zeros_like(o) if t is None else t for t, o in found)
