@@ -1,6 +1,7 @@
 """The public autograd API, under PyTorch's names."""
 
-from numgrad.autograd import forward_ad, functional
+from numgrad.autograd import anomaly_mode, forward_ad, functional
+from numgrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.graph.differentiate import backward, grad
 from numgrad.graph.modes import (
@@ -13,7 +14,9 @@ from numgrad.graph.modes import (
 
 __all__ = [
     "GradcheckError",
+    "anomaly_mode",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "forward_ad",
     "functional",
@@ -23,5 +26,6 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

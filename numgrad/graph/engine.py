@@ -17,8 +17,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from numgrad.graph.accumulate import AccumulateGrad, run_hooks
+from numgrad.graph.anomaly import anomaly
 from numgrad.graph.core import Edge, Tensor, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 
@@ -80,6 +81,8 @@ def run(
         One entry for each of `inputs`; None where no gradient arrived.
     """
     by_tensors = create_graph or modes.trace is not None or rows > 0 or modes.dual is not None
+    watched = bool(traces) and anomaly.enabled
+    special = by_tensors or watched
     request = _request(roots, by_tensors, inputs, accumulate, needed)
     captures, needed = request.captures, request.needed
     pending: dict[Node, Arrived] = {}
@@ -117,9 +120,8 @@ def run(
             if needed is not None and node not in needed:
                 continue
             owned: Iterable[bool | None]
-            if by_tensors:
-                gradients, owned = arrived[::2], repeat(False)
-                outputs = node.run_rows(gradients, rows) if rows else node.run_tensors(gradients)
+            if special:
+                outputs, owned = _run_node(node, arrived[::2], by_tensors, rows, watched)
             else:
                 outputs, owned = node.run_arrays(arrived[::2])
             was_owned = arrived[1]
@@ -167,6 +169,10 @@ def run(
                 _feed(leaf, leaves.pop(leaf), request)
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
+    except Exception:
+        if watched and node is not None:
+            anomaly.explain(node)
+        raise
     finally:
         modes.grad = previous_mode
     if inputs is None:
@@ -174,6 +180,29 @@ def run(
     if by_tensors and not create_graph:  # views that were made without grad mode are no results
         return [r.clone() if r is not None and r._base is not None else r for r in request.results]
     return request.results
+
+
+def _run_node(
+    node: Node, gradients: list[Any], by_tensors: bool, rows: int, watched: bool
+) -> tuple[Sequence[Any], Iterable[bool | None]]:
+    """Run a node where that is not just on arrays; `watched` in anomaly mode."""
+    before = anomaly.begin(node) if watched else None
+    try:
+        outputs: Sequence[Any]
+        owned: Iterable[bool | None] = repeat(False)
+        if rows:
+            outputs = node.run_rows(gradients, rows)
+        elif by_tensors:
+            outputs = node.run_tensors(gradients)
+        else:
+            outputs, owned = node.run_arrays(gradients)
+    except BaseException:
+        if watched:
+            modes.running = before
+        raise
+    if watched:
+        anomaly.end(node, before, outputs)
+    return outputs, owned
 
 
 def _request(

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.graph.anomaly import note_write
 from numgrad.graph.core import Tensor, forbidden_view
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 
-__all__ = ["check_inplace", "write_elements"]
+__all__ = ["bump_version", "check_inplace", "write_elements"]
 
 
 def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
@@ -52,7 +53,14 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.refuse_write()
     array[key] = values
+    bump_version(tensor)
+
+
+def bump_version(tensor: Tensor) -> None:
+    """Count a write."""
     tensor._counter[0] += 1
+    if traces:
+        note_write(tensor._counter)
 
 
 # Operations whose other operand may be a tensor have an overload that PyTorch's messages name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 import re
 import weakref
 from collections.abc import Callable, Sequence
@@ -11,7 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.graph.anomaly import anomaly, note_node
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.modes import traces
 
 __all__ = [
     "FREED",
@@ -100,6 +103,8 @@ class Node:
         self.saved = saved
         self.sequence = next_sequence()
         self.attached = None
+        if traces:
+            note_node(self)
 
     def edge(self, position: int) -> Edge:
         """Return where the gradient of an input goes: a node, and which of its outputs it was."""
@@ -210,15 +215,32 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
     if node is None or node is not owner:
         if node is not None and node.gives_views:
             name, output_nr = "AsStrided", 0
-        elif len(counter) > 1:
+        elif len(counter) > 1 and counter[1]:
             name, output_nr = counter[1], 0
     origin = f", which is output {output_nr} of {name}," if name else ""
+    hint = (
+        "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    if anomaly.enabled:
+        noted = counter[2] if len(counter) > 2 else {}
+        code, line = noted.get(version + 1, (None, 0))
+        hint = (
+            "the backtrace further above shows the operation that failed to compute its gradient. "
+            "The variable in question was changed in there or anywhere later. Good luck!"
+        )
+        if code is not None:
+            text = linecache.getline(code.co_filename, line).strip()
+            hint = (
+                "the backtrace further above shows the operation that failed to compute its "
+                f"gradient. The variable in question was changed from version {version} to "
+                f'{version + 1} at File "{code.co_filename}", line {line}, in {code.co_name}: '
+                f"{text}"
+            )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{tensor_type_name(array.dtype)} {list(array.shape)}]{origin} is at version "
-        f"{counter[0]}; expected version {version} instead. Hint: enable anomaly detection to find "
-        "the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        f"{counter[0]}; expected version {version} instead. Hint: {hint}"
     )
 
 

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
-from numgrad.jit.frames import user_frame, where_user_is
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
 from numgrad.jit.places import read_place, write_place

@@ -15,8 +15,9 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.anomaly import note_node
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import write_elements
+from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import MEMORY, Elementwise
@@ -290,7 +291,7 @@ class ElementwisePrimitive:
             self.kernel(shape, arrays, [result], [target])
         else:
             target[...] = self.kernel(shape, arrays, [result])[0]
-        out._counter[0] += 1
+        bump_version(out)
         return out
 
     def _record(
@@ -348,6 +349,8 @@ class ElementwisePrimitive:
                 saved += (arrays[position], None, 0)
         node.saved = tuple(saved)
         tensor._edge = (node, 0)
+        if traces:
+            note_node(node)
 
 
 def _convert_number(value: Any, compute: np.dtype[Any]) -> Any:

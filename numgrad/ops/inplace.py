@@ -303,7 +303,7 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
     if base is None:
         move_retained(tensor, tensor._edge, edge)
         tensor._edge = edge
-        tensor._counter[1:] = [function.operation_name()]
+        tensor._counter[1:2] = [function.operation_name()]
         return
     if not (direct and function.edge(0) == before and function.num_outputs == 1):
         # The view's part came from several nodes: it is as if their result had been copied in.
@@ -316,4 +316,4 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
     node = CopySlices(gradient_edge(base), function, geometry_of(tensor, base))
     move_retained(base, base._edge, (node, 0))
     base._edge = (node, 0)
-    base._counter[1:] = [node.operation_name()]
+    base._counter[1:2] = [node.operation_name()]

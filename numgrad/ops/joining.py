@@ -10,6 +10,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.batches import set_stack
 from numgrad.graph.core import NO_EDGE, Tensor
+from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes import modes
 from numgrad.kernels.memory import empty
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
@@ -109,7 +110,7 @@ def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
         )
     else:
         out._array = result._array.astype(out._array.dtype)
-    out._counter[0] += 1
+    bump_version(out)
     return out
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.anomaly import note_node
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
@@ -371,6 +372,8 @@ class Primitive:
         for kind, position in self.saved_for(needs, len(inputs)):
             saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
         node.saved = saved
+        if traces:
+            note_node(node)
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)
