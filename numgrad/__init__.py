@@ -43,7 +43,7 @@ from numgrad.graph.anomaly import (
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
-from numgrad.graph.core import Size
+from numgrad.graph.core import Size, is_inference
 from numgrad.graph.modes import (
     enable_grad,
     inference_mode,
@@ -112,6 +112,7 @@ __all__ = [
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_inference",
     "is_inference_mode_enabled",
     "jit",
     "long",

@@ -1,6 +1,6 @@
 """The public autograd API, under PyTorch's names."""
 
-from numgrad.autograd import anomaly_mode, forward_ad, functional
+from numgrad.autograd import anomaly_mode, forward_ad, functional, grad_mode
 from numgrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.graph.differentiate import backward, grad
@@ -10,6 +10,7 @@ from numgrad.graph.modes import (
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "forward_ad",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "inference_mode",
@@ -28,4 +30,5 @@ __all__ = [
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import AccumulateGrad
+from numgrad.graph.anomaly import anomaly
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.engine import nodes_towards, run
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 
 __all__ = ["check_batches", "run_batch", "set_stack", "stack_rows"]
@@ -161,7 +162,8 @@ def _how_many(
     Nor is it worth it where a single pass is work enough for the memory that it takes.
     """
     reached = [*needed, *[node for node, _ in (*outputs, *inputs) if node is not None]]
-    if traces or any(node.attached is not None for node in reached):
+    plain = modes.trace is None and modes.dual is None and not anomaly.enabled
+    if not plain or any(node.attached is not None for node in reached):
         return 1
     largest = max(batch._array[0].size for batch in batches)
     for node, _ in inputs:

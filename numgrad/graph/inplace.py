@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.core import Tensor, forbidden_view
+from numgrad.graph.core import NoCounter, Tensor, forbidden_view
 from numgrad.graph.modes import modes, traces
 
-__all__ = ["bump_version", "check_inplace", "write_elements"]
+__all__ = ["bump_version", "check_counted", "check_inplace", "write_elements"]
 
 
 def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
@@ -50,6 +50,8 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
 def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     """Write into the memory of a tensor; nothing is checked but that a trace has it as its own."""
     array = tensor._array
+    if type(tensor._counter) is not list:
+        check_counted(tensor)
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.refuse_write()
     array[key] = values
@@ -58,9 +60,27 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
 
 def bump_version(tensor: Tensor) -> None:
     """Count a write."""
+    if type(tensor._counter) is not list:
+        check_counted(tensor)
+        return
     tensor._counter[0] += 1
     if traces:
         note_write(tensor._counter)
+
+
+def check_counted(tensor: Tensor) -> None:
+    """Raise outside of inference mode if the writes to a tensor can't be counted.
+
+    Raises
+    ------
+    RuntimeError
+    """
+    if type(tensor._counter) is NoCounter and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
 
 
 # Operations whose other operand may be a tensor have an overload that PyTorch's messages name.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ __all__ = [
     "modes",
     "no_grad",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "traces",
 ]
 
@@ -34,13 +36,14 @@ class _Modes(threading.local):
     # The level of forward mode that is open (numgrad.ops.duals), set on the class, for all threads;
     # a thread that computes tangents hides it from itself.
     dual: Any = None
+    multithreading = True  # what `set_multithreading_enabled` was told
     running: Any = None  # in anomaly mode: the node that the engine runs
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
 
 
 modes = _Modes()
-# The recorders and the levels of forward mode that are open on any thread. While there is one, hot
-# functions take no short ways.
+# The recorders, levels of forward mode and inference modes that are open on any thread, and anomaly
+# mode. While there is one, hot functions take no short ways.
 traces: list[Any] = []
 
 
@@ -93,7 +96,21 @@ class Mode:
 def _decorate(make_mode: Callable[[], Mode], function: Function) -> Function:
     """Run every call of `function` inside a mode; generators have it set while they run."""
     wrapper: Any
-    if inspect.isgeneratorfunction(function):
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should "
+            "only decorate functions or methods. To preserve the current behavior of class "
+            "decoration, you can directly decorate the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return _drive_async_generator(make_mode, function(*args, **kwargs))
+
+    elif inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -149,6 +166,24 @@ class _Drive:
 
     def __await__(self) -> Any:
         return _drive_generator(self._make_mode, self._coroutine)
+
+
+async def _drive_async_generator(make_mode: Callable[[], Mode], generator: Any) -> Any:
+    """Do for an asynchronous generator what `_drive_generator` does."""
+    try:
+        value = await _Drive(make_mode, generator.__anext__())
+        while True:
+            try:
+                sent = yield value
+            except GeneratorExit:
+                await _Drive(make_mode, generator.aclose())
+                raise
+            except BaseException as error:
+                value = await _Drive(make_mode, generator.athrow(error))
+            else:
+                value = await _Drive(make_mode, generator.asend(sent))
+    except StopAsyncIteration:
+        return
 
 
 class no_grad(Mode):  # noqa: N801 - PyTorch's name
@@ -236,7 +271,10 @@ class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name
 
 
 class inference_mode(Mode):  # noqa: N801 - PyTorch's name
-    """Do not record a graph, and mark the thread as being in inference mode.
+    """Do not record a graph, and make inference tensors, which have no version.
+
+    Outside of the mode those can't be written to, require grad, or be saved for the backward pass;
+    see ``Tensor.is_inference``.
 
     Parameters
     ----------
@@ -266,6 +304,55 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         self._previous = (modes.grad, modes.inference, modes.claimed)
         modes.grad, modes.inference, modes.claimed = not self.mode, self.mode, False
+        if self.mode:
+            traces.append(self)
 
     def __exit__(self, *exception: object) -> None:
+        if self.mode:
+            traces.remove(self)
         modes.grad, modes.inference, modes.claimed = self._previous
+
+
+class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
+    """Set whether backward passes may use other threads, at once or for a block.
+
+    Mirrors ``torch.autograd.set_multithreading_enabled``. In PyTorch that is for the threads of
+    accelerators, which numgrad does not have: every backward pass runs on the thread that calls it.
+    The setting is kept, for each thread on its own, and changes nothing.
+
+    Parameters
+    ----------
+    mode : bool
+
+    Raises
+    ------
+    TypeError
+        If that is no bool.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor(2.0, requires_grad=True)
+    >>> with ng.autograd.set_multithreading_enabled(False):
+    ...     (x * x).backward()
+    >>> x.grad
+    tensor(4.)
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(
+                "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
+        self.mode = mode
+        self._previous = modes.multithreading
+        modes.multithreading = mode
+
+    def clone(self) -> set_multithreading_enabled:
+        """Return the same setting, to be entered for one call of a decorated function."""
+        return set_multithreading_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        """Leave it as it was set."""
+
+    def __exit__(self, *exception: object) -> None:
+        modes.multithreading = self._previous

@@ -17,7 +17,7 @@ from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import bump_version, write_elements
+from numgrad.graph.inplace import bump_version, check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import MEMORY, Elementwise
@@ -266,6 +266,8 @@ class ElementwisePrimitive:
                 f"{self.function_name}(): functions with out=... arguments don't support automatic "
                 "differentiation, but one of the arguments requires grad."
             )
+        if type(out._counter) is not list:
+            check_counted(out)
         target = out._array
         if not dtypes.can_cast(dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)):
             raise RuntimeError(

@@ -17,7 +17,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
-from numgrad.graph.inplace import check_inplace, write_elements
+from numgrad.graph.inplace import check_counted, check_inplace, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.node import FREED, Node, next_sequence
 from numgrad.graph.tracing import address_of
@@ -136,6 +136,8 @@ def inplace(
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
         check_inplace(tensor, recorded, function.__name__)
+    if type(tensor._counter) is not list:
+        check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
     dual = modes.dual
