@@ -42,14 +42,13 @@ class AccumulateGrad(Node):
             array = current._array
             if not array.flags.c_contiguous and may_overlap(layout_of(array)):
                 raise RuntimeError(OVERLAPS_ITSELF)
-            if type(current._counter) is not list:
-                check_counted(current)
-                add_into(array, gradient)
-            else:
-                add_into(array, gradient)
+            try:
                 current._counter[0] += 1
-                if traces:
-                    note_write(current._counter)
+            except RuntimeError:  # an inference tensor has no version
+                check_counted(current)
+            add_into(array, gradient)
+            if traces:
+                note_write(current._counter)
         if leaf._post_accumulate_hooks:
             for hook in list(leaf._post_accumulate_hooks.values()):
                 hook(leaf)

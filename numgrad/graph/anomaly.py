@@ -118,7 +118,8 @@ def note_node(node: Node) -> None:
 
 def note_write(counter: list[Any]) -> None:
     """Remember, beside a version, where the write was that made it, if the mode is on."""
-    frame = user_frame() if anomaly.enabled else None
+    counted = anomaly.enabled and type(counter) is list
+    frame = user_frame() if counted else None
     if frame is None:
         return
     while len(counter) < 3:

@@ -80,8 +80,11 @@ def run(
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    by_tensors = create_graph or modes.trace is not None or rows > 0 or modes.dual is not None
-    watched = bool(traces) and anomaly.enabled
+    by_tensors = create_graph or rows > 0
+    watched = False
+    if traces:
+        by_tensors = by_tensors or modes.trace is not None or modes.dual is not None
+        watched = anomaly.enabled
     special = by_tensors or watched
     request = _request(roots, by_tensors, inputs, accumulate, needed)
     captures, needed = request.captures, request.needed

@@ -55,15 +55,20 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.refuse_write()
     array[key] = values
-    bump_version(tensor)
+    try:
+        tensor._counter[0] += 1
+    except RuntimeError:  # an inference tensor, inside of the mode
+        return
+    if traces:
+        note_write(tensor._counter)
 
 
 def bump_version(tensor: Tensor) -> None:
     """Count a write."""
-    if type(tensor._counter) is not list:
+    try:
+        tensor._counter[0] += 1
+    except RuntimeError:  # an inference tensor has no version
         check_counted(tensor)
-        return
-    tensor._counter[0] += 1
     if traces:
         note_write(tensor._counter)
 

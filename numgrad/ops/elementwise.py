@@ -15,9 +15,9 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.anomaly import note_node
+from numgrad.graph.anomaly import note_node, note_write
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import bump_version, check_counted, write_elements
+from numgrad.graph.inplace import check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import MEMORY, Elementwise
@@ -193,16 +193,22 @@ class ElementwisePrimitive:
         tensor = wrap(array)
         if result.kind in "fc":
             if traces and modes.dual is not None:
-                modes.dual.record(
-                    lambda operands, tensors, moving: self._record(
-                        tensors[0], operands, arrays, compute, moving
-                    ),
-                    operands,
-                    (tensor,),
-                )
+                self._hand_on_tangents(tensor, operands, arrays, compute)
             elif records:
                 self._record(tensor, operands, arrays, compute)
         return tensor
+
+    def _hand_on_tangents(
+        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
+    ) -> None:
+        """Let the open level of forward mode record and differentiate a call."""
+        modes.dual.record(
+            lambda operands, tensors, moving: self._record(
+                tensors[0], operands, arrays, compute, moving
+            ),
+            operands,
+            (tensor,),
+        )
 
     def _meet(
         self, key: Any, operands: Sequence[Any]
@@ -293,7 +299,12 @@ class ElementwisePrimitive:
             self.kernel(shape, arrays, [result], [target])
         else:
             target[...] = self.kernel(shape, arrays, [result])[0]
-        bump_version(out)
+        try:
+            out._counter[0] += 1
+        except RuntimeError:  # an inference tensor, inside of the mode
+            return out
+        if traces:
+            note_write(out._counter)
         return out
 
     def _record(

@@ -317,15 +317,21 @@ class Primitive:
         else:
             outputs = [wrap(array) for array in arrays]
         if traces and modes.dual is not None:
-            modes.dual.record(
-                lambda inputs, outputs, moving: self._record(inputs, outputs, parameters, moving),
-                inputs,
-                outputs,
-                (lambda tangent: self.apply(tangent, **parameters)) if self.view else None,
-            )
+            self._hand_on_tangents(inputs, outputs, parameters)
         elif modes.grad:
             self._record(inputs, outputs, parameters)
         return outputs[0] if single else tuple(outputs)
+
+    def _hand_on_tangents(
+        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], parameters: dict[str, Any]
+    ) -> None:
+        """Let the open level of forward mode record and differentiate a call."""
+        modes.dual.record(
+            lambda inputs, outputs, moving: self._record(inputs, outputs, parameters, moving),
+            inputs,
+            outputs,
+            (lambda tangent: self.apply(tangent, **parameters)) if self.view else None,
+        )
 
     def _record(
         self,
