@@ -307,12 +307,15 @@ class NoCounter(list[Any]):
     """What inference tensors have in place of a version counter.
 
     Whoever saves a tensor for the backward pass reads its version. So that is what raises, and no
-    operation has to look whether a tensor is one of these.
+    operation has to look whether a tensor is one of these. Inside of the mode nobody saves, but for
+    the functions of `numgrad.func`, which may.
     """
 
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Any:
+        if modes.inference or modes.covered:
+            return 0
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
             "inference mode in computation tracked by autograd. To work around this, you can make "
@@ -340,7 +343,7 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a leaf tensor that does not require grad over `array` (not copied)."""
     tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
     tensor._array = array
-    tensor._counter = NoCounter() if traces and modes.inference else [0]
+    tensor._counter = NoCounter((0,)) if traces and modes.inference else [0]
     return tensor
 
 

@@ -55,10 +55,7 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.refuse_write()
     array[key] = values
-    try:
-        tensor._counter[0] += 1
-    except RuntimeError:  # an inference tensor, inside of the mode
-        return
+    tensor._counter[0] += 1
     if traces:
         note_write(tensor._counter)
 

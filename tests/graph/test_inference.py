@@ -164,6 +164,15 @@ def test_other_threads_are_not_in_the_mode() -> None:
     assert found == [False] and not traces
 
 
+def test_functions_are_differentiated_inside_of_the_mode() -> None:
+    with ng.inference_mode():
+        x, c = ng.tensor([1.0, 2.0]), ng.tensor([3.0, 4.0])
+        assert ng.func.grad(lambda x: (x * x * c).sum())(x).tolist() == [6, 16]
+        assert ng.func.jvp(lambda x: x * x * c, (x,), (c,))[1].tolist() == [18, 64]
+        _, vjp = ng.func.vjp(lambda x: x * x * c, x)
+        assert vjp(c)[0].tolist() == [18, 64]
+
+
 def test_mode_can_be_left_inside() -> None:
     x = ng.ones(2, requires_grad=True)
     with ng.inference_mode(), ng.inference_mode(False):
