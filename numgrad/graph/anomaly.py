@@ -15,7 +15,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.graph.frames import user_frame
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import modes, observe, observers, stop_observing
 
 if TYPE_CHECKING:
     from numgrad.graph.node import Node
@@ -159,8 +159,8 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
                 f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
                 f"{type(value).__name__}"
             )
-    if enabled and anomaly not in traces:
-        traces.append(anomaly)
-    elif not enabled and anomaly in traces:
-        traces.remove(anomaly)
+    if enabled and anomaly not in observers:
+        observe(anomaly)
+    elif not enabled and anomaly in observers:
+        stop_observing(anomaly)
     anomaly.enabled, anomaly.check_nan = enabled, check_nan

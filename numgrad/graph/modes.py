@@ -18,8 +18,11 @@ __all__ = [
     "is_inference_mode_enabled",
     "modes",
     "no_grad",
+    "observe",
+    "observers",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "stop_observing",
     "traces",
 ]
 
@@ -46,6 +49,20 @@ modes = _Modes()
 # The recorders, levels of forward mode and inference modes that are open on any thread, and anomaly
 # mode. While there is one, hot functions take no short ways.
 traces: list[Any] = []
+# Of these all but the inference modes, in which hot functions do take their short ways.
+observers: list[Any] = []
+
+
+def observe(observer: Any) -> None:
+    """Let hot functions take no short ways, so that an observer gets to see every operation."""
+    observers.append(observer)
+    traces.append(observer)
+
+
+def stop_observing(observer: Any) -> None:
+    """Take back an `observe`."""
+    traces.remove(observer)
+    observers.remove(observer)
 
 
 def _set_grad(value: bool) -> None:

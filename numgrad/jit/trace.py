@@ -17,7 +17,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import modes, observe, stop_observing
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
@@ -51,11 +51,11 @@ class Tracer:
         """Have this thread's operations recorded here."""
         outer = modes.trace
         modes.trace = self
-        traces.append(self)
+        observe(self)
         try:
             yield
         finally:
-            traces.remove(self)
+            stop_observing(self)
             modes.trace = outer
 
     def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:

@@ -21,7 +21,7 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, wrap
-from numgrad.graph.modes import modes, set_grad_enabled, traces
+from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
 from numgrad.kernels.strides import layout_of
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.push_forward import TangentMaps
@@ -44,11 +44,11 @@ class DualLevel:
     def open(self) -> None:
         """Let operations hand on tangents."""
         type(modes).dual = self
-        traces.append(self)
+        observe(self)
 
     def close(self) -> None:
         """Forget all tangents."""
-        traces.remove(self)
+        stop_observing(self)
         type(modes).dual = None
         self._tangents.clear()
 

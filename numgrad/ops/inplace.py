@@ -18,7 +18,7 @@ from numgrad import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.graph.inplace import check_counted, check_inplace, write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, next_sequence
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
@@ -140,7 +140,7 @@ def inplace(
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
-    dual = modes.dual
+    dual = modes.dual if traces else None
     if function in _WRITES_OUT and not recorded and dual is None:
         function(tensor, *arguments, out=tensor, **keywords)
         return tensor

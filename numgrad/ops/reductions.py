@@ -14,8 +14,8 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, wrap
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view, wrap
+from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
@@ -107,7 +107,7 @@ class _TotalNode(PrimitiveNode):
 
 def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``primitive.apply`` does for the plain case, in a fraction of the time."""
-    if traces:
+    if observers:
         result: Tensor = primitive.apply(input, dtype=None)
         return result
     if input._base is not None:
@@ -116,7 +116,7 @@ def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
     shape, dtype = array.shape, array.dtype
     output = _new(Tensor)
     output._array = kernel(array, tuple(range(len(shape))))
-    output._counter = [0]
+    output._counter = NoCounter((0,)) if traces and modes.inference else [0]
     edge = input._edge
     if edge is not NO_EDGE and modes.grad:
         node = _new(primitive.node_class)
