@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.autograd import grad, gradcheck, gradgradcheck
+from numgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.tangents import jvp
@@ -247,3 +247,21 @@ def assert_batched_alike(output: ng.Tensor, tensors: list[ng.Tensor]) -> None:
         else:
             expected = np.stack([gradient.numpy() for gradient in alone])
             np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+@all_elementwise
+@given(data=st.data())
+def test_dual_tensors_have_the_tangents_of_forward_mode(primitive, data):
+    operands = data.draw(operands_of(primitive))
+    values = as_tensors(operands.values, requires_grad=False)
+    moving = differentiable(primitive, operands)
+    random = np.random.default_rng(2)
+    tangents = {p: ng.from_numpy(random.standard_normal(values[p].shape)) for p in moving}
+    _, expected = jvp(primitive, values, [tangents.get(p) for p in range(len(values))])
+    with forward_ad.dual_level(), ng.no_grad():
+        duals = [
+            forward_ad.make_dual(value, tangents[p]) if p in tangents else value
+            for p, value in enumerate(values)
+        ]
+        found = forward_ad.unpack_dual(primitive(*duals)).tangent
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
