@@ -1,13 +1,14 @@
 """The figures that numgrad sets itself against PyTorch's: ``python benchmarks/figures.py``.
 
 Both are measured in turns within one run, so that whatever else the machine does meets both, and
-medians are compared. Arguments choose figures: 17, 18, 19, 20. It needs ``torch`` (2.13, the CPU
-build) beside numgrad.
+medians are compared. Arguments choose figures. It needs ``torch`` (2.13, the CPU build) beside
+numgrad.
 
 17  ``(w + x) * (w + 1)`` of 4 float32, forward and backward
 18  ``import``, and a fresh process to its first gradient with a warm cache
 19  a chain of 100,000 nodes on a scalar: built, run back and freed; bytes a node
 20  ``tanh(w) * exp(-w * w) + sin(w)``, summed, 10 million float64, forward and backward
+23  ``autograd.functional.hessian`` of Rosenbrock's function of 20 float64
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -244,7 +246,22 @@ def figure_20(modules: Sequence[ModuleType], report: Report) -> None:
     report.ratio(title, ours, theirs, 0.6)
 
 
-FIGURES = {17: figure_17, 18: figure_18, 19: figure_19, 20: figure_20}
+def figure_23(modules: Sequence[ModuleType], report: Report) -> None:
+    """Measure a Hessian."""
+
+    def run(library: ModuleType) -> Callable[[], object]:
+        x = library.linspace(-1, 2, 20, dtype=library.float64)
+
+        def rosenbrock(x: Any) -> Any:
+            return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+        return lambda: library.autograd.functional.hessian(rosenbrock, x)
+
+    ours, theirs = in_turns([run(library) for library in modules], repeats=51, calls=5)
+    report.ratio("23  functional.hessian of Rosenbrock, 20 float64", ours, theirs, 0.5)
+
+
+FIGURES = {17: figure_17, 18: figure_18, 19: figure_19, 20: figure_20, 23: figure_23}
 
 
 def environment(modules: Sequence[ModuleType]) -> None:
@@ -276,7 +293,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "figures", nargs="*", type=int, metavar="figure", help="17 to 20; default: all"
+        "figures", nargs="*", type=int, metavar="figure", help="see above; default: all"
     )
     parser.add_argument("--threads", type=int, help="for both; default: what numgrad would use")
     arguments = parser.parse_args()

@@ -125,3 +125,24 @@ class InPlace:
         for position in range(1000):
             y[position % 8] = 2.0
         y.backward(self.ones)
+
+
+class Functional:
+    """Derivatives of whole functions by `numgrad.autograd.functional`."""
+
+    params = (4, 20)
+    param_names = ("n",)
+
+    def setup(self, n: int) -> None:
+        self.x = ng.linspace(-1, 2, n, dtype=ng.float64)
+        ng.autograd.functional.hessian(self.rosenbrock, self.x)
+
+    @staticmethod
+    def rosenbrock(x: Any) -> Any:
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    def time_hessian(self, n: int) -> None:
+        ng.autograd.functional.hessian(self.rosenbrock, self.x)
+
+    def time_hvp(self, n: int) -> None:
+        ng.autograd.functional.hvp(self.rosenbrock, self.x, self.x)

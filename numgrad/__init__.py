@@ -38,7 +38,12 @@ from numgrad.dtypes import (
     uint32,
     uint64,
 )
-from numgrad.graph.core import Size
+from numgrad.graph.anomaly import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
+from numgrad.graph.core import Size, is_inference
 from numgrad.graph.modes import (
     enable_grad,
     inference_mode,
@@ -104,7 +109,10 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_inference",
     "is_inference_mode_enabled",
     "jit",
     "long",
@@ -114,6 +122,7 @@ __all__ = [
     "pi",
     "printoptions",
     "promote_types",
+    "set_anomaly_enabled",
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",

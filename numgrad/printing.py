@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.graph.modes import modes
 
 __all__ = [
     "format_array",
@@ -361,3 +362,6 @@ def _suffixes(tensor: Printable) -> Iterator[str]:
         yield f"grad_fn=<{type(grad_fn).__name__}>"
     elif tensor.requires_grad:
         yield "requires_grad=True"
+    tangent = None if modes.dual is None else modes.dual.tangent(tensor)
+    if tangent is not None:
+        yield f"tangent={tangent}"

@@ -12,7 +12,7 @@ import numpy as np
 import numgrad.ops  # noqa: F401 - fills the registries
 from numgrad.device import CPU
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference, wrap
 from numgrad.graph.differentiate import backward
 from numgrad.graph.modes import modes
 from numgrad.graph.node import RemovableHandle
@@ -74,6 +74,8 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         )
     if requires_grad and self._array.dtype.kind not in "fc":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if requires_grad:
+        check_requires_grad(self)
     if self.grad_fn is None or not requires_grad:
         self.requires_grad = requires_grad
     return self
@@ -356,6 +358,7 @@ def _bind() -> None:
         "register_hook": _register_hook,
         "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
         "detach_": _detach_,
+        "is_inference": is_inference,
         "size": _size,
         "stride": _stride,
         "storage_offset": _storage_offset,

@@ -34,6 +34,7 @@ from numgrad.autograd.gradcheck_jacobians import (
 )
 from numgrad.autograd.gradcheck_properties import (
     check_batched_gradients,
+    check_batched_tangents,
     check_undefined_gradients,
     check_undefined_tangents,
     check_zero_in_zero_out,
@@ -98,9 +99,9 @@ def gradcheck(
     check_batched_grad : bool
         Check gradients of a batch of output gradients, by ``grad(..., is_grads_batched=True)``.
     check_batched_forward_grad : bool
-        Not supported yet: raises.
+        Check the tangents of two directions at once, by one run of `func`.
     check_forward_ad : bool
-        Check the forward mode derivative, too, by `numgrad.func.jvp`.
+        Check the forward mode derivative, too, by `numgrad.autograd.forward_ad`.
     check_backward_ad : bool
         Whether to check ``backward``; when False, only forward mode is checked.
     fast_mode : bool
@@ -123,8 +124,7 @@ def gradcheck(
     ValueError
         If no input requires grad.
     RuntimeError
-        If an input overlaps itself in memory (as from ``expand``), or something is asked for that
-        is not supported yet.
+        If an input overlaps itself in memory (as from ``expand``).
     AssertionError
         If the flags contradict each other, or `func` changes the shape or dtype of an output
         within a step of `eps`.
@@ -159,10 +159,6 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    if check_batched_forward_grad:
-        raise RuntimeError(
-            "check_batched_forward_grad=True is not supported yet: it needs vmap over forward mode"
-        )
     arguments = as_tuple(inputs)
     _check_inputs(arguments)
     try:
@@ -177,6 +173,8 @@ def gradcheck(
         if check_forward_ad:
             for part in _parts(case.inputs):
                 _compare_jacobians(case, numerical, part, forward=True)
+            if check_batched_forward_grad:
+                check_batched_tangents(case)
             if check_undefined_grad:
                 check_undefined_tangents(case)
         if check_backward_ad:
@@ -229,7 +227,7 @@ def gradgradcheck(
     gen_non_contig_grad_outputs : bool
         Make the gradients that are drawn non-contiguous.
     check_fwd_over_rev : bool
-        Check the forward mode derivative of the gradients, by `numgrad.func.jvp`.
+        Check the forward mode derivative of the gradients, by `numgrad.autograd.forward_ad`.
     check_rev_over_rev : bool
         Check the ``backward`` of the gradients.
     eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numgrad.autograd.linear_maps import jvp
+from numgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from numgrad.autograd.linear_maps import Linearized, zeros_like
 from numgrad.dtypes import float64
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.differentiate import grad
@@ -36,6 +37,7 @@ __all__ = [
     "numerical_jacobians",
     "pull_back",
     "push_forward",
+    "push_forward_batch",
     "random_gradient",
     "tangents",
 ]
@@ -315,13 +317,33 @@ def tangents(case: Case, j: int, part: str) -> list[Array]:
 
 def push_forward(case: Case, tangents: dict[int, Tensor]) -> tuple[Tensor, ...]:
     """Return the outputs' tangents, given those of some inputs; the other inputs have none."""
+    with dual_level():
+        duals = {j: make_dual(case.inputs[j].detach(), tangent) for j, tangent in tangents.items()}
+        found = []
+        for output in _at(case, duals):
+            tangent = unpack_dual(output).tangent
+            found.append(zeros_like(output) if tangent is None else tangent)
+    return tuple(found)
 
-    def outputs(*primals: Tensor) -> tuple[Tensor, ...]:
-        arguments = [a.detach() if isinstance(a, Tensor) else a for a in case.arguments]
-        for j, primal in zip(tangents, primals, strict=True):
-            arguments[case.positions[j]] = primal
-        results = as_tuple(case.func(*arguments))
-        return tuple(results[k] for k in case.kept)
 
-    primals = tuple(case.inputs[j].detach() for j in tangents)
-    return jvp(outputs, primals, tuple(tangents.values()))[1]
+def push_forward_batch(case: Case, j: int, batch: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Return the outputs' tangents for each of several tangents of input `j`, from one run."""
+
+    def outputs(stand_ins: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        return _at(case, {j: stand_ins[0]}), []
+
+    linear = Linearized(outputs, [case.inputs[j].detach()], guarded=False)
+    found = []
+    for tangent in batch:
+        pairs = zip(linear([tangent]), linear.outputs, strict=True)
+        found.append([zeros_like(output) if pushed is None else pushed for pushed, output in pairs])
+    return found
+
+
+def _at(case: Case, replaced: dict[int, Tensor]) -> list[Tensor]:
+    """Return the kept outputs with some inputs replaced, and the others without history."""
+    arguments = [a.detach() if isinstance(a, Tensor) else a for a in case.arguments]
+    for j, tensor in replaced.items():
+        arguments[case.positions[j]] = tensor
+    results = as_tuple(case.func(*arguments))
+    return [results[k] for k in case.kept]

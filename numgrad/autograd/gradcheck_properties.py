@@ -20,6 +20,7 @@ from numgrad.autograd.gradcheck_jacobians import (
     differentiable,
     pull_back,
     push_forward,
+    push_forward_batch,
     random_gradient,
 )
 from numgrad.graph.accumulate import gradient_edge
@@ -30,6 +31,7 @@ from numgrad.ops.from_data import from_numpy
 
 __all__ = [
     "check_batched_gradients",
+    "check_batched_tangents",
     "check_undefined_gradients",
     "check_undefined_tangents",
     "check_zero_in_zero_out",
@@ -39,6 +41,12 @@ BATCHED_GRAD_FAILED = """
 gradcheck or gradgradcheck failed while testing batched gradient computation.
 To leave this out, call gradcheck/gradgradcheck with `check_batched_grad=False` as a keyword
 argument.
+""".strip()
+
+BATCHED_FORWARD_GRAD_FAILED = """
+gradcheck failed while testing batched gradient computation with forward-mode AD.
+To leave this out, call gradcheck/gradgradcheck with `check_batched_forward_grad=False` as a
+keyword argument.
 """.strip()
 
 # How close "masked" gradients and batched ones have to be: the defaults of allclose.
@@ -158,4 +166,27 @@ def check_batched_gradients(case: Case) -> None:
                 raise GradcheckError(
                     f"For output {i} and input {j}:\n\n{BATCHED_GRAD_FAILED}\n\n"
                     f"Got:\n{as_tensor(got)}\n\nExpected:\n{as_tensor(expected)}"
+                )
+
+
+def check_batched_tangents(case: Case) -> None:
+    """Two tangents give in one run of the function what each gives in a run of its own."""
+    for j, x in enumerate(case.inputs):
+        drawn = [random_gradient(x).detach() for _ in range(2)]
+        expected = [push_forward(case, {j: tangent}) for tangent in drawn]
+        try:
+            batched = push_forward_batch(case, j, drawn)
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD_GRAD_FAILED}"
+            ) from error
+        for i, (got, alone) in enumerate(
+            zip(zip(*batched, strict=True), zip(*expected, strict=True), strict=True)
+        ):
+            found = np.stack([as_array(tangent) for tangent in got])
+            wanted = np.stack([as_array(tangent) for tangent in alone])
+            if not np.allclose(found, wanted, ALLCLOSE_RTOL, ALLCLOSE_ATOL):
+                raise GradcheckError(
+                    f"For output {i} and input {j}:\n\n{BATCHED_FORWARD_GRAD_FAILED}\n\n"
+                    f"Got:\n{as_tensor(found)}\n\nExpected:\n{as_tensor(wanted)}"
                 )

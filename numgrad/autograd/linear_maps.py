@@ -6,13 +6,13 @@ was recorded then serves any number of cotangents (`PullBack`) or tangents (`Lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, fresh
+from numgrad.graph.batches import run_batch
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
 from numgrad.graph.differentiate import roots_of
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.levels import Level
@@ -20,7 +20,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 from numgrad.ops.push_forward import PushForward
 
-__all__ = ["Linearized", "PullBack", "jvp", "zeros_like"]
+__all__ = ["BackwardMap", "Linearized", "PullBack", "basis_of", "zeros_like"]
 
 # Takes stand-ins and returns the results to differentiate, and others.
 Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
@@ -29,6 +29,22 @@ Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
 def zeros_like(tensor: Tensor) -> Tensor:
     """Return zeros of a tensor's shape and dtype."""
     return fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
+
+
+def basis_of(tensors: Sequence[Tensor], only: int | None = None) -> Iterator[list[Tensor | None]]:
+    """Yield, for every element of some tensors, 1 there and 0 (None in other tensors) elsewhere.
+
+    With `only`, for those of the tensor of that number.
+    """
+    for number, tensor in enumerate(tensors):
+        if only is not None and number != only:
+            continue
+        for element in range(tensor._array.size):
+            array = np.zeros(tensor._array.shape, tensor._array.dtype)
+            array.reshape(-1)[element] = 1
+            row: list[Tensor | None] = [None] * len(tensors)
+            row[number] = fresh(array)
+            yield row
 
 
 class _Recorded:
@@ -65,17 +81,75 @@ class _Recorded:
         )
 
 
+class BackwardMap:
+    """Maps cotangents of some results to gradients at some edges, any number of times.
+
+    Parameters
+    ----------
+    results : sequence of Tensor
+    inputs : sequence of edges
+    """
+
+    def __init__(self, results: Sequence[Tensor], inputs: Sequence[Edge]) -> None:
+        self._results = results
+        self._inputs = inputs
+        self._edges = [gradient_edge(result) for result in results]
+        self._moving = [i for i, edge in enumerate(self._edges) if edge is not NO_EDGE]
+        self._needed = nodes_towards(
+            [node for node, _ in inputs if node is not None],
+            [node for node, _ in [self._edges[i] for i in self._moving] if node is not None],
+        )
+
+    def __call__(
+        self, cotangents: Sequence[Tensor | None], keep_graph: bool, create_graph: bool
+    ) -> list[Tensor | None]:
+        """Return the gradients, None where none arrives.
+
+        Parameters
+        ----------
+        cotangents : sequence of tensor or None
+            For each result one of its shape; None for zeros.
+        """
+        moving = [i for i in self._moving if cotangents[i] is not None]
+        if not moving:
+            return [None] * len(self._inputs)
+        return run(
+            roots_of(
+                tuple([self._results[i] for i in moving]),
+                [cotangents[i] for i in moving],
+            ),
+            keep_graph=keep_graph,
+            create_graph=create_graph,
+            inputs=self._inputs,
+            accumulate=False,
+            needed=self._needed,
+        )
+
+    def rows(self, number: int) -> list[Tensor | None]:
+        """Return the gradients of every element of a result, in C order along a first dim.
+
+        They are not recorded.
+        """
+        result = self._results[number]._array
+        if number not in self._moving or not result.size:
+            return [None] * len(self._inputs)
+        basis = np.eye(result.size, dtype=result.dtype).reshape(-1, *result.shape)
+        return run_batch(
+            [self._edges[number]],
+            [fresh(basis)],
+            self._inputs,
+            keep_graph=True,
+            create_graph=False,
+            needed=self._needed,
+        )
+
+
 class PullBack(_Recorded):
     """Maps cotangents of the results to gradients of the arguments."""
 
     def __init__(self, function: Function, primals: Sequence[Tensor]) -> None:
         super().__init__(function, primals, writable=False)
-        self._moving = [i for i, edge in enumerate(self._edges) if edge is not NO_EDGE]
-        roots = [self._edges[i][0] for i in self._moving]
-        self._needed = nodes_towards(
-            [node for node, _ in self._inputs if node is not None],
-            [node for node in roots if node is not None],
-        )
+        self._pull = BackwardMap(self._results, self._inputs)
 
     def __call__(
         self,
@@ -94,19 +168,8 @@ class PullBack(_Recorded):
         create_graph : bool, optional
             Whether the gradients can be differentiated in turn; by default where grad mode is on.
         """
-        moving = [i for i in self._moving if cotangents[i] is not None]
-        if not moving:
-            return [zeros_like(stand_in) for stand_in in self._stand_ins]
-        given: list[Any] = [cotangents[i] for i in moving]
-        records = create_graph is not False and self._records(given)
-        found = run(
-            roots_of(tuple([self._results[i] for i in moving]), given),
-            keep_graph=keep_graph,
-            create_graph=records,
-            inputs=self._inputs,
-            accumulate=False,
-            needed=self._needed,
-        )
+        records = create_graph is not False and self._records(cotangents)
+        found = self._pull(cotangents, keep_graph, records)
         inside: set[Node] = set()
         return [
             zeros_like(stand_in)
@@ -139,16 +202,3 @@ class Linearized(_Recorded):
             return found
         inside: set[Node] = set()
         return [None if t is None else self._level.release(t, inside) for t in found]
-
-
-def jvp(
-    function: Callable[..., Any], primals: Sequence[Tensor], tangents: Sequence[Tensor]
-) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the results of a function of tensors, a tuple, and their tangents.
-
-    `numgrad.func.jvp` is this for pytrees, with its arguments checked and the function kept from
-    what it must not do there. Here it may do anything, as in what `gradcheck` checks.
-    """
-    linear = Linearized(lambda stand_ins: (list(function(*stand_ins)), []), primals, guarded=False)
-    found = zip(linear(tangents), linear.outputs, strict=True)
-    return tuple(linear.outputs), tuple(zeros_like(o) if t is None else t for t, o in found)

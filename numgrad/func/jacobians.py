@@ -8,12 +8,13 @@ Jacobian is to be differentiated, they are stacked.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad import pytree
+from numgrad.autograd.linear_maps import basis_of
 from numgrad.func.arguments import (
     Argnums,
     accept,
@@ -23,9 +24,9 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.core import NO_EDGE, Tensor, fresh, wrap
+from numgrad.graph.batches import stack_rows
+from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.modes import modes
-from numgrad.ops.joining import stack
 from numgrad.ops.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
@@ -103,14 +104,16 @@ def jacrev(
                 )
             found = _nest(blocks, output_spec, spec, argnums)
             return (found, aux) if has_aux else found
-        rows: list[Row] = [pull(cotangents) for cotangents in _basis(pull.outputs)]
+        rows: list[Row] = [pull(cotangents) for cotangents in basis_of(pull.outputs)]
         start = 0
         for output in pull.outputs:
             own, start = rows[start : start + output._array.size], start + output._array.size
             shape = output._array.shape
             blocks.append(
                 [
-                    _stack([row[j] for row in own], leaf, leaf._array.dtype, shape)
+                    stack_rows(
+                        [row[j] for row in own], leaf._array.shape, leaf._array.dtype, spread=shape
+                    )
                     for j, leaf in enumerate(leaves)
                 ]
             )
@@ -181,15 +184,19 @@ def jacfwd(
                 )
             found = _nest(blocks, output_spec, spec, argnums)
             return (found, aux) if has_aux else found
-        columns = [linear(tangents) for tangents in _basis(leaves)]
+        columns = [linear(tangents) for tangents in basis_of(leaves)]
         for i, output in enumerate(linear.outputs):
             blocks.append([])
             start = 0
             for leaf in leaves:
                 own, start = columns[start : start + leaf._array.size], start + leaf._array.size
-                shape = leaf._array.shape
-                dtype = output._array.dtype
-                block = _stack([column[i] for column in own], output, dtype, shape, last=True)
+                block = stack_rows(
+                    [column[i] for column in own],
+                    output._array.shape,
+                    output._array.dtype,
+                    spread=leaf._array.shape,
+                    last=True,
+                )
                 blocks[i].append(block)
         found = _nest(blocks, output_spec, spec, argnums)
         return (found, aux) if has_aux else found
@@ -213,17 +220,6 @@ def _function_of(
         return func(*arguments)
 
     return function, leaves, spec
-
-
-def _basis(tensors: Sequence[Tensor]) -> Iterator[list[Tensor | None]]:
-    """Yield, for every element of some tensors, 1 there and 0 (None in other tensors) elsewhere."""
-    for number, tensor in enumerate(tensors):
-        for element in range(tensor._array.size):
-            array = np.zeros(tensor._array.shape, tensor._array.dtype)
-            array.reshape(-1)[element] = 1
-            row: list[Tensor | None] = [None] * len(tensors)
-            row[number] = fresh(array)
-            yield row
 
 
 def _loops(
@@ -265,32 +261,6 @@ def _unrolled(
     if not last:
         return reshape(stacked, shape + inner)
     return reshape(stacked.movedim(0, -1), inner + shape)
-
-
-def _stack(
-    rows: Sequence[Tensor | None],
-    like: Tensor,
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    last: bool = False,
-) -> Tensor:
-    """Return rows as one tensor: their number, spread over `shape`, first or `last`.
-
-    Rows have the shape of `like`; None stands for zeros.
-    """
-    inner = like._array.shape
-    final = inner + shape if last else shape + inner
-    if modes.trace is not None or any(row is not None and row._edge is not NO_EDGE for row in rows):
-        zeros = fresh(np.zeros(inner, dtype))
-        full = [zeros if row is None else row for row in rows]
-        return reshape(stack(full, len(inner) if last else 0), final)
-    joined = np.zeros((len(rows), *inner), dtype)
-    for number, row in enumerate(rows):
-        if row is not None:
-            joined[number] = row._array
-    if last:
-        joined = np.ascontiguousarray(np.moveaxis(joined, 0, -1))
-    return wrap(joined.reshape(final))
 
 
 def _nest(

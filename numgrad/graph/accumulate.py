@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.graph.anomaly import note_write
 from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.inplace import check_counted
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, next_sequence
 from numgrad.kernels.accumulate import add_into, private_copy
 from numgrad.kernels.strides import layout_of, may_overlap
@@ -40,8 +42,13 @@ class AccumulateGrad(Node):
             array = current._array
             if not array.flags.c_contiguous and may_overlap(layout_of(array)):
                 raise RuntimeError(OVERLAPS_ITSELF)
+            try:
+                current._counter[0] += 1
+            except RuntimeError:  # an inference tensor has no version
+                check_counted(current)
             add_into(array, gradient)
-            current._counter[0] += 1
+            if traces:
+                note_write(current._counter)
         if leaf._post_accumulate_hooks:
             for hook in list(leaf._post_accumulate_hooks.values()):
                 hook(leaf)

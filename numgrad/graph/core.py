@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 
 if TYPE_CHECKING:
     from numgrad.graph.node import Node
@@ -23,10 +23,13 @@ __all__ = [
     "NOWHERE",
     "NO_EDGE",
     "Edge",
+    "NoCounter",
     "Size",
     "Tensor",
+    "check_requires_grad",
     "forbidden_view",
     "fresh",
+    "is_inference",
     "move_retained",
     "refresh_view",
     "set_tensor_class",
@@ -164,6 +167,8 @@ class Tensor:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
+        if value:
+            check_requires_grad(self)
         self._edge = None if value else NO_EDGE
 
     @property
@@ -204,13 +209,18 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if is_inference(self):
+            raise RuntimeError("Inference tensors do not track version counter.")
         version: int = self._counter[0]
         return version
 
     @property
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
-        return wrap(self._array)
+        made = wrap(self._array if modes.dual is None else self._array[...])
+        if is_inference(self):
+            made._counter = self._counter
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -222,6 +232,14 @@ class Tensor:
                 "dtype"
             )
         self._array = value._array
+
+
+def check_requires_grad(tensor: Tensor) -> None:
+    """Raise for a tensor that may not be made to require grad."""
+    if is_inference(tensor) and not modes.inference:
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        )
 
 
 def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
@@ -285,11 +303,47 @@ def set_tensor_class(function: Callable[[Any], type[Tensor]]) -> None:
     _tensor_class = function
 
 
+class NoCounter(list[Any]):
+    """What inference tensors have in place of a version counter.
+
+    Whoever saves a tensor for the backward pass reads its version. So that is what raises, and no
+    operation has to look whether a tensor is one of these. Inside of the mode nobody saves, but for
+    the functions of `numgrad.func`, which may.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        if modes.inference or modes.covered:
+            return 0
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`."
+        )
+
+
+def is_inference(tensor: Tensor) -> bool:
+    """Return whether a tensor's memory was made in `inference_mode`.
+
+    Such a tensor has no version. Outside of the mode it can't be written to, require grad, or be
+    saved for the backward pass.
+
+    >>> import numgrad as ng
+    >>> with ng.inference_mode():
+    ...     x = ng.ones(2)
+    >>> x.is_inference(), x[0].is_inference(), (x + 1).is_inference()
+    (True, True, False)
+    """
+    return type(tensor._counter) is NoCounter
+
+
 def wrap(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a leaf tensor that does not require grad over `array` (not copied)."""
     tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
     tensor._array = array
-    tensor._counter = [0]
+    tensor._counter = NoCounter((0,)) if traces and modes.inference else [0]
     return tensor
 
 
@@ -307,7 +361,10 @@ def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     view._array = array
     view._counter = counter = tensor._counter
     view._base = base = tensor if tensor._base is None else tensor._base
-    view._view_version = counter[0]
+    try:
+        view._view_version = counter[0]
+    except RuntimeError:  # an inference tensor has no version
+        view._view_version = 0
     if tensor._view_origin:
         view._view_origin = tensor._view_origin
     if not modes.grad:
@@ -356,7 +413,10 @@ def refresh_view(view: Tensor, reading: bool = False) -> None:
         view._edge = NOWHERE
     elif base._edge is NO_EDGE and edge is None:
         return
-    version = view._counter[0]
+    try:
+        version = view._counter[0]
+    except RuntimeError:  # an inference tensor has no version
+        return
     if version == view._view_version or not (modes.grad or reading):
         return
     if view._view_origin:

@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.batches import check_batches, run_batch
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
 from numgrad.graph.engine import run
 from numgrad.graph.modes import modes
@@ -193,39 +194,22 @@ def _batched(
     create_graph: bool,
 ) -> list[Tensor | None]:
     """Run one backward pass for each entry of batched cotangents and stack the results."""
+    if grad_outputs is None:
+        grad_outputs = (None,) * len(outputs)
     batches = _as_tuple(grad_outputs)
-    lengths = {len(batch._array) for batch in batches}
-    if len(lengths) != 1:
-        raise RuntimeError(
-            "grad_outputs must all have the same length in their first dimension, got "
-            f"{sorted(lengths)}"
-        )
-    (length,) = lengths
-    columns: list[list[Tensor | None]] = [[] for _ in edges]
-    for entry in range(length):
-        last = entry == length - 1
-        roots = roots_of(outputs, [batch[entry] for batch in batches])
-        results = run(
-            roots,
-            keep_graph=keep_graph or not last,
-            create_graph=create_graph,
-            inputs=edges,
-            accumulate=False,
-        )
-        for column, result in zip(columns, results, strict=True):
-            column.append(result)
-    stacked: list[Tensor | None] = []
-    for column in columns:
-        present = [result for result in column if result is not None]
-        if not present:
-            stacked.append(None)
-            continue
-        rows = [present[0].new_zeros(present[0].shape) if r is None else r for r in column]
-        total = rows[0].unsqueeze(0).expand(length, *rows[0].shape).clone()
-        for entry, row in enumerate(rows[1:], start=1):
-            total[entry] = row
-        stacked.append(total)
-    return stacked
+    check_batches(outputs, batches)
+    roots = roots_of(outputs, [batch[0] for batch in batches])
+    fitting = [
+        batch if batch._array.dtype == first._array.dtype else batch.to(first.dtype)
+        for batch, (_, first) in zip(batches, roots, strict=True)
+    ]
+    return run_batch(
+        [edge for edge, _ in roots],
+        fitting,
+        edges,
+        keep_graph=keep_graph,
+        create_graph=create_graph,
+    )
 
 
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:

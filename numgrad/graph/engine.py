@@ -6,7 +6,7 @@ it returns. Leaves are fed when nothing else is left to run; where a user's code
 difference (a hook, say), each is fed as soon as its last gradient has come.
 
 Gradients travel as arrays. Under ``create_graph`` they travel as tensors and every rule records; in
-a function that is traced they travel as tensors too.
+a function that is traced, and while tangents are computed, they travel as tensors too.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from numgrad.graph.accumulate import AccumulateGrad, run_hooks
+from numgrad.graph.anomaly import anomaly
 from numgrad.graph.core import Edge, Tensor, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 
@@ -53,6 +54,7 @@ def run(
     inputs: Sequence[Edge] | None = None,
     accumulate: bool = True,
     needed: set[Node] | None = None,
+    rows: int = 0,
 ) -> list[Tensor | None]:
     """Propagate gradients from `roots`.
 
@@ -70,13 +72,20 @@ def run(
         Whether leaves get their ``.grad``. Otherwise the gradients at `inputs` are returned.
     needed : set of nodes, optional
         What `nodes_towards` returned for these inputs and all of the roots, if it was called.
+    rows : int
+        If not 0, all gradients have a further dim behind, in which so many lie side by side.
 
     Returns
     -------
     list of Tensor or None
         One entry for each of `inputs`; None where no gradient arrived.
     """
-    by_tensors = create_graph or modes.trace is not None
+    by_tensors = create_graph or rows > 0
+    watched = False
+    if traces:
+        by_tensors = by_tensors or modes.trace is not None or modes.dual is not None
+        watched = anomaly.enabled
+    special = by_tensors or watched
     request = _request(roots, by_tensors, inputs, accumulate, needed)
     captures, needed = request.captures, request.needed
     pending: dict[Node, Arrived] = {}
@@ -114,8 +123,8 @@ def run(
             if needed is not None and node not in needed:
                 continue
             owned: Iterable[bool | None]
-            if by_tensors:
-                outputs, owned = node.run_tensors(arrived[::2]), repeat(False)
+            if special:
+                outputs, owned = _run_node(node, arrived[::2], by_tensors, rows, watched)
             else:
                 outputs, owned = node.run_arrays(arrived[::2])
             was_owned = arrived[1]
@@ -163,6 +172,10 @@ def run(
                 _feed(leaf, leaves.pop(leaf), request)
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
+    except Exception:
+        if watched and node is not None:
+            anomaly.explain(node)
+        raise
     finally:
         modes.grad = previous_mode
     if inputs is None:
@@ -170,6 +183,29 @@ def run(
     if by_tensors and not create_graph:  # views that were made without grad mode are no results
         return [r.clone() if r is not None and r._base is not None else r for r in request.results]
     return request.results
+
+
+def _run_node(
+    node: Node, gradients: list[Any], by_tensors: bool, rows: int, watched: bool
+) -> tuple[Sequence[Any], Iterable[bool | None]]:
+    """Run a node where that is not just on arrays; `watched` in anomaly mode."""
+    before = anomaly.begin(node) if watched else None
+    try:
+        outputs: Sequence[Any]
+        owned: Iterable[bool | None] = repeat(False)
+        if rows:
+            outputs = node.run_rows(gradients, rows)
+        elif by_tensors:
+            outputs = node.run_tensors(gradients)
+        else:
+            outputs, owned = node.run_arrays(gradients)
+    except BaseException:
+        if watched:
+            modes.running = before
+        raise
+    if watched:
+        anomaly.end(node, before, outputs)
+    return outputs, owned
 
 
 def _request(
@@ -257,6 +293,8 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
     if gradient is None or (needed is not None and leaf not in needed):
         return
     if request.by_tensors:
+        if modes.dual is not None and not modes.grad and leaf.variable._level is None:
+            gradient = gradient.detach()  # from its tangent
         leaf.accumulate_tensor(gradient)
     else:
         leaf.accumulate_array(gradient, arrived[1])

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, forbidden_view
-from numgrad.graph.modes import modes
+from numgrad.graph.anomaly import note_write
+from numgrad.graph.core import NoCounter, Tensor, forbidden_view
+from numgrad.graph.modes import modes, traces
 
-__all__ = ["check_inplace", "write_elements"]
+__all__ = ["bump_version", "check_counted", "check_inplace", "write_elements"]
 
 
 def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
@@ -49,10 +50,39 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
 def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     """Write into the memory of a tensor; nothing is checked but that a trace has it as its own."""
     array = tensor._array
-    if modes.trace is not None and type(array) is np.ndarray:
+    if type(tensor._counter) is not list:
+        check_counted(tensor)
+    if traces and modes.trace is not None and type(array) is np.ndarray:
         modes.trace.refuse_write()
     array[key] = values
     tensor._counter[0] += 1
+    if traces:
+        note_write(tensor._counter)
+
+
+def bump_version(tensor: Tensor) -> None:
+    """Count a write."""
+    try:
+        tensor._counter[0] += 1
+    except RuntimeError:  # an inference tensor has no version
+        check_counted(tensor)
+    if traces:
+        note_write(tensor._counter)
+
+
+def check_counted(tensor: Tensor) -> None:
+    """Raise outside of inference mode if the writes to a tensor can't be counted.
+
+    Raises
+    ------
+    RuntimeError
+    """
+    if type(tensor._counter) is NoCounter and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
 
 
 # Operations whose other operand may be a tensor have an overload that PyTorch's messages name.

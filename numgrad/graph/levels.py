@@ -76,7 +76,8 @@ class Level:
         self._previous: tuple[Any, ...] = ()
 
     def __enter__(self) -> Level:
-        self._previous = (modes.grad, modes.inference, modes.claimed, modes.level)
+        self._previous = (modes.grad, modes.inference, modes.claimed, modes.level, modes.covered)
+        modes.covered = modes.covered or modes.inference
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
             modes.level = self
@@ -85,7 +86,7 @@ class Level:
 
     def __exit__(self, *exception: object) -> None:
         self.alive = False
-        modes.grad, modes.inference, modes.claimed, modes.level = self._previous
+        modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
 
     def stand_in(self, tensor: Tensor, writable: bool = False) -> Tensor:
         """Return a tensor over the memory of an argument, to differentiate with respect to.

@@ -5,18 +5,24 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
 __all__ = [
+    "Mode",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "modes",
     "no_grad",
+    "observe",
+    "observers",
     "set_grad_enabled",
+    "set_multithreading_enabled",
+    "stop_observing",
     "traces",
 ]
 
@@ -30,12 +36,33 @@ class _Modes(threading.local):
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
     trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
+    # The level of forward mode that is open (numgrad.ops.duals), set on the class, for all threads;
+    # a thread that computes tangents hides it from itself.
+    dual: Any = None
+    covered = False  # whether `numgrad.func` differentiates a function within inference mode
+    multithreading = True  # what `set_multithreading_enabled` was told
+    running: Any = None  # in anomaly mode: the node that the engine runs
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
 
 
 modes = _Modes()
-# The recorders that are open on any thread. While there is one, hot functions take no short ways.
+# The recorders, levels of forward mode and inference modes that are open on any thread, and anomaly
+# mode. While there is one, hot functions take no short ways.
 traces: list[Any] = []
+# Of these all but the inference modes, in which hot functions do take their short ways.
+observers: list[Any] = []
+
+
+def observe(observer: Any) -> None:
+    """Let hot functions take no short ways, so that an observer gets to see every operation."""
+    observers.append(observer)
+    traces.append(observer)
+
+
+def stop_observing(observer: Any) -> None:
+    """Take back an `observe`."""
+    traces.remove(observer)
+    observers.remove(observer)
 
 
 def _set_grad(value: bool) -> None:
@@ -62,10 +89,10 @@ def is_inference_mode_enabled() -> bool:
     return modes.inference
 
 
-class _Mode:
+class Mode:
     """A context manager that also decorates functions, coroutines and generators."""
 
-    def clone(self) -> _Mode:
+    def clone(self) -> Mode:
         """Return a fresh context manager of the same setting, one for every entry."""
         return type(self)()
 
@@ -84,10 +111,24 @@ class _Mode:
         return _decorate(self.clone, function)
 
 
-def _decorate(make_mode: Callable[[], _Mode], function: Function) -> Function:
+def _decorate(make_mode: Callable[[], Mode], function: Function) -> Function:
     """Run every call of `function` inside a mode; generators have it set while they run."""
     wrapper: Any
-    if inspect.isgeneratorfunction(function):
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should "
+            "only decorate functions or methods. To preserve the current behavior of class "
+            "decoration, you can directly decorate the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return _drive_async_generator(make_mode, function(*args, **kwargs))
+
+    elif inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -109,7 +150,7 @@ def _decorate(make_mode: Callable[[], _Mode], function: Function) -> Function:
     return wrapper
 
 
-def _drive_generator(make_mode: Callable[[], _Mode], generator: Any) -> Any:
+def _drive_generator(make_mode: Callable[[], Mode], generator: Any) -> Any:
     """Resume a generator or coroutine inside the mode; be outside whenever the caller runs."""
     try:
         with make_mode():
@@ -137,7 +178,7 @@ class _Drive:
     While the coroutine waits, others run on the same thread, and they are outside of the mode.
     """
 
-    def __init__(self, make_mode: Callable[[], _Mode], coroutine: Any) -> None:
+    def __init__(self, make_mode: Callable[[], Mode], coroutine: Any) -> None:
         self._make_mode = make_mode
         self._coroutine = coroutine
 
@@ -145,7 +186,25 @@ class _Drive:
         return _drive_generator(self._make_mode, self._coroutine)
 
 
-class no_grad(_Mode):  # noqa: N801 - PyTorch's name
+async def _drive_async_generator(make_mode: Callable[[], Mode], generator: Any) -> Any:
+    """Do for an asynchronous generator what `_drive_generator` does."""
+    try:
+        value = await _Drive(make_mode, generator.__anext__())
+        while True:
+            try:
+                sent = yield value
+            except GeneratorExit:
+                await _Drive(make_mode, generator.aclose())
+                raise
+            except BaseException as error:
+                value = await _Drive(make_mode, generator.athrow(error))
+            else:
+                value = await _Drive(make_mode, generator.asend(sent))
+    except StopAsyncIteration:
+        return
+
+
+class no_grad(Mode):  # noqa: N801 - PyTorch's name
     """Do not record a graph: results of operations inside do not require grad.
 
     Works as a context manager and as a decorator, with or without parentheses.
@@ -190,7 +249,7 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     _value = True
 
 
-class set_grad_enabled(_Mode):  # noqa: N801 - PyTorch's name
+class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name
     """Set whether a graph is recorded, at once; as a context manager, until its end.
 
     Parameters
@@ -229,8 +288,11 @@ class set_grad_enabled(_Mode):  # noqa: N801 - PyTorch's name
         _set_grad(self._previous)
 
 
-class inference_mode(_Mode):  # noqa: N801 - PyTorch's name
-    """Do not record a graph, and mark the thread as being in inference mode.
+class inference_mode(Mode):  # noqa: N801 - PyTorch's name
+    """Do not record a graph, and make inference tensors, which have no version.
+
+    Outside of the mode those can't be written to, require grad, or be saved for the backward pass;
+    see ``Tensor.is_inference``.
 
     Parameters
     ----------
@@ -260,6 +322,55 @@ class inference_mode(_Mode):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         self._previous = (modes.grad, modes.inference, modes.claimed)
         modes.grad, modes.inference, modes.claimed = not self.mode, self.mode, False
+        if self.mode:
+            traces.append(self)
 
     def __exit__(self, *exception: object) -> None:
+        if self.mode:
+            traces.remove(self)
         modes.grad, modes.inference, modes.claimed = self._previous
+
+
+class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
+    """Set whether backward passes may use other threads, at once or for a block.
+
+    Mirrors ``torch.autograd.set_multithreading_enabled``. In PyTorch that is for the threads of
+    accelerators, which numgrad does not have: every backward pass runs on the thread that calls it.
+    The setting is kept, for each thread on its own, and changes nothing.
+
+    Parameters
+    ----------
+    mode : bool
+
+    Raises
+    ------
+    TypeError
+        If that is no bool.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor(2.0, requires_grad=True)
+    >>> with ng.autograd.set_multithreading_enabled(False):
+    ...     (x * x).backward()
+    >>> x.grad
+    tensor(4.)
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(
+                "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
+        self.mode = mode
+        self._previous = modes.multithreading
+        modes.multithreading = mode
+
+    def clone(self) -> set_multithreading_enabled:
+        """Return the same setting, to be entered for one call of a decorated function."""
+        return set_multithreading_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        """Leave it as it was set."""
+
+    def __exit__(self, *exception: object) -> None:
+        modes.multithreading = self._previous

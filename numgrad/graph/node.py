@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import NO_EDGE, Edge, Tensor
-
-if TYPE_CHECKING:
-    import numpy as np
+from numgrad.graph.anomaly import anomaly, note_node
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.modes import traces
 
 __all__ = [
     "FREED",
@@ -28,7 +30,7 @@ __all__ = [
 next_sequence = itertools.count().__next__
 
 # What a node saved of a tensor: the array, its version counter, and the version when it was saved.
-SavedArray = tuple["np.ndarray[Any, Any]", list[Any], int]
+SavedArray = tuple[np.ndarray[Any, Any], list[Any], int]
 # The output numbers of as many edges that all lead to first outputs; nearly every node has these.
 FROM_FIRST_OUTPUTS = tuple((0,) * count for count in range(4))
 # Those of PyTorch's nodes that no formula generates tell their namespace in their names.
@@ -101,6 +103,8 @@ class Node:
         self.saved = saved
         self.sequence = next_sequence()
         self.attached = None
+        if traces:
+            note_node(self)
 
     def edge(self, position: int) -> Edge:
         """Return where the gradient of an input goes: a node, and which of its outputs it was."""
@@ -111,6 +115,10 @@ class Node:
     def next_functions(self) -> tuple[Edge, ...]:
         """The nodes that this one hands its gradients to, each with its output number."""
         return tuple(zip(self.targets, self.numbers, strict=True))
+
+    def is_reached(self) -> bool:
+        """Return whether it hands on gradients. If not, it was only made for its tangent map."""
+        return any(target is not None for target in self.targets)
 
     def attach(self) -> Attached:
         """Return what is attached, made if there was nothing."""
@@ -156,6 +164,31 @@ class Node:
         """Return the gradient of each input as a tensor, recording a graph if grad mode is on."""
         raise NotImplementedError
 
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Return what `run_tensors` does for many gradients side by side, along a last dim.
+
+        Here that is one run for each; nothing is recorded.
+        """
+        given = [
+            None if g is None else np.ascontiguousarray(np.moveaxis(g._array, -1, 0))
+            for g in gradients
+        ]
+        found = [
+            self.run_arrays([None if array is None else array[row, ...] for array in given])[0]
+            for row in range(count)
+        ]
+        columns: list[Tensor | None] = []
+        for column in zip(*found, strict=True):
+            present = next((array for array in column if array is not None), None)
+            if present is None:
+                columns.append(None)
+                continue
+            zeros = np.zeros_like(present)
+            columns.append(
+                wrap(np.stack([zeros if array is None else array for array in column], -1))
+            )
+        return columns
+
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:
     """Return a saved array, or raise if it was written to since.
@@ -182,15 +215,32 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
     if node is None or node is not owner:
         if node is not None and node.gives_views:
             name, output_nr = "AsStrided", 0
-        elif len(counter) > 1:
+        elif len(counter) > 1 and counter[1]:
             name, output_nr = counter[1], 0
     origin = f", which is output {output_nr} of {name}," if name else ""
+    hint = (
+        "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    if anomaly.enabled:
+        noted = counter[2] if len(counter) > 2 else {}
+        code, line = noted.get(version + 1, (None, 0))
+        hint = (
+            "the backtrace further above shows the operation that failed to compute its gradient. "
+            "The variable in question was changed in there or anywhere later. Good luck!"
+        )
+        if code is not None:
+            text = linecache.getline(code.co_filename, line).strip()
+            hint = (
+                "the backtrace further above shows the operation that failed to compute its "
+                f"gradient. The variable in question was changed from version {version} to "
+                f'{version + 1} at File "{code.co_filename}", line {line}, in {code.co_name}: '
+                f"{text}"
+            )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{tensor_type_name(array.dtype)} {list(array.shape)}]{origin} is at version "
-        f"{counter[0]}; expected version {version} instead. Hint: enable anomaly detection to find "
-        "the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        f"{counter[0]}; expected version {version} instead. Hint: {hint}"
     )
 
 

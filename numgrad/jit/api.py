@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.modes import modes, set_grad_enabled, traces
@@ -20,7 +22,8 @@ from numgrad.jit.places import root_of
 from numgrad.jit.short import Short, short_key
 from numgrad.jit.signature import Static, Watch, describe, is_traced
 from numgrad.jit.traced import trace_function
-from numgrad.pytree import TreeSpec, flatten
+from numgrad.ops.from_data import from_numpy
+from numgrad.pytree import TreeSpec, flatten, unflatten
 
 __all__ = ["CacheInfo", "Jitted", "Lowered", "jit"]
 
@@ -65,6 +68,15 @@ class Jitted:
         """Run the function, compiled."""
         if traces and modes.trace is not None:  # inside a traced function it is part of that
             return self.function(*args, **kwargs)
+        if traces and modes.dual is not None:
+            leaves, spec = flatten((args, kwargs))
+            if any(
+                isinstance(leaf, Tensor) and modes.dual.tangent(leaf) is not None for leaf in leaves
+            ):
+                # The operations themselves know what to do with tangents.
+                made = [from_numpy(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
+                args, kwargs = unflatten(spec, made)
+                return self.function(*args, **kwargs)
         key = None if kwargs or self.static_numbers else short_key(args)
         if key is not None:
             short = self._short.get(key)

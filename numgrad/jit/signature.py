@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.graph.frames import where_user_is
 from numgrad.graph.tracing import TraceError
-from numgrad.jit.frames import where_user_is
 
 __all__ = ["Static", "Watch", "contents_of", "describe", "is_traced"]
 

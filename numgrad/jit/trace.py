@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.frames import user_frame, where_user_is
+from numgrad.graph.modes import modes, observe, stop_observing
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
-from numgrad.jit.frames import user_frame, where_user_is
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
 from numgrad.jit.places import read_place, root_of, write_place
@@ -52,11 +52,11 @@ class Tracer:
         """Have this thread's operations recorded here."""
         outer = modes.trace
         modes.trace = self
-        traces.append(self)
+        observe(self)
         try:
             yield
         finally:
-            traces.remove(self)
+            stop_observing(self)
             modes.trace = outer
 
     def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:

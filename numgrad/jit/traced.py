@@ -10,9 +10,9 @@ import numpy as np
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
-from numgrad.jit.frames import where_user_is
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.signature import Static, is_traced
 from numgrad.jit.trace import Tracer

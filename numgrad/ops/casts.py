@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.strides import layout_of, strided_view
@@ -105,6 +106,7 @@ _EXPAND: Primitive = Primitive(
     [lambda g: g],  # summed to the input's size by the node
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (expand_to, [make(3, 1)], {"shape": (2, 3, 4)}),
         lambda make: (expand_to, [make()], {"shape": (2,)}),
@@ -180,6 +182,7 @@ _CLONE: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (clone, [make(2, 3)], {}),
         lambda make: (clone, [make()], {}),
@@ -245,7 +248,10 @@ def detach(input: Tensor) -> Tensor:
     >>> ng.tensor([1.0], requires_grad=True).detach()
     tensor([1.])
     """
-    tensor = wrap(input._array)
+    array = input._array
+    if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
+        array = array[...]
+    tensor = wrap(array)
     tensor._counter = input._counter
     return tensor
 

@@ -132,7 +132,12 @@ class NotDifferentiable(Declared):
     """An operation whose result requires grad although its derivative is not implemented."""
 
     def _record(
-        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
+        self,
+        tensor: Tensor,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        compute: np.dtype[Any],
+        moving: int = 0,
     ) -> None:
         """Attach a node that raises when a gradient comes to it."""
         edges = [gradient_edge(o) if isinstance(o, Tensor) else NO_EDGE for o in operands]

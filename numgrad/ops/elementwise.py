@@ -15,9 +15,10 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.anomaly import note_node, note_write
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.inplace import check_counted, write_elements
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
@@ -182,15 +183,32 @@ class ElementwisePrimitive:
             else:
                 arrays.append(_convert_number(operand, compute))
         if out is not None:
+            if traces and modes.dual is not None:
+                modes.dual.refuse_out(self.function_name, (*operands, out))
             return self._write(out, shape, arrays, compute, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
         else:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
-        if records and result.kind in "fc":
-            self._record(tensor, operands, arrays, compute)
+        if result.kind in "fc":
+            if traces and modes.dual is not None:
+                self._hand_on_tangents(tensor, operands, arrays, compute)
+            elif records:
+                self._record(tensor, operands, arrays, compute)
         return tensor
+
+    def _hand_on_tangents(
+        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
+    ) -> None:
+        """Let the open level of forward mode record and differentiate a call."""
+        modes.dual.record(
+            lambda operands, tensors, moving: self._record(
+                tensors[0], operands, arrays, compute, moving
+            ),
+            operands,
+            (tensor,),
+        )
 
     def _meet(
         self, key: Any, operands: Sequence[Any]
@@ -254,6 +272,8 @@ class ElementwisePrimitive:
                 f"{self.function_name}(): functions with out=... arguments don't support automatic "
                 "differentiation, but one of the arguments requires grad."
             )
+        if type(out._counter) is not list:
+            check_counted(out)
         target = out._array
         if not dtypes.can_cast(dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)):
             raise RuntimeError(
@@ -280,12 +300,23 @@ class ElementwisePrimitive:
         else:
             target[...] = self.kernel(shape, arrays, [result])[0]
         out._counter[0] += 1
+        if traces:
+            note_write(out._counter)
         return out
 
     def _record(
-        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
+        self,
+        tensor: Tensor,
+        operands: Sequence[Any],
+        arrays: list[Any],
+        compute: np.dtype[Any],
+        moving: int = 0,
     ) -> None:
-        """Attach a node to the result."""
+        """Attach a node to the result.
+
+        The operands whose bits are set in `moving` have a tangent, and need the node as those do
+        that require grad.
+        """
         needs, kinds = 0, ""
         edges: list[Edge] = []
         metas: list[Any] = []
@@ -300,7 +331,8 @@ class ElementwisePrimitive:
                 continue
             edge = gradient_edge(operand)
             edges.append(edge)
-            if edge is not NO_EDGE and self.rules[position] is not None:
+            wanted = edge is not NO_EDGE or moving >> position & 1
+            if wanted and self.rules[position] is not None:
                 needs |= 1 << position
             array = operand._array
             metas.append((array.shape, array.dtype))
@@ -327,6 +359,8 @@ class ElementwisePrimitive:
                 saved += (arrays[position], None, 0)
         node.saved = tuple(saved)
         tensor._edge = (node, 0)
+        if traces:
+            note_node(node)
 
 
 def _convert_number(value: Any, compute: np.dtype[Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence, unpack_array
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
@@ -110,7 +110,9 @@ class ElementwiseNode(Node):
 
     def saved_edge(self, position: int) -> Edge:
         """Return where a saved tensor hung in the graph: -1 is the output."""
-        return (self, 0) if position < 0 else self.edge(position)
+        if position >= 0:
+            return self.edge(position)
+        return (self, 0) if self.is_reached() else NO_EDGE
 
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""
@@ -154,6 +156,32 @@ class ElementwiseNode(Node):
                 if result._array.shape != shape:
                     result = Primitive.sum_to_size(result, shape)
                 if result._array.dtype != dtype:
+                    result = Primitive.cast(result, dtype)
+            results.append(result)
+        return results
+
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Run the fused kernel once, on operands that are broadcast over the last dim."""
+        gradient = gradients[0]
+        if gradient is None:
+            return self.plan.nothing[0]
+        array, plan = gradient._array, self.plan
+        if array.dtype.kind != "f" or (self.metas and self.metas[0] != array.dtype):
+            return super().run_rows(gradients, count)
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        self.raise_if_modified()
+        operands = [o[..., None] if type(o) is np.ndarray else o for o in self.saved[::3]]
+        outputs = [array.dtype] * plan.kernel_outputs
+        arrays = plan.kernel(array.shape, [array, *operands], outputs) if outputs else []
+        results: list[Tensor | None] = []
+        for position, found in enumerate(plan.place(array, arrays)[0]):
+            result = None if found is None else wrap(found)
+            if result is not None and self.metas is not None:
+                shape, dtype = self.metas[1][position]
+                if found.shape != (*shape, count):
+                    result = Primitive.sum_to_size(result, (*shape, count))
+                if found.dtype != dtype:
                     result = Primitive.cast(result, dtype)
             results.append(result)
         return results

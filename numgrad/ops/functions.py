@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view
+from numgrad.graph.modes import modes, observers, traces
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
 
@@ -78,14 +78,18 @@ def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     return (_unary_function, _binary_function)[len(primitive.inputs) - 1](primitive)
 
 
-def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
+def _unary_function(
+    primitive: ElementwisePrimitive, traces: list[Any] = traces
+) -> Callable[..., Any]:
+    """Make a function of one operand; where there are `traces`, it takes no short way."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
+    rare = _rare(primitive, lambda: _unary_function(primitive, observers), traces)
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
     plans: dict[int, Any] = {}
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if type(input) is not Tensor or out is not None or traces:
-            result: Tensor = primitive(input, out=out)
+            result: Tensor = rare(input, out=out)
             return result
         array = input._array
         dtype = array.dtype
@@ -139,12 +143,40 @@ def make_operator(
     return _binary_function(primitive, foreign)
 
 
+def _rare(
+    primitive: ElementwisePrimitive, make: Callable[[], Callable[..., Any]], traces: list[Any]
+) -> Callable[..., Any]:
+    """Return what takes the calls that a hot function does not.
+
+    In inference mode that is another such function, whose results are made inference tensors.
+    """
+    if traces is observers:
+        return primitive
+    short: Callable[..., Any] | None = None
+
+    def rare(*operands: Any, out: Tensor | None = None) -> Any:
+        nonlocal short
+        if observers or out is not None or type(operands[0]) is not Tensor:
+            return primitive(*operands, out=out)
+        if short is None:
+            short = make()
+        result = short(*operands)
+        if modes.inference and isinstance(result, Tensor):
+            result._counter = NoCounter((0,))
+        return result
+
+    return rare
+
+
 def _binary_function(
-    primitive: ElementwisePrimitive, otherwise: Callable[[Any, Any], Any] | None = None
+    primitive: ElementwisePrimitive,
+    otherwise: Callable[[Any, Any], Any] | None = None,
+    traces: list[Any] = traces,
 ) -> Callable[..., Any]:
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
+    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), traces)
     entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
     number_entries: dict[Any, Any] = {}  # for such an array and a number
     plans: dict[int, Any] = {}  # by which operands require grad
@@ -152,7 +184,7 @@ def _binary_function(
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
         if type(input) is not Tensor or out is not None or traces:
-            result: Tensor = primitive(input, other, out=out)
+            result: Tensor = rare(input, other, out=out)
             return result
         array = input._array
         dtype = array.dtype

@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.core import NO_EDGE, Tensor, fresh, refresh_view, wrap
 from numgrad.graph.inplace import check_inplace, write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
 from numgrad.kernels.strides import repeats_elements
@@ -309,8 +309,8 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
 
 def _is_plain(part: Tensor, source: Tensor) -> bool:
     """Return whether a write is only a write, because no graph will hold it."""
-    if modes.inference:
-        return False  # the in-place methods know what to say
+    if traces and (modes.inference or modes.dual is not None):
+        return False  # the in-place methods know what to say, and about tangents
     if not modes.grad:
         return True
     base = part._base

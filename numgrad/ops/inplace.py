@@ -17,8 +17,8 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
-from numgrad.graph.inplace import check_inplace, write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.inplace import check_counted, check_inplace, write_elements
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, next_sequence
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
@@ -136,12 +136,17 @@ def inplace(
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
         check_inplace(tensor, recorded, function.__name__)
+    if type(tensor._counter) is not list:
+        check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
-    if function in _WRITES_OUT and not recorded:
+    dual = modes.dual if traces else None
+    if function in _WRITES_OUT and not recorded and dual is None:
         function(tensor, *arguments, out=tensor, **keywords)
         return tensor
     stand_in = wrap(tensor._array)
+    if dual is not None:
+        stand_in = dual.before_write(tensor)
     if recorded:
         stand_in._edge = gradient_edge(tensor)
     start = next_sequence()
@@ -155,6 +160,8 @@ def inplace(
             kind = any(isinstance(argument, Tensor) for argument in arguments)
             name = f"{function.__name__.title()}Backward{kind:d}"
             _rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
+        if dual is not None:
+            dual.write(tensor, result)
         return tensor
     created = _nodes_since(edge[0], start)
     _snapshot(created, stand_in)
@@ -163,6 +170,8 @@ def inplace(
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     _rewrite_history(tensor, before, edge, len(created) == 1)
+    if dual is not None:
+        dual.write(tensor, result)
     return tensor
 
 
@@ -268,8 +277,11 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
         entries = list(node.saved)
         for at in range(0, len(entries), 3):
             if entries[at + 1] is stand_in._counter:
-                array = copies.setdefault(id(entries[at]), entries[at].copy("K"))
-                entries[at : at + 3] = (array, [0], 0)
+                if id(entries[at]) not in copies:
+                    copies[id(entries[at])] = entries[at].copy("K")
+                    if modes.dual is not None:
+                        modes.dual.copy_tangent(entries[at], copies[id(entries[at])])
+                entries[at : at + 3] = (copies[id(entries[at])], [0], 0)
         node.saved = tuple(entries)
 
 
@@ -293,7 +305,7 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
     if base is None:
         move_retained(tensor, tensor._edge, edge)
         tensor._edge = edge
-        tensor._counter[1:] = [function.operation_name()]
+        tensor._counter[1:2] = [function.operation_name()]
         return
     if not (direct and function.edge(0) == before and function.num_outputs == 1):
         # The view's part came from several nodes: it is as if their result had been copied in.
@@ -306,4 +318,4 @@ def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> 
     node = CopySlices(gradient_edge(base), function, geometry_of(tensor, base))
     move_retained(base, base._edge, (node, 0))
     base._edge = (node, 0)
-    base._counter[1:] = [node.operation_name()]
+    base._counter[1:2] = [node.operation_name()]

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.graph.batches import set_stack
 from numgrad.graph.core import NO_EDGE, Tensor
+from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes import modes
 from numgrad.kernels.memory import empty
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
@@ -75,6 +77,7 @@ _STACK: Primitive = Primitive(
     ["*tensors"],
     [lambda g, position, dim: select_view(g, dim, position)],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (lambda *x: stack(x, 1), [make(2, 3), make(2, 3)], {}),
         lambda make: (lambda *x: stack(x), [make(), make()], {}),
@@ -107,7 +110,7 @@ def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
         )
     else:
         out._array = result._array.astype(out._array.dtype)
-    out._counter[0] += 1
+    bump_version(out)
     return out
 
 
@@ -211,6 +214,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
             )
     result: Tensor = _STACK.apply(*found, dim=at, dtype=_common_dtype(found))
     return result if out is None else _write_out(result, out, "stack")
+
+
+set_stack(stack)
 
 
 def _all(tensors: Any, function: str, change: Any) -> list[Tensor]:

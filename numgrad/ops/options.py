@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import NO_EDGE, Tensor, fresh
-from numgrad.graph.inplace import write_elements
+from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
 
 __all__ = [
@@ -326,7 +326,7 @@ def _write(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
         write_elements(out, ..., array)
     else:
         out._array = array.astype(out._array.dtype)
-        out._counter[0] += 1
+        bump_version(out)
     return out
 
 

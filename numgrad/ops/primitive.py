@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.anomaly import note_node
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
 from numgrad.graph.tracing import Traced
 
@@ -98,13 +99,25 @@ class PrimitiveNode(Node):
                 arguments.add(id(result))
         return results, owned
 
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Run the rules once, if they take a further dim."""
+        if not self.primitive.rows:
+            return super().run_rows(gradients, count)
+        return self._run_rules(gradients, (count,))
+
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Run the rules."""
+        return self._run_rules(gradients, ())
+
+    def _run_rules(
+        self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
+    ) -> Sequence[Tensor | None]:
+        """Run the rules on gradients that have further dims behind those of the outputs."""
         primitive = self.primitive
         count = len(self.targets)
         if all(gradient is None for gradient in gradients):
             return [None] * count
-        environment = self._environment(gradients)
+        environment = self._environment(gradients, behind)
         results: list[Tensor | None] = [None] * count
         for position, rule in enumerate(primitive.rules_for(count)):
             if not (self.needs >> position) & 1:
@@ -115,6 +128,7 @@ class PrimitiveNode(Node):
             result = rule.function(*[environment[name] for name in rule.parameters])
             if result is not None:
                 shape, dtype = self.shapes[position]
+                shape += behind
                 if result._array.shape != shape:
                     result = primitive.sum_to_size(result, shape)
                 if result._array.dtype != dtype:
@@ -122,7 +136,9 @@ class PrimitiveNode(Node):
                 results[position] = result
         return results
 
-    def _environment(self, gradients: Sequence[Tensor | None]) -> dict[str, Any]:
+    def _environment(
+        self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
+    ) -> dict[str, Any]:
         """Return the values of everything a rule can name."""
         if self.saved is None:
             raise RuntimeError(FREED)
@@ -131,8 +147,8 @@ class PrimitiveNode(Node):
         count = len(self.targets)
         names = primitive.input_names(count)
         for name, (shape, _) in zip(names, self.shapes, strict=True):
-            environment[f"{name}_shape"] = shape
-        environment["shapes"] = [shape for shape, _ in self.shapes]
+            environment[f"{name}_shape"] = shape + behind
+        environment["shapes"] = [shape + behind for shape, _ in self.shapes]
         inputs: list[Any] = [None] * count
         for index, (kind, position) in enumerate(primitive.saved_for(self.needs, count)):
             saved: SavedArray = self.saved[3 * index : 3 * index + 3]
@@ -154,7 +170,7 @@ class PrimitiveNode(Node):
         return environment
 
     def _differentiable(self, position: int) -> bool:
-        return bool(self.output_metas[position][1].kind in "fc")
+        return self.output_metas[position][1].kind in "fc" and self.is_reached()
 
 
 def make_node_class(name: str, base: type[Node], **attributes: Any) -> type[Node]:
@@ -194,6 +210,8 @@ class Primitive:
         Whether the output shares the memory of the first input.
     linear : bool
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
+    rows : bool
+        Whether the rules, which then save nothing, hold for a cotangent with a further dim behind.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -219,6 +237,7 @@ class Primitive:
         linear: bool = False,
         multiple_views: bool = False,
         variable_outputs: bool = False,
+        rows: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
         listed: bool = True,
     ) -> None:
@@ -229,6 +248,7 @@ class Primitive:
         self.outputs = tuple(outputs)
         self.view = view
         self.linear = linear
+        self.rows = rows
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
@@ -296,15 +316,35 @@ class Primitive:
                     output._view_origin = "multiple" if modes.grad else output._view_origin
         else:
             outputs = [wrap(array) for array in arrays]
-        if modes.grad:
+        if traces and modes.dual is not None:
+            self._hand_on_tangents(inputs, outputs, parameters)
+        elif modes.grad:
             self._record(inputs, outputs, parameters)
         return outputs[0] if single else tuple(outputs)
 
-    def _record(
+    def _hand_on_tangents(
         self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], parameters: dict[str, Any]
     ) -> None:
-        """Attach a node to the outputs if an input requires grad and a gradient could flow."""
-        needs = 0
+        """Let the open level of forward mode record and differentiate a call."""
+        modes.dual.record(
+            lambda inputs, outputs, moving: self._record(inputs, outputs, parameters, moving),
+            inputs,
+            outputs,
+            (lambda tangent: self.apply(tangent, **parameters)) if self.view else None,
+        )
+
+    def _record(
+        self,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        moving: int = 0,
+    ) -> None:
+        """Attach a node to the outputs if an input requires grad and a gradient could flow.
+
+        The inputs whose bits are set in `moving` have a tangent, and need the node, too.
+        """
+        needs = moving
         for position, tensor in enumerate(inputs):
             if tensor._edge is not NO_EDGE:
                 needs |= 1 << position
@@ -338,6 +378,8 @@ class Primitive:
         for kind, position in self.saved_for(needs, len(inputs)):
             saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
         node.saved = saved
+        if traces:
+            note_node(node)
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)

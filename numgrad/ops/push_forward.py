@@ -28,73 +28,20 @@ from numgrad.ops.primitive import Primitive, PrimitiveNode
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.strided import strided, strided_scatter
 
-__all__ = ["PushForward"]
+__all__ = ["PushForward", "TangentMaps"]
 
 Tangents = Sequence[Tensor | None]
 Meta = tuple[tuple[int, ...], Any]  # shape and dtype
 _OVER = Level()  # what stands in for cotangents is of no call that still runs
 
 
-class PushForward:
-    """The derivative of recorded results as a linear map of tangents.
+class TangentMaps:
+    """The derivatives of recorded operations, one by one, as linear maps of tangents."""
 
-    Parameters
-    ----------
-    outputs : sequence of edges
-        Where the results hang.
-    inputs : sequence of edges
-        Where the tensors hang whose tangents will be given.
-    """
-
-    def __init__(self, outputs: Sequence[Edge], inputs: Sequence[Edge]) -> None:
-        self._outputs = outputs
-        self._inputs = inputs
-        sources = [node for node, _ in inputs if node is not None]
-        roots = [node for node, _ in outputs if node is not None]
-        self._nodes = sorted(
-            nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
-        )
+    def __init__(self) -> None:
         self._transposes: dict[Node, Any] = {}  # see _transposed
-        # After which node a tangent is needed no more: memory goes as soon as it can.
-        self._last: dict[Node, Node] = {}
-        for node in self._nodes:
-            for target in node.targets:
-                if target is not None:
-                    self._last[target] = node
-        for root in roots:
-            self._last.pop(root, None)
 
-    def __call__(self, tangents: Tangents, record: bool) -> list[Tensor | None]:
-        """Return the tangents of the outputs, None where no input has any influence.
-
-        Parameters
-        ----------
-        tangents : sequence of tensor or None
-            For each input one of its shape and dtype; None for zeros.
-        record : bool
-            Whether the results can be differentiated in turn.
-        """
-        table: dict[Edge, Tensor] = {}
-        for edge, tangent in zip(self._inputs, tangents, strict=True):
-            if tangent is not None:
-                table[edge] = tangent
-        with set_grad_enabled(record):
-            for node in self._nodes:
-                incoming = [
-                    None if target is None else table.get((target, number))
-                    for target, number in zip(node.targets, node.numbers, strict=True)
-                ]
-                if any(tangent is not None for tangent in incoming):
-                    for number, tangent in enumerate(self._push(node, incoming)):
-                        if tangent is not None:
-                            table[node, number] = tangent
-                for target in node.targets:
-                    if target is not None and self._last.get(target) is node:
-                        for number in range(target.num_outputs):
-                            table.pop((target, number), None)
-        return [table.get(edge) for edge in self._outputs]
-
-    def _push(self, node: Node, tangents: Tangents) -> Tangents:
+    def push(self, node: Node, tangents: Tangents) -> Tangents:
         """Return the tangents of a node's outputs, given those of its inputs."""
         if isinstance(node, ElementwiseNode):
             return self._push_elementwise(node, tangents)
@@ -117,7 +64,8 @@ class PushForward:
     def _push_elementwise(self, node: ElementwiseNode, tangents: Tangents) -> Tangents:
         if node.metas is None:
             shape, dtype = next((t._array.shape, t._array.dtype) for t in tangents if t is not None)
-            if dtype.kind == "f" and not modes.grad and modes.trace is None:
+            plain = not modes.grad and modes.trace is None and modes.dual is None
+            if dtype.kind == "f" and plain:
                 return [_push_arrays(node, tangents)]
         else:
             dtype, metas = node.metas
@@ -150,7 +98,7 @@ class PushForward:
         function, geometry = node.saved[0], node.geometry
         base = tangents[0]
         inside = None if base is None else strided(base, geometry)
-        (through,) = self._push(function, [inside, *tangents[1:]])
+        (through,) = self.push(function, [inside, *tangents[1:]])
         if base is None:
             if through is None:
                 return [None]
@@ -193,6 +141,66 @@ class PushForward:
             )
         )
         return [None if cotangent is None else next(results) for cotangent in cotangents]
+
+
+class PushForward:
+    """The derivative of recorded results as a linear map of tangents.
+
+    Parameters
+    ----------
+    outputs : sequence of edges
+        Where the results hang.
+    inputs : sequence of edges
+        Where the tensors hang whose tangents will be given.
+    """
+
+    def __init__(self, outputs: Sequence[Edge], inputs: Sequence[Edge]) -> None:
+        self._outputs = outputs
+        self._inputs = inputs
+        sources = [node for node, _ in inputs if node is not None]
+        roots = [node for node, _ in outputs if node is not None]
+        self._nodes = sorted(
+            nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
+        )
+        self._maps = TangentMaps()
+        # After which node a tangent is needed no more: memory goes as soon as it can.
+        self._last: dict[Node, Node] = {}
+        for node in self._nodes:
+            for target in node.targets:
+                if target is not None:
+                    self._last[target] = node
+        for root in roots:
+            self._last.pop(root, None)
+
+    def __call__(self, tangents: Tangents, record: bool) -> list[Tensor | None]:
+        """Return the tangents of the outputs, None where no input has any influence.
+
+        Parameters
+        ----------
+        tangents : sequence of tensor or None
+            For each input one of its shape and dtype; None for zeros.
+        record : bool
+            Whether the results can be differentiated in turn.
+        """
+        table: dict[Edge, Tensor] = {}
+        for edge, tangent in zip(self._inputs, tangents, strict=True):
+            if tangent is not None:
+                table[edge] = tangent
+        with set_grad_enabled(record):
+            for node in self._nodes:
+                incoming = [
+                    None if target is None else table.get((target, number))
+                    for target, number in zip(node.targets, node.numbers, strict=True)
+                ]
+                if any(tangent is not None for tangent in incoming):
+                    for number, tangent in enumerate(self._maps.push(node, incoming)):
+                        if tangent is not None:
+                            table[node, number] = tangent
+                for target in node.targets:
+                    if target is not None and self._last.get(target) is node:
+                        for number in range(target.num_outputs):
+                            table.pop((target, number), None)
+        return [table.get(edge) for edge in self._outputs]
 
 
 def _push_arrays(node: ElementwiseNode, tangents: Tangents) -> Tensor | None:

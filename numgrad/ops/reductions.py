@@ -14,8 +14,8 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view, wrap
+from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
@@ -49,6 +49,7 @@ _SPREAD: Primitive = Primitive(
     [lambda g, dims, keepdim: _SUM.apply(g, dims=dims, keepdim=keepdim, dtype=None)],
     view=True,
     linear=True,
+    rows=True,
     samples=[
         sample("spread", (3,), shape=(3, 2), dims=(1,), keepdim=False),
         sample("spread", (1, 3), shape=(2, 3), dims=(0,), keepdim=True),
@@ -92,10 +93,21 @@ class _TotalNode(PrimitiveNode):
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
         return (np.ndarray(shape, dtype, gradient, 0, (0,) * len(shape)),), _NOT_OWNED
 
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Hand on the cotangents as `run_arrays` does."""
+        gradient = gradients[0]
+        shape, dtype = self.shapes[0]
+        if gradient is None or gradient._array.dtype != dtype:
+            return super().run_rows(gradients, count)
+        array = gradient._array
+        if self.primitive is not _TOTAL:
+            array = array / dtype.type(math.prod(shape) or 1)
+        return [wrap(np.broadcast_to(array, (*shape, count)))]
+
 
 def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``primitive.apply`` does for the plain case, in a fraction of the time."""
-    if traces:
+    if observers:
         result: Tensor = primitive.apply(input, dtype=None)
         return result
     if input._base is not None:
@@ -104,7 +116,7 @@ def _apply_to_all(primitive: Primitive, kernel: Any, input: Tensor) -> Tensor:
     shape, dtype = array.shape, array.dtype
     output = _new(Tensor)
     output._array = kernel(array, tuple(range(len(shape))))
-    output._counter = [0]
+    output._counter = NoCounter((0,)) if traces and modes.inference else [0]
     edge = input._edge
     if edge is not NO_EDGE and modes.grad:
         node = _new(primitive.node_class)
@@ -148,6 +160,7 @@ _SUM: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape, dims, keepdim: spread(g, input_shape, dims, keepdim)],
     linear=True,
+    rows=True,
     samples=[
         sample("sum", (2, 3), dim=1),
         sample("sum", (2, 3, 4), dim=(0, -1)),

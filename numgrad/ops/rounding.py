@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes import is_grad_enabled
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.comparison import isfinite, isnan
@@ -26,7 +27,7 @@ def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
     if out is None:
         return wrap(input._array.copy())
     out._array[...] = input._array
-    out._counter[0] += 1
+    bump_version(out)
     return out
 
 

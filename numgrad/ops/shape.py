@@ -32,6 +32,7 @@ _VIEW: Primitive = Primitive(
     [lambda g, input_shape: reshape(g, input_shape)],
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (reshape, [make(2, 3)], {"shape": (3, 2)}),
         lambda make: (reshape, [make()], {"shape": (1, 1)}),
@@ -46,6 +47,7 @@ _UNSAFE_VIEW: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (lambda x: reshape(x.t(), (6,)), [make(2, 3)], {}),
         lambda make: (lambda x: reshape(x.t(), (2, 2, 3)), [make(3, 4)], {}),
@@ -305,6 +307,7 @@ _SQUEEZE = {
         [lambda g, input_shape: reshape(g, input_shape)],
         view=True,
         linear=True,
+        rows=True,
         samples=[_squeeze_sample(**keywords)],
     )
     for number, form, keywords in (
@@ -358,6 +361,7 @@ _UNSQUEEZE: Primitive = Primitive(
     [lambda g, input_shape: reshape(g, input_shape)],
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (unsqueeze, [make(2, 3)], {"dim": 1}),
         lambda make: (unsqueeze, [make()], {"dim": -1}),

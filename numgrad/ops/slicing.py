@@ -47,6 +47,7 @@ _ALIAS: Primitive = Primitive(
     [lambda g: g],
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (alias, [make(2, 3)], {}),
         lambda make: (alias, [make()], {}),
@@ -65,6 +66,7 @@ _SELECT: Primitive = Primitive(
     ],
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (select, [make(2, 3)], {"dim": 1, "index": -1}),
         lambda make: (select, [make(2)], {"dim": 0, "index": 0}),
@@ -78,6 +80,7 @@ _SELECT_BACKWARD: Primitive = Primitive(
     ["input"],
     [lambda g, dim, index: _SELECT.apply(g, dim=dim, index=index)],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (
             lambda g: _SELECT_BACKWARD.apply(g, shape=(2, 3), dim=1, index=2),
@@ -103,6 +106,7 @@ _SLICE: Primitive = Primitive(
     ],
     view=True,
     linear=True,
+    rows=True,
     samples=[
         lambda make: (slice_of, [make(2, 5)], {"dim": 1, "start": 1, "stop": 5, "step": 2}),
         lambda make: (narrow, [make(3)], {"dim": 0, "start": 1, "length": 0}),
@@ -118,6 +122,7 @@ _SLICE_BACKWARD: Primitive = Primitive(
     ["input"],
     [lambda g, dim, start, stop, step: slice_of(g, dim, start, stop, step)],
     linear=True,
+    rows=True,
     samples=[
         lambda make: (
             lambda g: _SLICE_BACKWARD.apply(g, shape=(2, 5), dim=1, start=1, stop=5, step=2),

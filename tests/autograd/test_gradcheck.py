@@ -588,15 +588,37 @@ def test_flags_must_agree(check: Callable[..., bool], flags: Any, message: str) 
         check(lambda x: x * x, (doubles(1.0),), raise_exception=False, **flags)
 
 
-def test_batched_forward_mode_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="check_batched_forward_grad=True is not supported yet"):
-        gradcheck(
-            lambda x: x * x,
-            (doubles(1.0),),
-            check_forward_ad=True,
-            check_batched_forward_grad=True,
-            raise_exception=False,
-        )
+@right
+def test_batched_tangents_pass_where_single_ones_do(function: Function, arrays: Arrays) -> None:
+    options = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert gradcheck(function, inputs_of(ng, arrays), **options)
+
+
+def test_batched_tangents_must_be_the_single_ones_stacked() -> None:
+    calls = []
+
+    def shifting(x: Any) -> Any:
+        calls.append(x)
+        return x + (x - x.detach()) * (1e-3 * len(calls))
+
+    options = {"atol": 1.0, "check_backward_ad": False, "check_forward_ad": True}
+    assert gradcheck(shifting, (doubles(1.0),), **options)
+    with pytest.raises(GradcheckError, match=r"^For output 0 and input 0:\n\ngradcheck failed"):
+        gradcheck(shifting, (doubles(1.0),), check_batched_forward_grad=True, **options)
+
+
+def test_forward_mode_is_checked_where_nothing_is_recorded() -> None:
+    @ng.no_grad()
+    def function(x: Any) -> Any:
+        return x.sin()
+
+    x = doubles(1.0, 2.0)
+    assert gradcheck(
+        lambda x: x.sin() if x.requires_grad else function(x),
+        (x,),
+        check_forward_ad=True,
+        check_backward_ad=False,
+    )
 
 
 @right

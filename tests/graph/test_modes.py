@@ -276,3 +276,66 @@ def test_an_error_in_the_backward_pass_restores_the_mode(lib: Any) -> None:
     with lib.no_grad(), pytest.raises(KeyError):
         lib.autograd.grad(y, w, create_graph=True)
     assert lib.is_grad_enabled()
+
+
+def test_asynchronous_generators_run_inside_the_mode_and_wait_outside() -> None:
+    seen = []
+
+    @ng.no_grad()
+    async def numbers() -> Any:
+        try:
+            got = yield ng.is_grad_enabled()
+            seen.append((got, ng.is_grad_enabled()))
+            await asyncio.sleep(0)
+            yield ng.is_grad_enabled()
+        except KeyError:
+            yield ng.is_grad_enabled()
+        finally:
+            seen.append(("end", ng.is_grad_enabled()))
+
+    async def consume() -> None:
+        generator = numbers()
+        seen.append(("first", await generator.__anext__()))
+        seen.append(("caller", ng.is_grad_enabled()))
+        seen.append(("second", await generator.asend("sent")))
+        seen.append(("thrown", await generator.athrow(KeyError())))
+        await generator.aclose()
+        seen.append(("all", [value async for value in numbers()]))
+
+    asyncio.run(consume())
+    assert seen == [
+        ("first", False),
+        ("caller", True),
+        ("sent", False),
+        ("second", False),
+        ("thrown", False),
+        ("end", False),
+        (None, False),
+        ("end", False),
+        ("all", [False, False]),
+    ]
+    assert ng.is_grad_enabled()
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "enable_grad", "inference_mode"])
+def test_decorated_class_warns(lib: Any, mode: str) -> None:
+    class Decorated:
+        def __init__(self) -> None:
+            self.seen = lib.is_inference_mode_enabled(), lib.is_grad_enabled()
+
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated") as caught:
+        made = getattr(lib, mode)()(Decorated)
+    assert caught[0].filename == __file__
+    assert made().seen[1] is (mode == "enable_grad")
+
+
+def test_multithreading_is_a_setting_of_each_thread(lib: Any) -> None:
+    setting = lib.autograd.set_multithreading_enabled
+    x = lib.ones(2, requires_grad=True)
+    with setting(False):
+        (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    with pytest.raises(TypeError, match=r"argument 'enabled' \(position 1\) must be bool, not int"):
+        setting(3)
+    assert setting(True)(lambda: 3)() == 3
+    assert lib.autograd.grad_mode.set_multithreading_enabled is setting

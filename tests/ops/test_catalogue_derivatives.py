@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.autograd import grad, gradcheck, gradgradcheck
+from numgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.tangents import jvp
@@ -214,3 +214,54 @@ def test_array_operation_has_forward_mode(primitive: Primitive, sample):
     for derivative, above, below in zip(derivatives, upper, lower, strict=True):
         slope = (above.numpy() - below.numpy()) / (2 * STEP)
         np.testing.assert_allclose(derivative.numpy(force=True), slope, rtol=1e-5, atol=1e-6)
+
+
+@all_elementwise
+@given(data=st.data())
+def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
+    operands = data.draw(operands_of(primitive))
+    tensors = as_tensors(operands.values)
+    output = primitive(*tensors)
+    assert_batched_alike(output, [tensors[p] for p in differentiable(primitive, operands)])
+
+
+@pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
+def test_batched_gradients_of_a_sample_are_those_of_each_cotangent(primitive, sample):
+    function, tensors, keywords = sample(make_samples())
+    results = function(*tensors, **keywords)
+    for output in results if isinstance(results, (tuple, list)) else (results,):
+        if isinstance(output, ng.Tensor) and output.requires_grad:
+            assert_batched_alike(output, tensors)
+
+
+def assert_batched_alike(output: ng.Tensor, tensors: list[ng.Tensor]) -> None:
+    """Assert that three cotangents at once give what each of them gives."""
+    drawn = np.random.default_rng(1).standard_normal((3, *output.shape))
+    cotangents = ng.from_numpy(drawn.astype(output.numpy(force=True).dtype))
+    options = {"retain_graph": True, "allow_unused": True}
+    batched = grad(output, tensors, cotangents, is_grads_batched=True, **options)
+    rows = [grad(output, tensors, cotangent, **options) for cotangent in cotangents]
+    for found, *alone in zip(batched, *rows, strict=True):
+        if found is None:
+            assert alone == [None] * 3
+        else:
+            expected = np.stack([gradient.numpy() for gradient in alone])
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+@all_elementwise
+@given(data=st.data())
+def test_dual_tensors_have_the_tangents_of_forward_mode(primitive, data):
+    operands = data.draw(operands_of(primitive))
+    values = as_tensors(operands.values, requires_grad=False)
+    moving = differentiable(primitive, operands)
+    random = np.random.default_rng(2)
+    tangents = {p: ng.from_numpy(random.standard_normal(values[p].shape)) for p in moving}
+    _, expected = jvp(primitive, values, [tangents.get(p) for p in range(len(values))])
+    with forward_ad.dual_level(), ng.no_grad():
+        duals = [
+            forward_ad.make_dual(value, tangents[p]) if p in tangents else value
+            for p, value in enumerate(values)
+        ]
+        found = forward_ad.unpack_dual(primitive(*duals)).tangent
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)

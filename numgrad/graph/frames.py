@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from types import FrameType
@@ -26,15 +27,14 @@ def user_frame() -> FrameType | None:
     library, and code that was generated (as the methods of a dataclass are).
     """
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and _is_foreign(frame):
+    while frame is not None and _is_foreign(frame.f_code.co_filename, frame.f_code.co_name):
         frame = frame.f_back
     return frame
 
 
-def _is_foreign(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
+@functools.lru_cache(4096)
+def _is_foreign(file: str, name: str) -> bool:
     if file.startswith("<"):  # only interactive input and the code of `python -c` are the user's
-        name = frame.f_code.co_name
         return not file.startswith(_TYPED) or (name.startswith("__") and name.endswith("__"))
     if file.startswith(_INSTALLED):
         return file[len(_INSTALLED) :].split(os.sep)[0] in _FOREIGN

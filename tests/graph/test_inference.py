@@ -1,0 +1,180 @@
+"""Inference tensors: which tensors are, and what they may be used for outside of the mode."""
+
+from __future__ import annotations
+
+import threading
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import numgrad as ng
+from numgrad.graph.modes import traces
+
+PREPARE = """
+import copy
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+n = torch.tensor([3.0, 4.0])
+base = x * 2
+with torch.inference_mode():
+    i = torch.ones(2)
+    required = torch.ones(2, requires_grad=True)
+    computed = x * x
+    view = x[:1]
+    constant_view = n.view(2)
+    late = base[:1]
+"""
+
+# What each gives, or raises, outside of the mode.
+LINES = """
+i.is_inference(), torch.is_inference(i), x.is_inference(), n.is_inference()
+computed.is_inference(), computed.requires_grad, required.requires_grad, required.is_leaf
+view.is_inference(), view.requires_grad, constant_view.is_inference(), view.is_leaf
+i[0].is_inference(), i.view(2).is_inference(), i.detach().is_inference(), i.data.is_inference()
+i.clone().is_inference(), (i + 1).is_inference(), copy.deepcopy(i).is_inference()
+i._version
+i[0]._version
+view._version, constant_view._version
+i * n
+i + x
+(i + x).requires_grad
+i * x
+x * i
+torch.stack([x, i])
+torch.where(i > 0, x, i)
+x.exp() * i.exp()
+(x * 2) @ i
+(x * 2).add_(i)
+(x * 2).mul_(i)
+(x * 2).copy_(i)
+n.clone().copy_(i).is_inference()
+i.mul_(2)
+i.zero_()
+i[0].zero_()
+i.__setitem__(0, 5.0)
+i.view(2).add_(1)
+torch.add(n, n, out=i)
+torch.exp(n, out=i)
+i.copy_(n)
+i.requires_grad_()
+i.requires_grad_(False)
+setattr(i, "requires_grad", True)
+i.clone().requires_grad_()
+required * 2
+required.mul_(2)
+view.add_(1)
+view * 2
+constant_view.add_(1)
+constant_view * x
+late.add_(1)
+base.add_(1) ; late * 1
+x.backward(i) ; x.grad, x.grad.is_inference()
+(x * 2).backward(i) ; x.grad
+torch.autograd.grad(x * x, x, i)
+torch.autograd.grad(x * x, x, i, create_graph=True)
+x.grad = i ; (x * 2).sum().backward()
+x.grad = i ; x.grad.is_inference()
+i.backward()
+i.register_hook(lambda g: g)
+i.retain_grad()
+i.detach_().is_inference()
+i.tolist()
+torch.from_numpy(i.numpy()).is_inference()
+"""
+
+INSIDE = """
+i.add_(1) ; i
+n.add_(1) ; n._version
+x.add_(1) ; x._version
+x[0] = 5.0 ; x._version
+i[0] = 5.0 ; i
+i.requires_grad_() ; i.requires_grad, (i * 2).requires_grad
+i._version
+torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+torch.from_numpy(np.ones(2)).is_inference(), torch.tensor([1]).is_inference()
+n.view(2).is_inference(), n.detach().is_inference(), n.clone().is_inference()
+n.unbind()[0].is_inference(), i.unbind()[0].is_inference()
+n.sum().is_inference(), n.exp().is_inference(), (n * n).is_inference(), (2 * n).is_inference()
+n.sort().values.is_inference(), n[n > 0].is_inference(), (n @ n).is_inference()
+torch.exp(n, out=torch.empty(2)).is_inference()
+torch.set_grad_enabled(True) ; torch.is_grad_enabled(), torch.ones(1).is_inference()
+(x * 2).sum().backward()
+"""
+
+
+def outcome(library: Any, line: str, inside: bool) -> Any:
+    """Return what a line gives, or the kind and words of what it raises."""
+    names: dict[str, Any] = {"torch": library}
+    exec("import numpy as np", names)
+    exec(PREPARE, names)
+    *statements, expression = line.split(" ; ")
+    try:
+        with library.inference_mode(inside):
+            for statement in statements:
+                exec(statement.strip(), names)
+            result = eval(expression, names)
+            return repr(result)
+    except Exception as error:
+        return type(error).__name__, str(error)
+    finally:
+        library.set_grad_enabled(True)
+
+
+@pytest.fixture(scope="module")
+def torch() -> ModuleType:
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("line", [line for line in LINES.splitlines() if line])
+def test_outside_of_the_mode_it_is_as_in_pytorch(torch: ModuleType, line: str) -> None:
+    assert outcome(ng, line, False) == outcome(torch, line, False)
+
+
+@pytest.mark.parametrize("line", [line for line in INSIDE.splitlines() if line])
+def test_inside_of_the_mode_it_is_as_in_pytorch(torch: ModuleType, line: str) -> None:
+    assert outcome(ng, line, True) == outcome(torch, line, True)
+
+
+def test_refused_write_changes_nothing() -> None:
+    with ng.inference_mode():
+        x = ng.ones(2)
+    for write in (x.zero_, lambda: x.__setitem__(0, 5.0), lambda: ng.exp(ng.ones(2), out=x)):
+        with pytest.raises(RuntimeError, match="outside InferenceMode"):
+            write()
+        assert x.tolist() == [1, 1]
+
+
+def test_results_of_compiled_functions_are_inference_tensors() -> None:
+    function = ng.jit(lambda x: x.sin() * 2)
+    x = ng.ones(3)
+    function(x)
+    with ng.inference_mode():
+        assert function(x).is_inference()
+    assert not function(x).is_inference()
+
+
+def test_other_threads_are_not_in_the_mode() -> None:
+    found = []
+    with ng.inference_mode():
+        thread = threading.Thread(
+            target=lambda: found.append((ng.ones(1) * ng.ones(1)).is_inference())
+        )
+        thread.start()
+        thread.join()
+    assert found == [False] and not traces
+
+
+def test_functions_are_differentiated_inside_of_the_mode() -> None:
+    with ng.inference_mode():
+        x, c = ng.tensor([1.0, 2.0]), ng.tensor([3.0, 4.0])
+        assert ng.func.grad(lambda x: (x * x * c).sum())(x).tolist() == [6, 16]
+        assert ng.func.jvp(lambda x: x * x * c, (x,), (c,))[1].tolist() == [18, 64]
+        _, vjp = ng.func.vjp(lambda x: x * x * c, x)
+        assert vjp(c)[0].tolist() == [18, 64]
+
+
+def test_mode_can_be_left_inside() -> None:
+    x = ng.ones(2, requires_grad=True)
+    with ng.inference_mode(), ng.inference_mode(False):
+        y = x * 2
+        assert y.requires_grad and not y.is_inference()
