@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from numgrad.dtypes import of_numpy
 from numgrad.graph.core import Tensor, set_tensor_class
 from numgrad.graph.modes import modes
 
@@ -159,6 +160,8 @@ class Traced:
 
     def __getitem__(self, key: Any) -> Traced:
         keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(k, (list, np.ndarray)) for k in keys):  # of which NumPy makes no view
+            self.storage.recorder.refuse("a NumPy array")
         # With an ellipsis, all integers give an array of no dims, not a number.
         return self.at(self.place[keys if any(k is ... for k in keys) else (*keys, ...)])
 
@@ -281,8 +284,25 @@ def address_of(array: Any) -> int:
 class TracedTensor(Tensor):
     """A tensor without numbers."""
 
+    _traced: Any  # the array
+
+    @property
+    def _array(self) -> Any:
+        """The array, for as long as a function is traced."""
+        if modes.trace is None:
+            raise TraceError(
+                "a tensor of a traced function has left it, and has no numbers: return it from the "
+                "function, and use what the call gives"
+            )
+        return self._traced
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        self._traced = array
+
     def __repr__(self) -> str:
-        return f"tensor(traced, size={tuple(self._array.shape)}, dtype={self.dtype!r})"
+        shape, dtype = tuple(self._traced.shape), of_numpy(self._traced.dtype)
+        return f"tensor(traced, size={shape}, dtype={dtype!r})"
 
     __str__ = __repr__
 

@@ -273,7 +273,22 @@ def _both(
         parameters = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # a builtin without a signature
         return frozenset(numbers), frozenset(names)
-    of_numbers = {parameters[n] for n in numbers if -len(parameters) <= n < len(parameters)}
+    count = len(parameters)
+    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        outside = [n for n in numbers if not -count <= n < count]
+        if outside:
+            raise ValueError(
+                f"jit: static_argnums has {outside[0]}, but the function has {count} parameters"
+            )
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        unknown = [name for name in names if name not in parameters]
+        if unknown:
+            raise ValueError(
+                f"jit: static_argnames has {unknown[0]!r}, but the function's parameters are "
+                f"{', '.join(parameters) or 'none'}"
+            )
+    of_numbers = {parameters[n] for n in numbers if -count <= n < count}
     of_names = {parameters.index(name) for name in names if name in parameters}
     numbers = tuple(n % len(parameters) if parameters else n for n in numbers)
     return frozenset(numbers) | of_names, frozenset(names) | of_numbers
@@ -312,6 +327,10 @@ def jit(
     TraceError
         If the function asks a traced tensor for its numbers (branches on it, say), or writes to a
         tensor that it did not make. The message tells where.
+    TypeError
+        If `function` is none.
+    ValueError
+        If there are no such static arguments.
 
     Examples
     --------
@@ -328,4 +347,6 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames
         )
+    if not callable(function):
+        raise TypeError(f"jit: expected a function, but got {type(function).__name__}")
     return Jitted(function, static_argnums, static_argnames)

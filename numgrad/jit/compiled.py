@@ -24,13 +24,32 @@ __all__ = ["Compiled", "backward_of"]
 class _JitNode(Node):
     """The node of a compiled function: its backward is a compiled function, and so on."""
 
-    __slots__ = ("backward", "moving", "output_metas", "read", "spec")
+    __slots__ = ("backward", "kept", "moving", "output_metas", "read", "running", "spec", "spent")
 
     backward: Any  # see `backward_of`
     spec: TreeSpec  # of the arguments
     output_metas: tuple[Any, ...]  # (shape, dtype) of each output
     read: list[SavedArray]  # the captured tensors whose numbers the gradients depend on
     moving: tuple[int, ...]  # which leaves of the arguments get a gradient
+
+    kept: tuple[Any, ...] | None  # what was saved
+    running: int  # the outputs, as bits, that the last backward pass came from
+    spent: int  # those whose part of the graph was freed
+
+    # Each output has a graph of its own without jit. So what was saved is freed when none is left.
+    @property
+    def saved(self) -> tuple[Any, ...] | None:
+        """What was saved, None once freed."""
+        return self.kept
+
+    @saved.setter
+    def saved(self, value: tuple[Any, ...] | None) -> None:
+        if value is not None:
+            self.kept, self.running, self.spent = value, 0, 0
+            return
+        self.spent |= self.running
+        if self.spent == (1 << self.num_outputs) - 1:
+            self.kept = None
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Run the compiled backward function."""
@@ -45,8 +64,9 @@ class _JitNode(Node):
         """Run the compiled backward function on tensors."""
         if all(gradient is None for gradient in gradients):
             return [None] * len(self.targets)
-        saved = self.saved
-        if saved is None:
+        saved = self.kept
+        self.running = sum(1 << k for k, gradient in enumerate(gradients) if gradient is not None)
+        if saved is None or self.running & self.spent:
             raise RuntimeError(FREED)
         for captured in self.read:
             unpack_array(captured, NO_EDGE)

@@ -134,7 +134,7 @@ def _call(
             lines.append(Line(f"{returned} = np.empty({output.shape}, {type_code(output.dtype)})"))
             lines += _copied(returned, name, output)
         results.append(f"{returned}.copy()" if is_shared else returned)
-    lines.append(Line(f"return ({', '.join(results)},)"))
+    lines.append(Line(f"return ({''.join(f'{result}, ' for result in results)})"))
     return lines
 
 

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from numgrad.graph.core import Tensor
 from numgrad.jit.cost import Cost, cost
-from numgrad.jit.graph import Graph
+from numgrad.jit.graph import Graph, Value
 from numgrad.jit.program import Program, build
 from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import Trace
 
 __all__ = ["Lowered"]
+
+
+def _results(trace: Trace) -> Iterator[Value]:
+    """Yield all results of a function that are arrays or numbers, wherever they come from."""
+    for kind, which, _ in trace.outputs:
+        if kind == "computed":
+            yield trace.graph.outputs[which]
+        elif kind == "argument":
+            yield trace.graph.inputs[trace.traced.index(which)]
+        elif isinstance(which, Tensor):
+            yield Value("array", (), which._array.shape, which._array.dtype, array=which._array)
+        elif isinstance(which, (np.ndarray, np.generic, bool, int, float, complex)):
+            array = np.asarray(which)
+            yield Value("array", (), array.shape, array.dtype, array=array)
 
 
 class Lowered:
@@ -24,13 +42,13 @@ class Lowered:
         The Python that is compiled, each line with the operation it came from.
     dispatcher : numba.core.dispatcher.Dispatcher
         A compiled function of plain arrays and scalars, the leaves of the arguments in order, that
-        returns the leaves of the results as a tuple (those of no dims as scalars). It can be called
-        in ``@njit`` functions, from several threads, and checks the shapes that it is given.
+        returns the leaves of the results as a tuple (those of no dims as scalars), but for leaves
+        that are no arrays or numbers. It can be called in ``@njit`` functions, from several
+        threads, and checks the shapes that it is given.
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self.graph: Graph = simplify(trace.graph)
+        self.graph: Graph = simplify(Graph(trace.graph.inputs, list(_results(trace))))
         self._program: Program = build(self.graph)
 
     @property

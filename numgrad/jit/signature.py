@@ -43,6 +43,7 @@ def describe(leaf: Any) -> Any:
     try:
         hash(leaf)
     except TypeError:
+        kind = type(leaf.value) if kind is Static else kind
         raise TraceError(
             f"{where_user_is()}jit: an argument of type {kind.__name__} is neither an array nor a "
             "number, and it cannot be a static argument, because it is not hashable"
