@@ -16,7 +16,9 @@ from numgrad.kernels.threads import parallel_for
 
 __all__ = ["GRAIN", "Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
 
-GRAIN = 1 << 18  # elements below which a second thread costs more than it saves
+# Elements that a thread takes at least: some 100 us of work, twice what it costs to hand that over
+# (benchmarks/crossover.py).
+GRAIN = 1 << 18
 
 
 def part_rows_of(inner: int) -> int:
@@ -34,10 +36,19 @@ def parts_of(n: int, part_rows: int) -> int:
 Run = Callable[[Array, int, int, int, int, int], None]
 
 
-def share(run: Run, flat: Array | Strided, outer: int, n: int, inner: int, part_rows: int) -> None:
+def share(
+    run: Run,
+    flat: Array | Strided,
+    outer: int,
+    n: int,
+    inner: int,
+    part_rows: int,
+    grain: int,
+) -> None:
     """Call `run` for all items of a reduction (see `spans_of`), in threads where it pays.
 
-    Elements that are not contiguous are gathered for it, in blocks that fit in the cache.
+    A thread takes `grain` elements at least. Elements that are not contiguous are gathered for it,
+    in blocks that fit in the cache.
     """
     parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
     items = outer * parts * tiles
@@ -66,10 +77,10 @@ def share(run: Run, flat: Array | Strided, outer: int, n: int, inner: int, part_
                     block = flat.block(start, rows, columns, inner)
                 run(block, block_number * inner + tile * TILE, rows, columns, 0, 1)
 
-    if elements < 2 * GRAIN:
+    if elements < 2 * grain:
         task(0, items)
     else:
-        parallel_for(task, items, max(1, items * GRAIN // elements))
+        parallel_for(task, items, max(1, items * grain // elements))
 
 
 class Span(NamedTuple):
@@ -228,7 +239,7 @@ class Fold:
             results = out[target:] if target else out
             self.run(flat, results, centres, n, inner, part_rows, first, last)
 
-        share(run, flat, outer, n, inner, part_rows)
+        share(run, flat, outer, n, inner, part_rows, GRAIN)
         if parts == 1:
             return out
         return self.merge.reduce(out, outer, parts, inner, dtype)

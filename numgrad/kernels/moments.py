@@ -21,8 +21,10 @@ from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
 from numgrad.kernels.reductions import amax, as_complex, as_real, sum
 
-__all__ = ["logsumexp", "shifted_totals", "std", "var", "var_mean"]
+__all__ = ["EXPONENTIALS", "logsumexp", "shifted_totals", "std", "var", "var_mean"]
 
+# Elements that a thread takes at least, as `folds.GRAIN` is for what only adds.
+TWO_PASSES, EXPONENTIALS = 1 << 16, 1 << 15
 ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
 
@@ -110,7 +112,7 @@ def var_mean(
                 totals[span.target :][: span.items * span.columns] /= span.rows
         distances(flat, squares[target:], totals, n, inner, part_rows, first, last)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, TWO_PASSES)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
@@ -190,7 +192,7 @@ def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tup
             _make_finite(centre[results])
         SUM_EXP.run(flat, total, centre, n, inner, part_rows, first, last)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, EXPONENTIALS)
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
         size = outer * inner

@@ -21,6 +21,7 @@ from numgrad.kernels.reductions import as_bytes
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index"]
 
 BLOCK = 64
+GRAIN = 1 << 16  # elements that a thread takes at least
 
 
 @inline
@@ -150,7 +151,7 @@ def _find(
                 find_in_columns(*arrays, span.rows, columns, span.columns, begin, 0, span.items)
 
     if values.size:
-        share(run, flat, outer, n, inner, part_rows)
+        share(run, flat, outer, n, inner, part_rows, GRAIN)
     if parts > 1:
         join_parts(values, indices, parts, inner)
         values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)

@@ -16,7 +16,6 @@ import numpy as np
 
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_loops import TILE
-from numgrad.kernels.folds import GRAIN
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import contiguous
@@ -33,6 +32,8 @@ from numgrad.kernels.reductions import (
 from numgrad.kernels.threads import parallel_for
 
 __all__ = ["around", "cummax", "cummin", "cumprod", "cumsum", "share_scan"]
+
+GRAIN = 1 << 16  # elements that a thread takes at least (benchmarks/crossover.py)
 
 # The type of the running value.
 _CARRIED = {

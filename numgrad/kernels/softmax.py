@@ -18,9 +18,10 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP
 from numgrad.kernels.fold_loops import PART, TILE
-from numgrad.kernels.folds import GRAIN, parts_of, spans_of
+from numgrad.kernels.folds import parts_of, spans_of
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
+from numgrad.kernels.moments import EXPONENTIALS as GRAIN
 from numgrad.kernels.moments import logarithms, shifted_totals
 from numgrad.kernels.packing import contiguous
 from numgrad.kernels.pipeline import inline
