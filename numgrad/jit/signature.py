@@ -11,7 +11,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.tracing import TraceError
+from numgrad.graph.tracing import TracedTensor, TraceError
 
 __all__ = ["Static", "Watch", "contents_of", "describe", "is_traced"]
 
@@ -97,6 +97,8 @@ class Watch:
             if id(each) in self._seen:
                 continue
             self._seen[id(each)] = each
+            if isinstance(each, TracedTensor):  # it has left a function, and is of no use
+                continue
             if isinstance(each, Tensor):
                 self.tensors.append((each, each._array, each._edge))
             elif isinstance(each, (tuple, list)):

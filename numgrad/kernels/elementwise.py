@@ -15,6 +15,7 @@ from numba import types
 from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
+from numgrad.kernels.expression import Symbol, emit
 from numgrad.kernels.flat_calls import FlatCall, Number, is_flat
 from numgrad.kernels.iteration import loop_order
 from numgrad.kernels.loop_source import Formula, flat_source, strided_source
@@ -25,9 +26,42 @@ __all__ = ["FLOATING", "GRAIN", "MEMORY", "SMALL", "Elementwise"]
 
 Array = np.ndarray[Any, Any]
 
-# Elements a thread takes at a time. A dispatch costs about what 2**15 elements of an arithmetic
-# operation do, so fewer than this many run where they are.
-GRAIN = 1 << 17
+# What a thread takes at least, in bytes of a result: some 100 us of work, twice what it costs to
+# hand that over (benchmarks/crossover.py). Fewer run where they are.
+ARITHMETIC, FUNCTIONS = 1 << 21, 1 << 20
+GRAIN = ARITHMETIC // 8  #: elements, in float64
+# The functions that take no longer than arithmetic.
+_QUICK = frozenset(
+    [
+        "abs",
+        "bitwise_and",
+        "bitwise_not",
+        "bitwise_or",
+        "bitwise_xor",
+        "ceil",
+        "complex_of",
+        "conj",
+        "copysign",
+        "floor",
+        "imag",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "logical_xor",
+        "maximum",
+        "minimum",
+        "real",
+        "round",
+        "sign",
+        "signbit",
+        "sqrt",
+        "trunc",
+        "where",
+    ]
+)
 # Up to this many elements, callers that know their operands to be plain call the loop themselves,
 # and operands that do not lie flat are written out, which spares compiled variants.
 SMALL = 1 << 12
@@ -66,6 +100,7 @@ class Elementwise:
         self.loops: dict[str, Any] = {}  # by pattern; of strided loops, with the modes
         self.entries: dict[Any, Any] = {}
         self.calls: dict[Any, tuple[Any, Any]] = {}
+        self.is_quick: bool | None = None  # found out when it first matters
 
     def loop(self, pattern: str, modes: str | None = None) -> Any:
         """Return the compiled loop for a pattern, such as ``"as"``: an array and a number.
@@ -152,16 +187,26 @@ class Elementwise:
             back = None if order is None else tuple(np.argsort(order).tolist())
         ordered = shape if order is None else tuple([shape[dim] for dim in order])
         size = int(np.prod(shape, dtype=np.int64))
+        grain = self._grain(dtypes)
         if shapes is not None:
-            call: Any = SummingCall(self._strided_loop, shape, operands, dtypes, shapes, GRAIN)
+            call: Any = SummingCall(self._strided_loop, shape, operands, dtypes, shapes, grain)
         elif size <= SMALL or all(is_flat(_transpose(o, order), ordered) for o in operands):
-            call = FlatCall(self._flat_loop, shape, order, operands, dtypes, GRAIN)
+            call = FlatCall(self._flat_loop, shape, order, operands, dtypes, grain)
         else:
-            call = StridedCall(self._strided_loop, shape, order, operands, dtypes, GRAIN)
+            call = StridedCall(self._strided_loop, shape, order, operands, dtypes, grain)
         if len(self.calls) >= MEMORY:
             self.calls.clear()
         self.calls[key] = call, back
         return call, back
+
+    def _grain(self, dtypes: Sequence[np.dtype[Any]]) -> int:
+        """Return how many elements a thread takes at least."""
+        if self.is_quick is None:
+            symbols = {name: Symbol.input(name, False) for name in self.inputs}
+            functions = emit(self.formula(symbols))[2]
+            self.is_quick = functions <= _QUICK
+        widest = max(4, *[dtype.itemsize for dtype in dtypes])
+        return (ARITHMETIC if self.is_quick else FUNCTIONS) // widest
 
     def _flat_loop(self, pattern: str, arguments: Sequence[Any]) -> Any:
         """Return what computes flat arrays like these."""

@@ -14,9 +14,10 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
 from numgrad.kernels import scalar
-from numgrad.kernels.fold_loops import inline, make_fold
+from numgrad.kernels.fold_loops import make_fold
 from numgrad.kernels.folds import Fold
 from numgrad.kernels.lanes import Combine, Transform
+from numgrad.kernels.pipeline import inline
 
 __all__ = [
     "ALL",

@@ -23,13 +23,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.lanes import FOLD, FOLDED, OUT, TREE, Combine, Transform, make_follow
 from numgrad.kernels.pipeline import LeanCompiler, PlainCompiler
 
-__all__ = ["LANES", "LEAF", "PART", "ROWS", "TILE", "inline", "locate", "make_fold", "steps_of"]
+__all__ = ["LANES", "LEAF", "PART", "ROWS", "TILE", "make_fold", "steps_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -38,35 +37,6 @@ TILE = 2 * LANES  # columns handled at once: more than any width made of fewer c
 LEAF = 4 * TREE  # rows that are combined before the tree of leaves begins
 PART = 65536  # elements that make a part, at least
 ROWS = 256  # and rows, at least
-
-# Marks scalar functions to be built into loops. (A dispatcher would put its address into the
-# machine code where it is handed on as an argument, and such code can't be cached.)
-inline = register_jitable(
-    nogil=True,
-    error_model="numpy",
-    boundscheck=False,
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
-
-
-@inline
-def locate(item, n, inner, part_rows, parts):  # type: ignore[no-untyped-def]
-    """Return where an item's block begins, its rows and columns, and where its result goes.
-
-    Items number the tiles of the parts of the outer blocks: ``(outer, part, tile)`` in C order.
-    How many parts there are is for the caller to say, once for all items: a division takes as long
-    as a short row.
-    """
-    tiles = (inner + TILE - 1) // TILE
-    if tiles <= 1 and parts <= 1:
-        return item * n * inner, n, inner, item * inner
-    block, tile = item // tiles, item % tiles
-    outer, part = block // parts, block % parts
-    rows = min(part_rows, n - part * part_rows)
-    columns = min(TILE, inner - tile * TILE)
-    start = (outer * n + part * part_rows) * inner + tile * TILE
-    return start, rows, columns, block * inner + tile * TILE
 
 
 @lru_cache(maxsize=1024)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["GRAIN", "Fold", "Run", "part_rows_of", "parts_of", "share"]
+__all__ = ["GRAIN", "Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
 
-GRAIN = 1 << 18  # elements below which a second thread costs more than it saves
+# Elements that a thread takes at least: some 100 us of work, twice what it costs to hand that over
+# (benchmarks/crossover.py).
+GRAIN = 1 << 18
 
 
 def part_rows_of(inner: int) -> int:
@@ -34,10 +36,19 @@ def parts_of(n: int, part_rows: int) -> int:
 Run = Callable[[Array, int, int, int, int, int], None]
 
 
-def share(run: Run, flat: Array | Strided, outer: int, n: int, inner: int, part_rows: int) -> None:
-    """Call `run` for all items of a reduction (see `fold_loops.locate`), in threads where it pays.
+def share(
+    run: Run,
+    flat: Array | Strided,
+    outer: int,
+    n: int,
+    inner: int,
+    part_rows: int,
+    grain: int,
+) -> None:
+    """Call `run` for all items of a reduction (see `spans_of`), in threads where it pays.
 
-    Elements that are not contiguous are gathered for it, in blocks that fit in the cache.
+    A thread takes `grain` elements at least. Elements that are not contiguous are gathered for it,
+    in blocks that fit in the cache.
     """
     parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
     items = outer * parts * tiles
@@ -66,10 +77,55 @@ def share(run: Run, flat: Array | Strided, outer: int, n: int, inner: int, part_
                     block = flat.block(start, rows, columns, inner)
                 run(block, block_number * inner + tile * TILE, rows, columns, 0, 1)
 
-    if elements < 2 * GRAIN:
+    if elements < 2 * grain:
         task(0, items)
     else:
-        parallel_for(task, items, max(1, items * GRAIN // elements))
+        parallel_for(task, items, max(1, items * grain // elements))
+
+
+class Span(NamedTuple):
+    """Items of a reduction that are alike and lie next to each other.
+
+    Attributes
+    ----------
+    start, target : int
+        Where the first element of the first one is, and its first result.
+    rows, columns : int
+        Of each; there is more than one only where they are whole blocks.
+    first_row : int
+        The number of the first row in its block.
+    items : int
+        How many there are.
+    """
+
+    start: int
+    target: int
+    rows: int
+    columns: int
+    first_row: int
+    items: int
+
+
+def spans_of(n: int, inner: int, part_rows: int, first: int, last: int) -> Iterator[Span]:
+    """Yield the items from `first` to `last`, the tiles of the parts of ``(outer, n, inner)``.
+
+    Examples
+    --------
+    >>> list(spans_of(5, 2, 8, 0, 3))
+    [Span(start=0, target=0, rows=5, columns=2, first_row=0, items=3)]
+    >>> [span[:5] for span in spans_of(5, 2, 4, 1, 3)]  # parts of at most four rows
+    [(8, 2, 1, 2, 4), (10, 4, 4, 2, 0)]
+    """
+    parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+    if parts == 1 and tiles <= 1:
+        yield Span(first * n * inner, first * inner, n, inner, 0, last - first)
+        return
+    for item in range(first, last):
+        block, tile = divmod(item, tiles)
+        outer, part = divmod(block, parts)
+        row, column = part * part_rows, tile * TILE
+        start, target = (outer * n + row) * inner + column, block * inner + column
+        yield Span(start, target, min(part_rows, n - row), min(TILE, inner - column), row, 1)
 
 
 class Fold:
@@ -107,23 +163,29 @@ class Fold:
     ) -> Array:
         """Reduce `array` over `dims` to an array of `dtype`."""
         size = array.size
-        if 0 < size <= PART and array.flags.c_contiguous:
+        if 0 < size < 2 * GRAIN and array.flags.c_contiguous:
             # The common small cases, without what only large ones need.
             shape = array.shape
             if len(dims) == len(shape):
-                out = np.empty(1, dtype)
                 flat = array if len(shape) == 1 else array.reshape(-1)
-                self.kernel(flat, out, centres, steps_of(size, 1, 1), 0, 1)
+                if size <= PART:
+                    out = np.empty(1, dtype)
+                    self.kernel(flat, out, centres, steps_of(size, 1, 1), 0, 1)
+                else:
+                    out = self._reduce_parts(flat, size, 1, dtype, centres)
                 return out.reshape((1,) * len(dims) if keepdim else ())
             if len(dims) == 1:
                 dim = dims[0]
                 n, inner = shape[dim], prod(shape[dim + 1 :])
-                if inner <= TILE:
-                    block = n * inner
-                    count = size // block
-                    out = np.empty(count * inner, dtype)
-                    flat = array.reshape(-1)
-                    self.kernel(flat, out, centres, steps_of(n, inner, inner), block, count)
+                block, flat = n * inner, array.reshape(-1)
+                is_part = block <= PART or n <= part_rows_of(inner)
+                if inner <= TILE and (is_part or block == size):
+                    if is_part:
+                        count = size // block
+                        out = np.empty(count * inner, dtype)
+                        self.kernel(flat, out, centres, steps_of(n, inner, inner), block, count)
+                    else:
+                        out = self._reduce_parts(flat, n, inner, dtype, centres)
                     middle = (1,) if keepdim else ()
                     return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
         arranged = arrange(array, dims)
@@ -139,6 +201,21 @@ class Fold:
             else:
                 inner *= n
         return restore(out, arranged, array.shape, dims, keepdim)
+
+    def _reduce_parts(
+        self, flat: Array, n: int, inner: int, dtype: np.dtype[Any], centres: Array | None
+    ) -> Array:
+        """Do what `reduce` does, in this thread, for one block of several parts."""
+        part_rows = part_rows_of(inner)
+        whole, rest = divmod(n, part_rows)
+        parts, size = parts_of(n, part_rows), part_rows * inner
+        out, result = np.empty(parts * inner, dtype), np.empty(inner, dtype)
+        self.kernel(flat, out, centres, steps_of(part_rows, inner, inner), size, whole)
+        if rest:
+            flat, last = flat[whole * size :], out[whole * inner :]
+            self.kernel(flat, last, centres, steps_of(rest, inner, inner), 0, 1)
+        self.merge.kernel(out, result, None, steps_of(parts, inner, inner), 0, 1)
+        return result
 
     def reduce(
         self,
@@ -162,7 +239,7 @@ class Fold:
             results = out[target:] if target else out
             self.run(flat, results, centres, n, inner, part_rows, first, last)
 
-        share(run, flat, outer, n, inner, part_rows)
+        share(run, flat, outer, n, inner, part_rows, GRAIN)
         if parts == 1:
             return out
         return self.merge.reduce(out, outer, parts, inner, dtype)
@@ -227,7 +304,7 @@ class Fold:
         first: int,
         last: int,
     ) -> None:
-        """Reduce the items from `first` to `last` (see `fold_loops.locate`).
+        """Reduce the items from `first` to `last` (see `spans_of`).
 
         The elements are flat ``(outer, n, inner)``, the results flat
         ``(outer, parts, inner)``; each has a centre, or there is one for all, or none.

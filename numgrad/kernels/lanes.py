@@ -72,6 +72,10 @@ class _Place:
         address = builder.bitcast(address, self.value_type.as_pointer())
         self.address = builder.gep(address, [position])
 
+    def moved(self, builder: Any, address: Any) -> _Place:
+        """Return the place of the same kind of numbers at an address, for another builder."""
+        return _Place(self.context, builder, self.dtype, address, _integer(0))
+
     def _at(self, index: Any, lanes: int) -> Any:
         address = self.builder.gep(self.address, [index])
         if lanes == 1:
@@ -273,67 +277,111 @@ class _Follow:
         centres: _Place | None,
     ) -> None:
         """Combine rows of the array into lanes."""
-        builder, combine = self.builder, self.combine.emit
+        builder = self.builder
         source = self.place(self.source, self.a.data, start)
         is_new = builder.icmp_signed("!=", is_new, _integer(0))
+        if self.calls:  # along the rows, which is how LLVM's own vectoriser goes
+            self.along(place, source, rows, row_step, width, is_new, centres)
+            return
+        is_tree = builder.icmp_signed("==", rows, _integer(TREE))
+        places = [place, source] if centres is None else [place, source, centres]
+        with builder.if_else(is_tree) as (at_once, one_by_one):
+            with at_once:
+                self.apart("tree", self.tree, places, [row_step, width, is_new])
+            with one_by_one:
+                self.apart("down", self.down, places, [row_step, width, is_new, rows])
 
-        def transformed(row: Any, index: Any, lanes: int) -> Any:
-            x = source.read(builder.add(row, index), lanes)
-            centre = None if centres is None else centres.read(index, lanes)
-            if not self.calls:
-                return self.transform.emit(builder, self.source, self.target, x, centre)  # type: ignore[misc]
-            return self.call(x, centre)
+    def apart(
+        self, name: str, emit: Callable[..., None], places: list[_Place], numbers: list[Any]
+    ) -> None:
+        """Call a function of its own that ``emit(builder, places, numbers)`` writes.
 
-        def before(index: Any, lanes: int) -> Any:
-            nothing = _splat(builder, self.nothing, lanes)
-            return builder.select(is_new, nothing, place.read(index, lanes))
+        Loops that stand in others would keep what they need in registers beside what these need,
+        or rather on the stack: LLVM counts 13 pointers up from block to block.
+        """
+        kinds = [place.address.type for place in places] + [number.type for number in numbers]
+        module = self.builder.module
+        function = ir.Function(
+            module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name)
+        )
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        function.attributes.add("nounwind")
+        builder = ir.IRBuilder(function.append_basic_block())
+        inner = [
+            place.moved(builder, address)
+            for place, address in zip(places, function.args, strict=False)
+        ]
+        emit(builder, inner, list(function.args[len(places) :]))
+        builder.ret_void()
+        self.builder.call(function, [place.address for place in places] + numbers)
 
-        def down(index: Any, lanes: int) -> None:
-            with _loop(builder, rows, carried=before(index, lanes)) as turn:
-                x = transformed(builder.mul(turn[0], row_step), index, lanes)
-                turn[1] = combine(builder, self.target, turn[1], x)
-            place.write(index, lanes, turn[1])
+    def transformed(
+        self, builder: Any, places: list[_Place], row: Any, index: Any, lanes: int
+    ) -> Any:
+        """Return the transformed elements of a row."""
+        x = places[1].read(builder.add(row, index), lanes)
+        centre = places[2].read(index, lanes) if len(places) > 2 else None
+        return self.transform.emit(builder, self.source, self.target, x, centre)  # type: ignore[misc]
 
-        def tree(index: Any, lanes: int) -> None:
+    def before(self, builder: Any, place: _Place, is_new: Any, index: Any, lanes: int) -> Any:
+        """Return what lanes hold before rows are combined into them."""
+        nothing = _splat(builder, self.nothing, lanes)
+        return builder.select(is_new, nothing, place.read(index, lanes))
+
+    def tree(self, builder: Any, places: list[_Place], numbers: list[Any]) -> None:
+        """Combine `TREE` rows into lanes, pairwise."""
+        row_step, width, is_new = numbers
+
+        def body(index: Any, lanes: int) -> None:
             values, row = [], _integer(0)
             for _ in range(TREE):
-                values.append(transformed(row, index, lanes))
+                values.append(self.transformed(builder, places, row, index, lanes))
                 row = builder.add(row, row_step)
             while len(values) > 1:
                 pairs = zip(values[::2], values[1::2], strict=True)
-                values = [combine(builder, self.target, x, y) for x, y in pairs]
-            value = combine(builder, self.target, before(index, lanes), values[0])
-            place.write(index, lanes, value)
+                values = [self.combine.emit(builder, self.target, x, y) for x, y in pairs]
+            value = self.before(builder, places[0], is_new, index, lanes)
+            value = self.combine.emit(builder, self.target, value, values[0])
+            places[0].write(index, lanes, value)
 
-        if not self.calls:
-            is_tree = builder.icmp_signed("==", rows, _integer(TREE))
-            with builder.if_else(is_tree) as (at_once, one_by_one):
-                with at_once:
-                    _each(builder, width, self.lanes, tree)
-                with one_by_one:
-                    _each(builder, width, self.lanes, down)
-            return
-        # Along the rows, which is how LLVM's own vectoriser goes.
-        self.along(place, rows, row_step, width, is_new, transformed)
+        _each(builder, width, self.lanes, body)
+
+    def down(self, builder: Any, places: list[_Place], numbers: list[Any]) -> None:
+        """Combine any number of rows into lanes, one after the other."""
+        row_step, width, is_new, rows = numbers
+
+        def body(index: Any, lanes: int) -> None:
+            value = self.before(builder, places[0], is_new, index, lanes)
+            with _loop(builder, rows, carried=value) as turn:
+                row = builder.mul(turn[0], row_step)
+                x = self.transformed(builder, places, row, index, lanes)
+                turn[1] = self.combine.emit(builder, self.target, turn[1], x)
+            places[0].write(index, lanes, turn[1])
+
+        _each(builder, width, self.lanes, body)
 
     def along(
         self,
         place: _Place,
+        source: _Place,
         rows: Any,
         row_step: Any,
         width: Any,
         is_new: Any,
-        transformed: Callable[[Any, Any, int], Any],
+        centres: _Place | None,
     ) -> None:
-        """Do the same row by row, one number at a time."""
+        """Combine rows into lanes, one number at a time."""
         builder = self.builder
-        with _loop(builder, rows) as (row, _):
-            is_first = builder.and_(is_new, builder.icmp_signed("==", row, _integer(0)))
-            with _loop(builder, width) as (index, _):
-                x = transformed(builder.mul(row, row_step), index, 1)
-                before = builder.select(is_first, self.nothing, place.read(index, 1))
-                value = self.combine.emit(builder, self.target, before, x)
-                place.write(index, 1, value)
+        # Not a choice within the loop: LLVM would write the loop once more for each answer.
+        fresh = builder.select(is_new, width, _integer(0))
+        with _loop(builder, fresh) as (index, _):
+            place.write(index, 1, self.nothing)
+        with _loop(builder, rows) as (row, _), _loop(builder, width) as (index, _):
+            x = source.read(builder.add(builder.mul(row, row_step), index), 1)
+            x = self.call(x, None if centres is None else centres.read(index, 1))
+            before = place.read(index, 1)
+            place.write(index, 1, self.combine.emit(builder, self.target, before, x))
 
     def call(self, x: Any, centre: Any) -> Any:
         """Call the transformation of numbers."""
@@ -349,11 +397,14 @@ class _Follow:
     def join(self, place: _Place, left: _Place, right: _Place, width: Any) -> None:
         """Combine lanes with lanes."""
 
-        def body(index: Any, lanes: int) -> None:
-            x, y = left.read(index, lanes), right.read(index, lanes)
-            place.write(index, lanes, self.combine.emit(self.builder, self.target, x, y))
+        def emit(builder: Any, places: list[_Place], numbers: list[Any]) -> None:
+            def body(index: Any, lanes: int) -> None:
+                x, y = (place.read(index, lanes) for place in places[1:])
+                places[0].write(index, lanes, self.combine.emit(builder, self.target, x, y))
 
-        _each(self.builder, width, self.lanes, body)
+            _each(builder, numbers[0], self.lanes, body)
+
+        self.apart("join", emit, [place, left, right], [width])
 
     def fold(self, place: _Place, source: _Place) -> None:
         """Fold lanes in half, and again, down to one number."""

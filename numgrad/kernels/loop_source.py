@@ -156,7 +156,7 @@ def strided_source(
         "outer = lengths.size",
         *(f"{n}_step = steps[{k}, outer]" for k, n in enumerate(walked) if mode_of.get(n) == STEPS),
         "for start in range(first, last, width):",
-        "    stop = min(start + width, last)",
+        "    stop = start + width if start + width < last else last",
         f"    {' = '.join(at)} = 0",
         "    rest = first_row",
         "    for d in range(outer - 1, -1, -1):",
@@ -201,7 +201,12 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
     # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
     head = "for i in range(np.uintp(block), np.uintp(end)):"
     near = [_WAVE.sub(r"scalar.\1_near(\2_i)", step) for step in steps]
-    block = [f"end = min(block + {_BLOCK}, {last})", "far = False", head]
+    block = [
+        f"end = block + {_BLOCK}",
+        f"end = end if end < {last} else {last}",
+        "far = False",
+        head,
+    ]
     block += [f"    far = far | scalar.is_far({reads[angle]})" for angle in angles]
     block += ["if far:", *_indent([head, *_indent(steps)])]
     block += ["else:", *_indent([head, *_indent(near)])]

@@ -14,35 +14,18 @@ import numpy as np
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
-from numgrad.kernels.fold_loops import PART, TILE, locate
-from numgrad.kernels.folds import Run, parts_of, share
+from numgrad.kernels.fold_loops import PART, TILE
+from numgrad.kernels.folds import Run, parts_of, share, spans_of
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
 from numgrad.kernels.reductions import amax, as_complex, as_real, sum
 
-__all__ = ["logsumexp", "shifted_totals", "std", "var", "var_mean"]
+__all__ = ["EXPONENTIALS", "logsumexp", "shifted_totals", "std", "var", "var_mean"]
 
+# Elements that a thread takes at least, as `folds.GRAIN` is for what only adds.
+TWO_PASSES, EXPONENTIALS = 1 << 16, 1 << 15
 ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
-
-
-@kernel
-def _divide(sums, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-    """Divide what `locate` says is an item's result by the number of its rows."""
-    parts = (n + part_rows - 1) // part_rows
-    for item in range(first, last):
-        _, rows, columns, target = locate(item, n, inner, part_rows, parts)
-        count = sums.dtype.type(rows)
-        for j in range(target, target + columns):
-            sums[j] /= count
-
-
-@kernel
-def _divide_by(array, number):  # type: ignore[no-untyped-def]
-    """Divide in place; by 0 too, which NumPy would warn of."""
-    divisor = array.dtype.type(number)
-    for i in range(array.size):
-        array[i] /= divisor
 
 
 @kernel
@@ -63,16 +46,6 @@ def _join_variances(means, squares, n, inner, part_rows):  # type: ignore[no-unt
 
 
 @kernel
-def _finite(tops, centres, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-    """Store what to subtract in the exponents: the greatest element, or 0 if it is infinite."""
-    parts = (n + part_rows - 1) // part_rows
-    for item in range(first, last):
-        _, _, columns, target = locate(item, n, inner, part_rows, parts)
-        for j in range(target, target + columns):
-            centres[j] = tops[j] if abs(tops[j]) != np.inf else tops.dtype.type(0)
-
-
-@kernel
 def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-untyped-def]
     """Join the parts of each ``(parts, inner)`` block: sums relative to their greatest element."""
     zero = sums.dtype.type(0)
@@ -90,11 +63,10 @@ def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-un
 
 
 @kernel
-def _logarithms(tops, sums):  # type: ignore[no-untyped-def]
-    """Store the logarithms of the totals, in the place of the sums relative to `tops`."""
-    for i in range(sums.size):
-        centre = tops[i] if abs(tops[i]) != np.inf else tops.dtype.type(0)
-        sums[i] = scalar.log(sums[i]) + centre
+def logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
+    """Take logarithms in place."""
+    for i in range(first, last):
+        numbers[i] = scalar.log(numbers[i])
 
 
 def _in_groups(run: Run, part_rows: int) -> Run:
@@ -134,15 +106,19 @@ def var_mean(
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         totals, distances = means[target:], SUM_SQUARED_DISTANCES.run
         SUM.run(flat, totals, None, n, inner, part_rows, first, last)
-        _divide(totals, n, inner, part_rows, first, last)
+        # NumPy divides here, and not a kernel that would have to be compiled.
+        with np.errstate(all="ignore"):
+            for span in spans_of(n, inner, part_rows, first, last):
+                totals[span.target :][: span.items * span.columns] /= span.rows
         distances(flat, squares[target:], totals, n, inner, part_rows, first, last)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, TWO_PASSES)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
         squares = squares.reshape(outer, parts, inner)[:, 0].reshape(-1)
-    _divide_by(squares, max(0.0, float(n - correction)))
+    with np.errstate(all="ignore"):
+        squares /= max(0.0, float(n - correction))
     variance = restore(squares, arranged, array.shape, dims, keepdim)
     return variance, restore(means, arranged, array.shape, dims, keepdim)
 
@@ -184,8 +160,17 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
         return _complex_logsumexp(array, dims, keepdim)
     arranged = arrange(array, dims, adjacent=True)
     tops, totals = shifted_totals(arranged.flat, arranged.outer, arranged.n, arranged.inner)
-    _logarithms(tops, totals)
+    logarithms(totals, 0, totals.size)
+    _make_finite(tops)
+    totals += tops
     return restore(totals, arranged, array.shape, dims, keepdim)
+
+
+def _make_finite(tops: Array) -> None:
+    """Make of greatest elements what is subtracted in the exponents: 0 if they are infinite."""
+    infinite = np.isinf(tops)
+    if infinite.any():
+        tops[infinite] = 0
 
 
 def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
@@ -201,10 +186,13 @@ def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tup
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         top, centre, total = tops[target:], centres[target:], sums[target:]
         MAX.run(flat, top, None, n, inner, part_rows, first, last)
-        _finite(top, centre, n, inner, part_rows, first, last)
+        for span in spans_of(n, inner, part_rows, first, last):
+            results = slice(span.target, span.target + span.items * span.columns)
+            centre[results] = top[results]
+            _make_finite(centre[results])
         SUM_EXP.run(flat, total, centre, n, inner, part_rows, first, last)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, EXPONENTIALS)
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
         size = outer * inner

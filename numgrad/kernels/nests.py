@@ -13,11 +13,12 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaTypeError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
+from numgrad.kernels.pipeline import inline
 from numgrad.kernels.pointers import element, store
 from numgrad.kernels.vector.width import use_wide_vectors
 
@@ -34,8 +35,6 @@ __all__ = [
 
 BLOCK = 1024  # elements whose values are kept on the stack until they are added up
 LEVELS = 56  # of the tree of sums of blocks: more than there can be
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-_inline = register_jitable(**_OPTIONS)
 
 
 # --- arrays --------------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ def as_argument(value: Any, dtype: Any, position: int) -> Any:
     return np.asarray(value, dtype, order="C")
 
 
-@_inline
+@inline
 def _is_compact(array):  # type: ignore[no-untyped-def]
     """Whether an array is C-contiguous and aligned, which its type does not say."""
     expected = array.itemsize
@@ -144,7 +143,7 @@ def _declare_compact(typing_context: Any, array: Any) -> Any:
 _as_compact: Any = intrinsic(_declare_compact)
 
 
-@_inline
+@inline
 def _is_wrong(array):  # type: ignore[no-untyped-def]
     """Say yes, but only when it runs: what stands behind has to have a type."""
     return array.size >= 0
@@ -187,7 +186,7 @@ def _as_argument(value, dtype, position):  # type: ignore[no-untyped-def]
 # --- which part of a program a call runs ---------------------------------------------------------
 
 
-@_inline
+@inline
 def span(nest, what, items):  # type: ignore[no-untyped-def]
     """Return the items of a nest that are asked for: all, some, or none.
 
@@ -201,7 +200,7 @@ def span(nest, what, items):  # type: ignore[no-untyped-def]
     return what[2], what[3]
 
 
-@_inline
+@inline
 def finishes(nest, what):  # type: ignore[no-untyped-def]
     """Whether what the items of a nest gave is to be combined."""
     return nest >= what[0] and nest < what[1] and what[3] < 0
@@ -210,37 +209,37 @@ def finishes(nest, what):  # type: ignore[no-untyped-def]
 # --- combining -----------------------------------------------------------------------------------
 
 
-@_inline
+@inline
 def join_sum(a, b):  # type: ignore[no-untyped-def]
     """Return a + b."""
     return a + b
 
 
-@_inline
+@inline
 def join_prod(a, b):  # type: ignore[no-untyped-def]
     """Return a * b."""
     return a * b
 
 
-@_inline
+@inline
 def join_max(a, b):  # type: ignore[no-untyped-def]
     """Return the greater number, or nan."""
     return a if (a >= b) | (a != a) else b
 
 
-@_inline
+@inline
 def join_min(a, b):  # type: ignore[no-untyped-def]
     """Return the lesser number, or nan."""
     return a if (a <= b) | (a != a) else b
 
 
-@_inline
+@inline
 def join_all(a, b):  # type: ignore[no-untyped-def]
     """Return whether both hold."""
     return a & b
 
 
-@_inline
+@inline
 def join_any(a, b):  # type: ignore[no-untyped-def]
     """Return whether one holds."""
     return a | b
@@ -249,7 +248,7 @@ def join_any(a, b):  # type: ignore[no-untyped-def]
 def _make(join: Any) -> Any:
     """Return four ways of combining many values with an operation on two."""
 
-    @_inline
+    @inline
     def fold(values, count, identity):  # type: ignore[no-untyped-def]
         """Return the first `count` values combined, pairwise; they are garbage afterwards."""
         if count == 0:
@@ -262,7 +261,7 @@ def _make(join: Any) -> Any:
             count = half
         return values[0]
 
-    @_inline
+    @inline
     def fold_rows(values, rows, width, out, identity):  # type: ignore[no-untyped-def]
         """Combine rows of `width` values, pairwise, to the elements of `out`."""
         if rows == 0:
@@ -278,7 +277,7 @@ def _make(join: Any) -> Any:
         for i in range(width):
             store(out, i, values[i])
 
-    @_inline
+    @inline
     def merge(levels, index, value):  # type: ignore[no-untyped-def]
         """Add the value of block number `index` to a tree: two blocks make a pair, two a four.
 
@@ -291,7 +290,7 @@ def _make(join: Any) -> Any:
             level += 1
         levels[level] = value
 
-    @_inline
+    @inline
     def merged(levels, count, identity):  # type: ignore[no-untyped-def]
         """Return the value of all `count` blocks of a tree."""
         if count == 0:
@@ -349,32 +348,32 @@ def _make_wave(name: str, function: Any, near: Any) -> Any:
 
 
 # A dispatcher itself, where these are handed on, would put its address into the machine code.
-@_inline
+@inline
 def _sin(x):  # type: ignore[no-untyped-def]
     return scalar.sin(x)
 
 
-@_inline
+@inline
 def _cos(x):  # type: ignore[no-untyped-def]
     return scalar.cos(x)
 
 
-@_inline
+@inline
 def _tan(x):  # type: ignore[no-untyped-def]
     return scalar.tan(x)
 
 
-@_inline
+@inline
 def _sin_near(x):  # type: ignore[no-untyped-def]
     return scalar.sin_near(x)
 
 
-@_inline
+@inline
 def _cos_near(x):  # type: ignore[no-untyped-def]
     return scalar.cos_near(x)
 
 
-@_inline
+@inline
 def _tan_near(x):  # type: ignore[no-untyped-def]
     return scalar.tan_near(x)
 

@@ -4,18 +4,27 @@ Numba optimises a function three times: by itself, again after linking what it c
 that counts of references meet and cancel, and then in earnest. The first is a third of the time
 that LLVM takes for a kernel, and leaves nothing in the result that the last does not find. And
 every function gets a second entry, for C, which no kernel needs.
+
+Functions that only ever become a part of others need nothing of this, no entry for Python and no
+machine code of their own: LLVM sees them in the functions that they are built into. Eight such make
+an exponential, and took five times as long as the loop around it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
+from llvmlite import binding  # type: ignore[import-untyped]
+from numba import _dynfunc, config  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.extending import register_jitable
 
-__all__ = ["LeanCompiler", "PlainCompiler"]
+__all__ = ["PART_OPTIONS", "LeanCompiler", "PlainCompiler", "inline", "is_inlined", "part"]
 
 
 class _LeanLibrary(JITCodeLibrary):
@@ -29,10 +38,21 @@ class _PlainLibrary(_LeanLibrary):
     """For code that is written as it shall be: loops are left as they are."""
 
     def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager(
-            opt=1, loop_vectorize=False, slp_vectorize=False
-        )
-        passes.run(self._final_module, builder)
+        options = binding.create_pipeline_tuning_options(speed_level=1)
+        options.loop_unrolling = options.loop_vectorization = options.slp_vectorization = False
+        builder = binding.create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
+
+
+class _PartLibrary(_LeanLibrary):
+    """For what others link: it is never optimised by itself, nor made machine code."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
 
 
 class _UseLibrary(FunctionPass):
@@ -61,6 +81,31 @@ class _UsePlainLibrary(_UseLibrary):
     library = _PlainLibrary
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UsePartLibrary(_UseLibrary):
+    _name = "numgrad_part_library"
+    library = _PartLibrary
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPart(NativeLowering):
+    """Leaves the function as it is, for others to link."""
+
+    _name = "numgrad_lower_part"
+
+    def run_pass(self, state: Any) -> bool:
+        state.flags.no_compile = True
+        NativeLowering.run_pass(self, state)
+        lowered, library = state.cr, state.library
+        # By this the function is known; it does not lead to any code.
+        key = _dynfunc.make_function(
+            lowered.fndesc.lookup_module(), lowered.fndesc.qualname, "", 0, lowered.env, (library,)
+        )
+        state.targetctx.insert_user_function(key, lowered.fndesc, [library])
+        state.cr = lowered._replace(cfunc=key)
+        return True
+
+
 class LeanCompiler(CompilerBase):
     """Numba's compiler, less the optimisation of functions by themselves."""
 
@@ -77,3 +122,86 @@ class PlainCompiler(LeanCompiler):
     """The same for loops that are vectorised already."""
 
     use = _UsePlainLibrary
+
+
+class PartCompiler(CompilerBase):
+    """For functions that are built into others and that Python does not call."""
+
+    def define_pipelines(self) -> list[Any]:
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.add_pass_after(_UsePartLibrary, NopythonTypeInference)
+        pipeline.passes = [
+            (_LowerPart if step is NativeLowering else step, says) for step, says in pipeline.passes
+        ]
+        pipeline.finalize()
+        return [pipeline]
+
+
+# What makes Numba compile a function as a part of others, inlined whatever its size: a call that is
+# left over keeps LLVM from vectorising the loop.
+PART_OPTIONS: Any = {
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": PartCompiler,
+}
+
+# Marks functions that can be handed on to others that are built into kernels, as an argument. (A
+# dispatcher would put its address into the machine code, and such code can't be cached.) LLVM
+# decides whether they are inlined; from Python they are what they were.
+inline = register_jitable(**PART_OPTIONS | {"forceinline": False})
+
+
+class _Part(CPUDispatcher):
+    """A dispatcher that only compiled code can call."""
+
+    def add_overload(self, compiled: Any) -> None:
+        # Not where a call from Python would find it: there is nothing to be called.
+        self.overloads[tuple(compiled.signature.args)] = compiled
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> NoReturn:
+        raise TypeError(f"{self.py_func.__name__} is a part of kernels: only these can call it")
+
+
+def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
+    """Make a function one that kernels are built of.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile, within what Numba's nopython mode allows, without exceptions.
+    inlined : bool
+        Whether to inline it whatever its size; else LLVM decides. A call that is left over keeps it
+        from vectorising the loop.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        For compiled functions to call; from Python it raises a `TypeError`. Under
+        ``NUMBA_DISABLE_JIT=1`` the function itself.
+
+    Examples
+    --------
+    >>> from numgrad.kernels.compile import kernel
+    >>> @part
+    ... def twice(x):
+    ...     return x + x
+    >>> @kernel
+    ... def six_times(x):
+    ...     return 3 * twice(x)
+    >>> six_times(2.0)
+    12.0
+    """
+    if getattr(config, "DISABLE_JIT", False):
+        return function
+    options = PART_OPTIONS | {"nopython": True, "forceinline": inlined}
+    compiler = options.pop("pipeline_class")
+    return _Part(function, targetoptions=options, pipeline_class=compiler)
+
+
+def is_inlined(function: Any) -> bool:
+    """Whether a function is a `part` that is inlined whatever its size."""
+    return isinstance(function, _Part) and function.targetoptions["forceinline"]

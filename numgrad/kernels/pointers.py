@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["element", "store"]
+__all__ = ["element", "lesser", "store"]
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
@@ -48,5 +48,21 @@ def _store(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
     return types.void(array, position, value), lower
 
 
+def _lesser(typing_context: Any, a: Any, b: Any) -> Any:
+    """Return the lesser of two integers. `min` takes Numba half as long as a whole kernel."""
+    if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
+        return None
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        a, b = (
+            context.cast(builder, argument, kind, types.intp)
+            for argument, kind in zip(arguments, signature.args, strict=True)
+        )
+        return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+    return types.intp(a, b), lower
+
+
 element: Any = intrinsic(_element)
+lesser: Any = intrinsic(_lesser)
 store: Any = intrinsic(_store)

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_loops import TILE, inline, locate
-from numgrad.kernels.folds import part_rows_of, parts_of, share
+from numgrad.kernels.folds import part_rows_of, parts_of, share, spans_of
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
+from numgrad.kernels.pipeline import inline
+from numgrad.kernels.pointers import lesser
 from numgrad.kernels.reductions import as_bytes
 
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index"]
 
 BLOCK = 64
+GRAIN = 1 << 16  # elements that a thread takes at least
 
 
 @inline
@@ -42,7 +44,7 @@ def find_in_row(a, start, n, better):  # type: ignore[no-untyped-def]
     best, position = a[start], 0
     for i in range(1, n, BLOCK):
         p = np.uintp(start + i)
-        size = min(BLOCK, n - i)
+        size = lesser(BLOCK, n - i)
         found = False
         for j in range(np.uintp(size)):
             found |= better(a[p + j], best)
@@ -54,23 +56,23 @@ def find_in_row(a, start, n, better):  # type: ignore[no-untyped-def]
 
 
 @inline
-def find_parts(a, values, indices, n, inner, part_rows, first, last, better):  # type: ignore[no-untyped-def]
-    """Store the best elements of the items from `first` to `last`, and their position along n."""
-    parts = (n + part_rows - 1) // part_rows
-    tiles = (inner + TILE - 1) // TILE
-    for item in range(first, last):
-        start, rows, columns, target = locate(item, n, inner, part_rows, parts)
-        offset = item // tiles % parts * part_rows if parts > 1 else 0
-        if inner == 1:
-            position = find_in_row(a, start, rows, better)
-            values[target] = a[start + position]
-            indices[target] = offset + position
-            continue
-        t = np.uintp(target)
-        for i in range(rows):
-            p = np.uintp(start + i * inner)
+def find_in_rows(a, values, indices, n, offset, first, last, better):  # type: ignore[no-untyped-def]
+    """Store the best elements of rows of n, and their positions, counted from `offset`."""
+    for row in range(first, last):
+        position = find_in_row(a, row * n, n, better)
+        values[row] = a[row * n + position]
+        indices[row] = offset + position
+
+
+@inline
+def find_in_columns(a, values, indices, n, inner, width, offset, first, last, better):  # type: ignore[no-untyped-def]
+    """Store those of the first `width` columns of blocks of ``(n, inner)`` elements."""
+    for block in range(first, last):
+        t = np.uintp(block * inner)
+        for i in range(n):
+            p = np.uintp((block * n + i) * inner)
             position = offset + i
-            for j in range(np.uintp(columns)):
+            for j in range(np.uintp(width)):
                 x = a[p + j]
                 best = x if i == 0 else values[t + j]
                 is_better = (i == 0) | better(x, best)
@@ -89,14 +91,25 @@ def join(values, indices, parts, inner, better):  # type: ignore[no-untyped-def]
                     values[p], indices[p] = values[q], indices[q]
 
 
+# Rows and columns are compiled apart, for a call needs one of them.
 @kernel
-def _argmax_parts(a, values, indices, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-    find_parts(a, values, indices, n, inner, part_rows, first, last, above)
+def _argmax_of_rows(a, values, indices, n, offset, first, last):  # type: ignore[no-untyped-def]
+    find_in_rows(a, values, indices, n, offset, first, last, above)
 
 
 @kernel
-def _argmin_parts(a, values, indices, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-    find_parts(a, values, indices, n, inner, part_rows, first, last, below)
+def _argmin_of_rows(a, values, indices, n, offset, first, last):  # type: ignore[no-untyped-def]
+    find_in_rows(a, values, indices, n, offset, first, last, below)
+
+
+@kernel
+def _argmax_of_columns(a, values, indices, n, inner, width, offset, first, last):  # type: ignore[no-untyped-def]
+    find_in_columns(a, values, indices, n, inner, width, offset, first, last, above)
+
+
+@kernel
+def _argmin_of_columns(a, values, indices, n, inner, width, offset, first, last):  # type: ignore[no-untyped-def]
+    find_in_columns(a, values, indices, n, inner, width, offset, first, last, below)
 
 
 @kernel
@@ -110,13 +123,13 @@ def _join_argmin(values, indices, parts, inner):  # type: ignore[no-untyped-def]
 
 
 def _find(
-    kernels: tuple[Callable[..., Any], Callable[..., Any]],
+    kernels: tuple[Callable[..., Any], ...],
     array: Array,
     dims: tuple[int, ...],
     keepdim: bool,
 ) -> tuple[Array, Array]:
     """Return values and positions; all positions are those of the dims in C order."""
-    find, join_parts = kernels
+    find_in_rows, find_in_columns, join_parts = kernels
     data = as_bytes(array)
     arranged = arrange(data, dims, adjacent=True, ordered=True)
     flat, outer, n, inner, _, _ = arranged
@@ -126,14 +139,19 @@ def _find(
     indices = empty((outer * parts * inner,), np.int64)
 
     def run(block: Array, target: int, rows: int, columns: int, first: int, last: int) -> None:
-        results, places = values[target:], indices[target:]
-        find(block, results, places, rows, columns, part_rows, first, last)
-        part = target // inner % parts
-        if part and block is not flat:  # one part of many, whose rows were counted from 0
-            places[:columns] += part * part_rows
+        # A block that was gathered is one part of many, whose rows it counts from 0.
+        offset = 0 if block is flat else target // inner % parts * part_rows
+        for span in spans_of(rows, columns, part_rows, first, last):
+            place = target + span.target
+            arrays = block[span.start :], values[place:], indices[place:]
+            begin = offset + span.first_row
+            if columns == 1:
+                find_in_rows(*arrays, span.rows, begin, 0, span.items)
+            else:
+                find_in_columns(*arrays, span.rows, columns, span.columns, begin, 0, span.items)
 
     if values.size:
-        share(run, flat, outer, n, inner, part_rows)
+        share(run, flat, outer, n, inner, part_rows, GRAIN)
     if parts > 1:
         join_parts(values, indices, parts, inner)
         values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)
@@ -145,8 +163,8 @@ def _find(
     )
 
 
-_MAX = (_argmax_parts, _join_argmax)
-_MIN = (_argmin_parts, _join_argmin)
+_MAX = (_argmax_of_rows, _argmax_of_columns, _join_argmax)
+_MIN = (_argmin_of_rows, _argmin_of_columns, _join_argmin)
 
 
 def max_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:

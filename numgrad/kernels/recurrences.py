@@ -17,6 +17,7 @@ from numgrad.kernels.fold_loops import TILE
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import contiguous
+from numgrad.kernels.pointers import lesser
 from numgrad.kernels.scans import around, share_scan
 
 __all__ = ["linear_recurrence", "logcumsumexp"]
@@ -30,7 +31,7 @@ def _recur_forward(factors, terms, out, n, inner, first, last):  # type: ignore[
     tiles = (inner + TILE - 1) // TILE
     for item in range(first, last):
         block, tile = item // tiles, item % tiles
-        columns = np.uintp(min(TILE, inner - tile * TILE))
+        columns = np.uintp(lesser(TILE, inner - tile * TILE))
         start = block * n * inner + tile * TILE
         p = np.uintp(start)
         for j in range(columns):
@@ -46,7 +47,7 @@ def _recur_backward(factors, terms, out, n, inner, first, last):  # type: ignore
     tiles = (inner + TILE - 1) // TILE
     for item in range(first, last):
         block, tile = item // tiles, item % tiles
-        columns = np.uintp(min(TILE, inner - tile * TILE))
+        columns = np.uintp(lesser(TILE, inner - tile * TILE))
         start = block * n * inner + tile * TILE
         p = np.uintp(start + (n - 1) * inner)
         for j in range(columns):
@@ -71,7 +72,7 @@ def _logcumsumexp(a, out, n, inner, first, last):  # type: ignore[no-untyped-def
         for row in range(first, last):
             tops[0], total = out.dtype.type(-np.inf), zero
             for begin in range(0, n, BLOCK):
-                count = np.uintp(min(BLOCK, n - begin))
+                count = np.uintp(lesser(BLOCK, n - begin))
                 p = np.uintp(row * n + begin)
                 for j in range(count):
                     tops[j + np.uintp(1)] = greatest(tops[j], a[p + j])
@@ -89,10 +90,10 @@ def _logcumsumexp(a, out, n, inner, first, last):  # type: ignore[no-untyped-def
                 tops[0] = tops[count]
         return
     tiles = (inner + TILE - 1) // TILE
-    tops, sums = np.empty(min(inner, TILE), out.dtype), np.empty(min(inner, TILE), out.dtype)
+    tops, sums = np.empty(lesser(inner, TILE), out.dtype), np.empty(lesser(inner, TILE), out.dtype)
     for item in range(first, last):
         block, tile = item // tiles, item % tiles
-        columns = np.uintp(min(TILE, inner - tile * TILE))
+        columns = np.uintp(lesser(TILE, inner - tile * TILE))
         start = block * n * inner + tile * TILE
         for j in range(columns):
             tops[j], sums[j] = out.dtype.type(-np.inf), zero

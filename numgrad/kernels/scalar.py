@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from numgrad.kernels.pipeline import PART_OPTIONS, is_inlined, part
 from numgrad.kernels.vector import (
     activations,
     error_functions,
@@ -60,53 +61,45 @@ def _is_integer(value):  # type: ignore[no-untyped-def]
     return lambda value: answer
 
 
-# Inlined whatever their size: a call that is left over keeps LLVM from vectorising the loop.
-_INLINE: Any = {"forceinline": True}
+def _for_types(own: dict[Any, Any]) -> Any:
+    """Return a decorator for a function of one or two numbers, which has others for some types.
 
-
-def _scalar(function: Any) -> Any:
-    return njit(nogil=True, error_model="numpy", **_INLINE)(function)
-
-
-def _by_type(own: dict[Any, Any], otherwise: Any = None) -> Any:
-    """Return a function that kernels resolve by type: ours for real numbers, NumPy's for others.
-
-    Where NumPy has none, integers become float64.
+    Kernels call those in its place where all arguments are of one such type.
     """
-    if otherwise is None:
-        double = own[types.float64]
-        otherwise = _scalar(lambda x: double(float(x)))
 
-    def function(x):  # type: ignore[no-untyped-def]
-        return otherwise(x)
+    def decorate(function: Any) -> Any:
+        def choose(x):  # type: ignore[no-untyped-def]
+            chosen = own.get(x)
+            if chosen is None:
+                return function
+            # It stands in for the function itself, if it is to be inlined anyway.
+            return chosen.py_func if is_inlined(chosen) else lambda x: chosen(x)
 
-    @overload(function, jit_options=_INLINE)
-    def choose(x):  # type: ignore[no-untyped-def]
-        chosen = own.get(x, otherwise)
-        return lambda x: chosen(x)
+        def choose_of_two(x, y):  # type: ignore[no-untyped-def]
+            return own[x].py_func if x in own and x == y else function
 
-    return function
+        count = function.__code__.co_argcount
+        overload(function, jit_options=PART_OPTIONS, strict=False)(
+            choose if count == 1 else choose_of_two
+        )
+        return function
 
-
-def _by_types(own: dict[Any, Any], otherwise: Any) -> Any:
-    """Return a function of two numbers, ours where both are real and of one type."""
-
-    def function(x, y):  # type: ignore[no-untyped-def]
-        return otherwise(x, y)
-
-    @overload(function, jit_options=_INLINE)
-    def choose(x, y):  # type: ignore[no-untyped-def]
-        chosen = own.get(x, otherwise) if x == y else otherwise
-        return lambda x, y: chosen(x, y)
-
-    return function
+    return decorate
 
 
-_real_exp = _by_type(exponentials.EXP, np.exp)
-_real_log1p = _by_type(logarithms.LOG1P, np.log1p)
-_real_log = _by_type(logarithms.LOG, np.log)
-_real_pow = _by_types(powers.POW, math.pow)
-_hypot = _by_types(roots.HYPOT, np.hypot)
+@_for_types(exponentials.EXP)
+def _real_exp(x):  # type: ignore[no-untyped-def]
+    return np.exp(x)
+
+
+@_for_types(logarithms.LOG1P)
+def _real_log1p(x):  # type: ignore[no-untyped-def]
+    return np.log1p(x)
+
+
+@_for_types(logarithms.LOG)
+def _real_log(x):  # type: ignore[no-untyped-def]
+    return np.log(x)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -119,7 +112,7 @@ def _complex_exp(z):  # type: ignore[no-untyped-def]
 def _complex_expm1(z):  # type: ignore[no-untyped-def]
     """Return exp(z) - 1 for complex z: expm1(x) cos(y) + (cos(y) - 1) in the real part."""
     half = np.sin(z.imag * like(z, 0.5))
-    grown = _expm1(z.real)
+    grown = expm1(z.real)
     real_part = grown * np.cos(z.imag) - like(z, 2) * half * half
     return complex(real_part, (grown + like(z, 1)) * np.sin(z.imag))
 
@@ -131,7 +124,7 @@ def _complex_log1p(z):  # type: ignore[no-untyped-def]
     if (np.abs(x) < half) & (np.abs(y) < half):
         size = half * _real_log1p(x * (like(z, 2) + x) + y * y)
     else:
-        size = _real_log(_hypot(one + x, y))
+        size = _real_log(hypot(one + x, y))
     return complex(size, math.atan2(y, one + x))
 
 
@@ -146,9 +139,9 @@ def _complex_log2(z):  # type: ignore[no-untyped-def]
 def _complex_exp2(z):  # type: ignore[no-untyped-def]
     """Return 2**z for complex z; without an imaginary part it stays without one."""
     if z.imag == 0:
-        return complex(_exp2(z.real), z.imag)
-    scale, angle = _exp2(z.real), z.imag * like(z, 0.6931471805599453)
-    return complex(scale * _cos(angle), scale * _sin(angle))
+        return complex(exp2(z.real), z.imag)
+    scale, angle = exp2(z.real), z.imag * like(z, 0.6931471805599453)
+    return complex(scale * cos(angle), scale * sin(angle))
 
 
 # Where a part is 0 its product with an infinite function of the other part is left out: it would be
@@ -158,10 +151,10 @@ def _complex_sinh(z):  # type: ignore[no-untyped-def]
     """Return sinh x cos y + i cosh x sin y."""
     x, y = z.real, z.imag
     if y == 0:
-        return complex(_sinh(x), y)
+        return complex(sinh(x), y)
     if x == 0:
-        return complex(x * _cos(y), _sin(y))
-    return complex(_sinh(x) * _cos(y), _cosh(x) * _sin(y))
+        return complex(x * cos(y), sin(y))
+    return complex(sinh(x) * cos(y), cosh(x) * sin(y))
 
 
 @njit(nogil=True, error_model="numpy")
@@ -169,10 +162,10 @@ def _complex_cosh(z):  # type: ignore[no-untyped-def]
     """Return cosh x cos y + i sinh x sin y."""
     x, y = z.real, z.imag
     if y == 0:
-        return complex(_cosh(x), math.copysign(like(z, 1), x) * y)
+        return complex(cosh(x), math.copysign(like(z, 1), x) * y)
     if x == 0:
-        return complex(_cos(y), x * _sin(y))
-    return complex(_cosh(x) * _cos(y), _sinh(x) * _sin(y))
+        return complex(cos(y), x * sin(y))
+    return complex(cosh(x) * cos(y), sinh(x) * sin(y))
 
 
 @njit(nogil=True, error_model="numpy")
@@ -186,13 +179,13 @@ def _complex_tanh(z):  # type: ignore[no-untyped-def]
     if size > like(z, 22):
         rest = like(z, 0)
         if np.isfinite(y):
-            rest = like(z, 4) * _sin(y) * _cos(y) * _real_exp(-size) * _real_exp(-size)
+            rest = like(z, 4) * sin(y) * cos(y) * _real_exp(-size) * _real_exp(-size)
         return complex(math.copysign(one, x), rest)
     if y == 0:
-        return complex(_tanh(x), y)
-    slope = _tan(y)
+        return complex(tanh(x), y)
+    slope = tan(y)
     growth = one + slope * slope
-    s = _sinh(x)
+    s = sinh(x)
     divisor = one + growth * s * s
     return complex(growth * np.sqrt(one + s * s) * s / divisor, slope / divisor)
 
@@ -228,53 +221,22 @@ def _for_complex(function: Any) -> dict[Any, Any]:
     return dict.fromkeys(_COMPLEX_TYPES, function)
 
 
-_sin = _by_type(trigonometry.SIN | _for_complex(_complex_sin), np.sin)
-_cos = _by_type(trigonometry.COS | _for_complex(_complex_cos), np.cos)
-_tan = _by_type(trigonometry.TAN | _for_complex(_complex_tan), np.tan)
-_sin_near = _by_type(trigonometry.SIN_NEAR, np.sin)
-_cos_near = _by_type(trigonometry.COS_NEAR, np.cos)
-_tan_near = _by_type(trigonometry.TAN_NEAR, np.tan)
-_is_far = _by_type(trigonometry.IS_FAR, np.isnan)
-_asin = _by_type(inverse_trigonometry.ASIN, np.arcsin)
-_acos = _by_type(inverse_trigonometry.ACOS, np.arccos)
-_atan = _by_type(inverse_trigonometry.ATAN, np.arctan)
-_atan2 = _by_types(inverse_trigonometry.ATAN2, math.atan2)
-_erf = _by_type(error_functions.ERF, math.erf)
-_erfc = _by_type(error_functions.ERFC, math.erfc)
-_exp = _by_type(exponentials.EXP | _for_complex(_complex_exp), np.exp)
-_expm1 = _by_type(exponentials.EXPM1 | _for_complex(_complex_expm1), np.expm1)
-_exp2 = _by_type(exponentials.EXP2 | _for_complex(_complex_exp2), np.exp2)
-_log = _by_type(logarithms.LOG, np.log)
-_log1p = _by_type(logarithms.LOG1P | _for_complex(_complex_log1p), np.log1p)
-_log2 = _by_type(logarithms.LOG2 | _for_complex(_complex_log2), np.log2)
-_log10 = _by_type(logarithms.LOG10, np.log10)
-_cbrt = _by_type(roots.CBRT)
-_sinh = _by_type(hyperbolic.SINH | _for_complex(_complex_sinh), np.sinh)
-_cosh = _by_type(hyperbolic.COSH | _for_complex(_complex_cosh), np.cosh)
-_tanh = _by_type(hyperbolic.TANH | _for_complex(_complex_tanh), np.tanh)
-_asinh = _by_type(inverse_hyperbolic.ASINH, np.arcsinh)
-_acosh = _by_type(inverse_hyperbolic.ACOSH, np.arccosh)
-_atanh = _by_type(inverse_hyperbolic.ATANH, np.arctanh)
-_sigmoid = _by_type(activations.SIGMOID | _for_complex(_complex_sigmoid))
-_softplus = _by_type(activations.SOFTPLUS)
-_logsigmoid = _by_type(activations.LOGSIGMOID)
-
 # --- choosing ---------------------------------------------------------------------------------
 
 
-@_scalar
+@part
 def where(condition, a, b):  # type: ignore[no-untyped-def]
     """Return `a` if `condition` holds, else `b`; both are computed."""
     return a if condition else b
 
 
-@_scalar
+@part
 def maximum(a, b):  # type: ignore[no-untyped-def]
     """Return the larger number, nan if either is nan."""
     return a if (a > b) | (a != a) else b
 
 
-@_scalar
+@part
 def minimum(a, b):  # type: ignore[no-untyped-def]
     """Return the smaller number, nan if either is nan."""
     return a if (a < b) | (a != a) else b
@@ -283,31 +245,34 @@ def minimum(a, b):  # type: ignore[no-untyped-def]
 # --- powers and exponentials ------------------------------------------------------------------
 
 
-@_scalar
+@part
 def sqrt(x):  # type: ignore[no-untyped-def]
     """Return the square root; nan for negative real numbers."""
     return np.sqrt(x)
 
 
-@_scalar
+_double_cbrt = roots.CBRT[types.float64]
+
+
+@_for_types(roots.CBRT)
 def cbrt(x):  # type: ignore[no-untyped-def]
     """Return the cube root of a real number, negative for negative ones."""
-    return _cbrt(x)
+    return _double_cbrt(float(x))
 
 
-@_scalar
+@_for_types(exponentials.EXP | _for_complex(_complex_exp))
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e to the power `x`."""
-    return _exp(x)
+    return np.exp(x)
 
 
-@_scalar
+@_for_types(exponentials.EXP2 | _for_complex(_complex_exp2))
 def exp2(x):  # type: ignore[no-untyped-def]
     """Return 2 to the power `x`."""
-    return _exp2(x)
+    return np.exp2(x)
 
 
-@_scalar
+@part
 def complex_divide(a, b):  # type: ignore[no-untyped-def]
     """Return the quotient of complex numbers by Smith's method; that by 0 is inf or nan.
 
@@ -325,60 +290,70 @@ def complex_divide(a, b):  # type: ignore[no-untyped-def]
     return complex((a.real * ratio + a.imag) / scale, (a.imag * ratio - a.real) / scale)
 
 
-@_scalar
+@_for_types(exponentials.EXPM1 | _for_complex(_complex_expm1))
 def expm1(x):  # type: ignore[no-untyped-def]
     """Return exp(x) - 1, exact near 0."""
-    return _expm1(x)
+    return np.expm1(x)
 
 
-@_scalar
+_double_sigmoid = activations.SIGMOID[types.float64]
+
+
+@_for_types(activations.SIGMOID | _for_complex(_complex_sigmoid))
 def sigmoid(x):  # type: ignore[no-untyped-def]
     """Return 1/(1 + exp(-x))."""
-    return _sigmoid(x)
+    return _double_sigmoid(float(x))
 
 
-@_scalar
+_double_softplus = activations.SOFTPLUS[types.float64]
+
+
+@_for_types(activations.SOFTPLUS)
 def softplus(x):  # type: ignore[no-untyped-def]
     """Return log(1 + exp(x)) for real `x`, without overflow or loss of digits on the way."""
-    return _softplus(x)
+    return _double_softplus(float(x))
 
 
-@_scalar
+_double_logsigmoid = activations.LOGSIGMOID[types.float64]
+
+
+@_for_types(activations.LOGSIGMOID)
 def logsigmoid(x):  # type: ignore[no-untyped-def]
     """Return log(sigmoid(x)) for real `x`, without overflow or loss of digits on the way."""
-    return _logsigmoid(x)
+    return _double_logsigmoid(float(x))
 
 
-@_scalar
+@_for_types(logarithms.LOG)
 def log(x):  # type: ignore[no-untyped-def]
     """Return the natural logarithm."""
-    return _log(x)
+    return np.log(x)
 
 
-@_scalar
+@_for_types(logarithms.LOG1P | _for_complex(_complex_log1p))
 def log1p(x):  # type: ignore[no-untyped-def]
     """Return log(1 + x), exact near 0."""
-    return _log1p(x)
+    return np.log1p(x)
 
 
-@_scalar
+@_for_types(logarithms.LOG2 | _for_complex(_complex_log2))
 def log2(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 2."""
-    return _log2(x)
+    return np.log2(x)
 
 
-@_scalar
+@_for_types(logarithms.LOG10)
 def log10(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 10."""
-    return _log10(x)
+    return np.log10(x)
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def pow(base, exponent):  # type: ignore[no-untyped-def]
+    """Return `base` to the power `exponent`."""
     return base**exponent
 
 
-@overload(_power, jit_options=_INLINE)
-def _power_overload(base, exponent):  # type: ignore[no-untyped-def]
+@overload(pow, jit_options=PART_OPTIONS)
+def _pow(base, exponent):  # type: ignore[no-untyped-def]
     if isinstance(types.unliteral(base), (types.Integer, types.Boolean)):
 
         def integer_power(base, exponent):  # type: ignore[no-untyped-def]
@@ -399,132 +374,124 @@ def _power_overload(base, exponent):  # type: ignore[no-untyped-def]
 
         return integer_power
     if isinstance(types.unliteral(base), types.Complex):
-
-        def complex_power(base, exponent):  # type: ignore[no-untyped-def]
-            return base**exponent
-
-        return complex_power
-    return lambda base, exponent: _real_pow(base, exponent)
-
-
-@_scalar
-def pow(base, exponent):  # type: ignore[no-untyped-def]
-    """Return `base` to the power `exponent`."""
-    return _power(base, exponent)
+        return pow
+    if base in powers.POW and base == exponent:
+        return powers.POW[base].py_func
+    return lambda base, exponent: math.pow(base, exponent)
 
 
 # --- trigonometry -----------------------------------------------------------------------------
 
 
-@_scalar
+@_for_types(trigonometry.SIN | _for_complex(_complex_sin))
 def sin(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle in radians."""
-    return _sin(x)
+    return np.sin(x)
 
 
-@_scalar
+@_for_types(trigonometry.COS | _for_complex(_complex_cos))
 def cos(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle in radians."""
-    return _cos(x)
+    return np.cos(x)
 
 
-@_scalar
+@_for_types(trigonometry.SIN_NEAR)
 def sin_near(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle that is not far; the same bits as `sin`, without a branch."""
-    return _sin_near(x)
+    return np.sin(x)
 
 
-@_scalar
+@_for_types(trigonometry.COS_NEAR)
 def cos_near(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle that is not far; the same bits as `cos`, without a branch."""
-    return _cos_near(x)
+    return np.cos(x)
 
 
-@_scalar
+@_for_types(trigonometry.TAN_NEAR)
 def tan_near(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle that is not far; the same bits as `tan`, without a branch."""
-    return _tan_near(x)
+    return np.tan(x)
 
 
-@_scalar
+@_for_types(trigonometry.IS_FAR)
 def is_far(x):  # type: ignore[no-untyped-def]
     """Whether an angle is too large for `sin_near`, `cos_near` and `tan_near`."""
-    return _is_far(x)
+    return np.isnan(x)
 
 
-@_scalar
+@_for_types(trigonometry.TAN | _for_complex(_complex_tan))
 def tan(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle in radians."""
-    return _tan(x)
+    return np.tan(x)
 
 
-@_scalar
+@_for_types(inverse_trigonometry.ASIN)
 def asin(x):  # type: ignore[no-untyped-def]
     """Return the angle whose sine is `x`."""
-    return _asin(x)
+    return np.arcsin(x)
 
 
-@_scalar
+@_for_types(inverse_trigonometry.ACOS)
 def acos(x):  # type: ignore[no-untyped-def]
     """Return the angle whose cosine is `x`."""
-    return _acos(x)
+    return np.arccos(x)
 
 
-@_scalar
+@_for_types(inverse_trigonometry.ATAN)
 def atan(x):  # type: ignore[no-untyped-def]
     """Return the angle whose tangent is `x`."""
-    return _atan(x)
+    return np.arctan(x)
 
 
-@_scalar
+@_for_types(inverse_trigonometry.ATAN2)
 def atan2(y, x):  # type: ignore[no-untyped-def]
     """Return the angle of the point (x, y)."""
-    return _atan2(y, x)
+    return math.atan2(y, x)
 
 
-@_scalar
+@_for_types(hyperbolic.SINH | _for_complex(_complex_sinh))
 def sinh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic sine."""
-    return _sinh(x)
+    return np.sinh(x)
 
 
-@_scalar
+@_for_types(hyperbolic.COSH | _for_complex(_complex_cosh))
 def cosh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic cosine."""
-    return _cosh(x)
+    return np.cosh(x)
 
 
-@_scalar
+@_for_types(hyperbolic.TANH | _for_complex(_complex_tanh))
 def tanh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic tangent."""
-    return _tanh(x)
+    return np.tanh(x)
 
 
-@_scalar
+@_for_types(inverse_hyperbolic.ASINH)
 def asinh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic sine."""
-    return _asinh(x)
+    return np.arcsinh(x)
 
 
-@_scalar
+@_for_types(inverse_hyperbolic.ACOSH)
 def acosh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic cosine, not negative; nan below 1."""
-    return _acosh(x)
+    return np.arccosh(x)
 
 
-@_scalar
+@_for_types(inverse_hyperbolic.ATANH)
 def atanh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic tangent; nan outside [-1, 1]."""
-    return _atanh(x)
+    return np.arctanh(x)
 
 
-@_scalar
+@_for_types(roots.HYPOT)
 def hypot(x, y):  # type: ignore[no-untyped-def]
     """Return the distance of the point (x, y) from the origin, without overflow on the way."""
-    return _hypot(x, y)
+    return np.hypot(x, y)
 
 
-@_scalar
+@part
 def angle(x):  # type: ignore[no-untyped-def]
     """Return the angle of a complex number, from -pi to pi."""
     return math.atan2(x.imag, x.real)
@@ -533,19 +500,19 @@ def angle(x):  # type: ignore[no-untyped-def]
 # --- error functions --------------------------------------------------------------------------
 
 
-@_scalar
+@_for_types(error_functions.ERF)
 def erf(x):  # type: ignore[no-untyped-def]
     """Return the error function."""
-    return _erf(x)
+    return math.erf(x)
 
 
-@_scalar
+@_for_types(error_functions.ERFC)
 def erfc(x):  # type: ignore[no-untyped-def]
     """Return 1 - erf(x), exact where erf(x) is near 1."""
-    return _erfc(x)
+    return math.erfc(x)
 
 
-@_scalar
+@part
 def erfinv(x):  # type: ignore[no-untyped-def]
     """Return the number whose error function is `x`; nan outside [-1, 1].
 
@@ -564,8 +531,8 @@ def erfinv(x):  # type: ignore[no-untyped-def]
     middle = like(x, 4.330746750799873) + half * logarithm  # 2 / (pi a), for a = 0.147
     t = np.sqrt(np.sqrt(middle * middle - logarithm * like(x, 6.802721088435374)) - middle)
     for _ in range(3):
-        excess = _erf(t) - size if size < half else rest - _erfc(t)
-        step = excess * like(x, 0.886226925452758) * _exp(t * t)
+        excess = erf(t) - size if size < half else rest - erfc(t)
+        step = excess * like(x, 0.886226925452758) * exp(t * t)
         t -= step / (one + t * step)
     return math.copysign(t, x)
 
@@ -573,26 +540,26 @@ def erfinv(x):  # type: ignore[no-untyped-def]
 # --- sign, rounding, division -----------------------------------------------------------------
 
 
-@_scalar
+@part
 def abs(x):  # type: ignore[no-untyped-def]
     """Return the absolute value, a real number for complex `x`."""
     return np.abs(x)
 
 
-@_scalar
+@part
 def sign(x):  # type: ignore[no-untyped-def]
     """Return -1, 0 or 1; 0 for nan, as PyTorch does."""
     return like(x, x > like(x, 0)) - like(x, x < like(x, 0))
 
 
-@_scalar
+@part
 def sgn(x):  # type: ignore[no-untyped-def]
     """Return x / abs(x) for complex `x`, 0 at 0."""
     size = np.abs(x)
     return x * like(x, 0) if size == like(x, 0) else x / size
 
 
-@_scalar
+@part
 def signbit(x):  # type: ignore[no-untyped-def]
     """Whether the sign of `x` is a minus, that of -0.0 too."""
     if is_integer(x):
@@ -600,61 +567,61 @@ def signbit(x):  # type: ignore[no-untyped-def]
     return math.copysign(like(x, 1), x) < like(x, 0)
 
 
-@_scalar
+@part
 def copysign(x, sign):  # type: ignore[no-untyped-def]
     """Return the size of `x` with the sign of `sign`."""
     return math.copysign(x, sign)
 
 
-@_scalar
+@part
 def conj(x):  # type: ignore[no-untyped-def]
     """Return the complex conjugate."""
     return np.conj(x)
 
 
-@_scalar
+@part
 def real(x):  # type: ignore[no-untyped-def]
     """Return the real part."""
     return x.real
 
 
-@_scalar
+@part
 def imag(x):  # type: ignore[no-untyped-def]
     """Return the imaginary part."""
     return x.imag
 
 
-@_scalar
+@part
 def complex_of(real_part, imaginary_part):  # type: ignore[no-untyped-def]
     """Return the complex number of two real ones."""
     return complex(real_part, imaginary_part)
 
 
-@_scalar
+@part
 def floor(x):  # type: ignore[no-untyped-def]
     """Return the largest integer not above `x`."""
     return np.floor(x)
 
 
-@_scalar
+@part
 def ceil(x):  # type: ignore[no-untyped-def]
     """Return the smallest integer not below `x`."""
     return np.ceil(x)
 
 
-@_scalar
+@part
 def round(x):  # type: ignore[no-untyped-def]
     """Return the nearest integer, the even one at ties."""
     return np.rint(x)
 
 
-@_scalar
+@part
 def trunc(x):  # type: ignore[no-untyped-def]
     """Return `x` without its fraction."""
     return np.trunc(x)
 
 
-@_scalar
+@part
 def fmod(a, b):  # type: ignore[no-untyped-def]
     """Return the remainder of the division truncated towards 0; it has the sign of `a`."""
     if is_integer(a):
@@ -663,7 +630,7 @@ def fmod(a, b):  # type: ignore[no-untyped-def]
     return np.fmod(a, b)
 
 
-@_scalar
+@part
 def remainder(a, b):  # type: ignore[no-untyped-def]
     """Return the remainder of the division rounded down; it has the sign of `b`."""
     if is_integer(a):
@@ -673,7 +640,7 @@ def remainder(a, b):  # type: ignore[no-untyped-def]
     return left + b if (left != zero) & ((b < zero) != (left < zero)) else left
 
 
-@_scalar
+@part
 def floor_divide(a, b):  # type: ignore[no-untyped-def]
     """Return the quotient rounded down, Python's ``//`` (the nearest integer to exact division)."""
     if is_integer(a):
@@ -691,7 +658,7 @@ def floor_divide(a, b):  # type: ignore[no-untyped-def]
     return down + one if quotient - down > half else down
 
 
-@_scalar
+@part
 def trunc_divide(a, b):  # type: ignore[no-untyped-def]
     """Return the quotient truncated towards 0."""
     if is_integer(a):
@@ -703,49 +670,49 @@ def trunc_divide(a, b):  # type: ignore[no-untyped-def]
 # --- truth ------------------------------------------------------------------------------------
 
 
-@_scalar
+@part
 def isnan(x):  # type: ignore[no-untyped-def]
     """Whether `x` is not a number."""
     return x != x
 
 
-@_scalar
+@part
 def isinf(x):  # type: ignore[no-untyped-def]
     """Whether `x`, or a part of it, is infinite."""
     return np.isinf(x)
 
 
-@_scalar
+@part
 def isfinite(x):  # type: ignore[no-untyped-def]
     """Whether `x`, in both parts, is neither infinite nor nan."""
     return np.isfinite(x)
 
 
-@_scalar
+@part
 def logical_not(x):  # type: ignore[no-untyped-def]
     """Whether `x` is 0."""
     return not x
 
 
-@_scalar
+@part
 def logical_and(a, b):  # type: ignore[no-untyped-def]
     """Whether neither is 0."""
     return bool(a) & bool(b)
 
 
-@_scalar
+@part
 def logical_or(a, b):  # type: ignore[no-untyped-def]
     """Whether not both are 0."""
     return bool(a) | bool(b)
 
 
-@_scalar
+@part
 def logical_xor(a, b):  # type: ignore[no-untyped-def]
     """Whether exactly one is 0."""
     return bool(a) ^ bool(b)
 
 
-@_scalar
+@part
 def bitwise_not(x):  # type: ignore[no-untyped-def]
     """Return the bits of `x` inverted."""
     return ~x

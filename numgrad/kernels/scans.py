@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_loops import TILE, inline
-from numgrad.kernels.folds import GRAIN
+from numgrad.kernels.fold_loops import TILE
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import contiguous
+from numgrad.kernels.pipeline import inline
+from numgrad.kernels.pointers import lesser
 from numgrad.kernels.reductions import (
     INT64,
     REAL,
@@ -31,6 +32,8 @@ from numgrad.kernels.reductions import (
 from numgrad.kernels.threads import parallel_for
 
 __all__ = ["around", "cummax", "cummin", "cumprod", "cumsum", "share_scan"]
+
+GRAIN = 1 << 16  # elements that a thread takes at least (benchmarks/crossover.py)
 
 # The type of the running value.
 _CARRIED = {
@@ -56,10 +59,10 @@ def scan_items(a, out, like, n, inner, reverse, first, last, identity, combine):
     The running values have the dtype of `like`.
     """
     tiles = (inner + TILE - 1) // TILE
-    carry = np.empty(min(inner, TILE), like.dtype)
+    carry = np.empty(lesser(inner, TILE), like.dtype)
     for item in range(first, last):
         block, tile = item // tiles, item % tiles
-        columns = min(TILE, inner - tile * TILE)
+        columns = lesser(TILE, inner - tile * TILE)
         start = block * n * inner + tile * TILE
         step = inner
         if reverse:
@@ -106,11 +109,11 @@ def extreme_items(a, values, indices, n, inner, first, last, better):  # type: i
     tiles = (inner + TILE - 1) // TILE
     for item in range(first, last):
         block, tile = item // tiles, item % tiles
-        columns = min(TILE, inner - tile * TILE)
+        columns = lesser(TILE, inner - tile * TILE)
         start = block * n * inner + tile * TILE
         for i in range(n):
             p = np.uintp(start + i * inner)
-            q = np.uintp(start + max(i - 1, 0) * inner)
+            q = np.uintp(start + (i - 1 if i > 0 else 0) * inner)
             for j in range(np.uintp(columns)):
                 x = a[p + j]
                 best = x if i == 0 else values[q + j]

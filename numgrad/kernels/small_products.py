@@ -7,18 +7,16 @@ LLVM vectorises along what is contiguous.
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.nests import distinct
+from numgrad.kernels.pipeline import inline
 from numgrad.kernels.pointers import element, store
 from numgrad.kernels.vector.width import use_wide_vectors
 
 __all__ = ["SMALL", "multiply"]
 
 SMALL = 1 << 15  # multiplications up to which `multiply` is quicker than a call of BLAS
-
-_inline = register_jitable(nogil=True, error_model="numpy", boundscheck=False)
 
 
 @kernel
@@ -56,7 +54,7 @@ def multiply(  # type: ignore[no-untyped-def]
                 store(out, i * columns + j, value)
 
 
-@_inline
+@inline
 def _combine(  # type: ignore[no-untyped-def]
     weights, at, step, b, at_b, b0, b1, out, start, count, columns
 ):
@@ -93,7 +91,7 @@ def _combine(  # type: ignore[no-untyped-def]
         k += 1
 
 
-@_inline
+@inline
 def _dot(a, at_a, b, at_b, step, count, zero):  # type: ignore[no-untyped-def]
     """Return a dot product with a contiguous vector: in eight sums, which are added pairwise."""
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP
-from numgrad.kernels.fold_loops import PART, TILE, inline, locate
-from numgrad.kernels.folds import GRAIN
+from numgrad.kernels.fold_loops import PART, TILE
+from numgrad.kernels.folds import parts_of, spans_of
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
-from numgrad.kernels.moments import shifted_totals
+from numgrad.kernels.moments import EXPONENTIALS as GRAIN
+from numgrad.kernels.moments import logarithms, shifted_totals
 from numgrad.kernels.packing import contiguous
+from numgrad.kernels.pipeline import inline
 from numgrad.kernels.threads import parallel_for
 
 __all__ = [
@@ -36,34 +38,62 @@ __all__ = [
 Dims = tuple[int, ...]
 
 
-def _make_map(name: str, function: Any) -> Any:
-    """Return the kernel that stores ``function(a, b, p, q)`` of every element.
+class _Map(NamedTuple):
+    """Kernels that store a function of every element, made by `_make_map`.
 
-    ``kernel(a, b, out, p, q, n, inner, part_rows, first, last)`` works on the items from `first` to
-    `last`, the tiles of the parts of flat ``(outer, n, inner)`` elements (see `fold_loops.locate`);
-    `p` and `q` are flat ``(outer, inner)``.
+    They are compiled apart, for a call needs one of them. Both work on blocks of elements.
+
+    Attributes
+    ----------
+    rows : compiled function
+        ``rows(a, b, out, p, q, n, first, last)``, of n elements, for each of which p and q have one
+        number.
+    columns : compiled function
+        ``columns(a, b, out, p, q, n, inner, width, first, last)``, of the first `width` of ``(n,
+        inner)`` elements, for each of which p and q have `inner` numbers.
     """
 
-    def run(a, b, out, p, q, n, inner, part_rows, first, last):  # type: ignore[no-untyped-def]
-        tiles = (inner + TILE - 1) // TILE
-        parts = (n + part_rows - 1) // part_rows
-        for item in range(first, last):
-            start, rows, columns, _ = locate(item, n, inner, part_rows, parts)
-            outer = item if parts * tiles == 1 else item // tiles // parts
-            if inner == 1:
-                s, x, y = np.uintp(start), p[outer], q[outer]
-                for j in range(np.uintp(rows)):
-                    out[s + j] = function(a[s + j], b[s + j], x, y)
-                continue
-            at = np.uintp(outer * inner + (item % tiles * TILE if tiles > 1 else 0))
-            for i in range(rows):
-                s = np.uintp(start + i * inner)
-                for j in range(np.uintp(columns)):
+    rows: Any
+    columns: Any
+
+    def __call__(
+        self,
+        arrays: tuple[Array, Array, Array],
+        p: Array,
+        q: Array,
+        n: int,
+        inner: int,
+        first: int,
+        last: int,
+    ) -> None:
+        """Work on whole blocks of ``(n, inner)`` elements of a, b and out."""
+        if inner == 1:
+            self.rows(*arrays, p, q, n, first, last)
+        else:
+            self.columns(*arrays, p, q, n, inner, inner, first, last)
+
+
+def _make_map(name: str, function: Any) -> _Map:
+    """Return what stores ``function(a, b, p, q)`` of every element."""
+
+    def rows(a, b, out, p, q, n, first, last):  # type: ignore[no-untyped-def]
+        for block in range(first, last):
+            s, x, y = np.uintp(block * n), p[block], q[block]
+            for j in range(np.uintp(n)):
+                out[s + j] = function(a[s + j], b[s + j], x, y)
+
+    def columns(a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
+        for block in range(first, last):
+            at = np.uintp(block * inner)
+            for i in range(n):
+                s = np.uintp((block * n + i) * inner)
+                for j in range(np.uintp(width)):
                     out[s + j] = function(a[s + j], b[s + j], p[at + j], q[at + j])
 
-    run.__name__ = name
-    run.__qualname__ = f"_make_map.{name}"  # equal names would have to mean equal code
-    return kernel(run)
+    for run in (rows, columns):
+        run.__name__ = f"{name}_of_{run.__name__}"
+        run.__qualname__ = f"_make_map.{run.__name__}"  # equal names would have to mean equal code
+    return _Map(kernel(rows), kernel(columns))
 
 
 @inline
@@ -111,26 +141,23 @@ _LESS_EXPONENTIAL = _make_map("less_exponential", less_exponential)
 
 
 @kernel
-def _divide_rows(out, totals, n, inner, first, last):  # type: ignore[no-untyped-def]
+def _divide_rows(out, totals, n, first, last):  # type: ignore[no-untyped-def]
+    """Divide rows of n elements by their totals."""
+    for block in range(first, last):
+        s, total = np.uintp(block * n), totals[block]
+        for j in range(np.uintp(n)):
+            out[s + j] /= total
+
+
+@kernel
+def _divide_columns(out, totals, n, inner, first, last):  # type: ignore[no-untyped-def]
     """Divide blocks of ``(n, inner)`` elements by their totals."""
     for block in range(first, last):
-        if inner == 1:
-            s, total = np.uintp(block * n), totals[block]
-            for j in range(np.uintp(n)):
-                out[s + j] /= total
-            continue
         at = np.uintp(block * inner)
         for i in range(n):
             s = np.uintp((block * n + i) * inner)
             for j in range(np.uintp(inner)):
                 out[s + j] /= totals[at + j]
-
-
-@kernel
-def _logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
-    """Take logarithms in place."""
-    for i in range(first, last):
-        numbers[i] = scalar.log(numbers[i])
 
 
 class _Blocks:
@@ -163,14 +190,25 @@ class _Blocks:
         else:
             parallel_for(task, self.outer, max(1, GRAIN // size))
 
-    def map(self, function: Any, a: Array, b: Array, out: Array, p: Array, q: Array) -> Array:
-        """Run a kernel of `_make_map` over everything, and return `out`."""
+    def map(self, function: _Map, a: Array, b: Array, out: Array, p: Array, q: Array) -> Array:
+        """Run a function over everything, and return `out`."""
         n, inner = self.n, self.inner
         part_rows = max(1, PART // min(inner, TILE))
-        items = self.outer * -(-n // part_rows) * -(-inner // TILE)
+        parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+        items = self.outer * parts * tiles
 
         def task(first: int, last: int) -> None:
-            function(a, b, out, p, q, n, inner, part_rows, first, last)
+            if parts == tiles == 1:
+                function((a, b, out), p, q, n, inner, first, last)
+                return
+            for item, span in enumerate(spans_of(n, inner, part_rows, first, last), first):
+                x, y, result = (array[span.start :] for array in (a, b, out))
+                at = item // tiles // parts * inner + item % tiles * TILE
+                if inner == 1:
+                    function.rows(x, y, result, p[at:], q[at:], span.rows, 0, 1)
+                else:
+                    width = span.columns
+                    function.columns(x, y, result, p[at:], q[at:], span.rows, inner, width, 0, 1)
 
         if out.size < 2 * GRAIN:
             task(0, items)
@@ -212,9 +250,12 @@ def softmax(array: Array, dim: int) -> Array:
 
         def run(first: int, last: int) -> None:
             MAX.run(flat, tops, None, n, inner, n, first, last)
-            _SHIFTED_EXPONENTIAL(flat, flat, out, tops, tops, n, inner, n, first, last)
+            _SHIFTED_EXPONENTIAL((flat, flat, out), tops, tops, n, inner, first, last)
             SUM.run(out, totals, None, n, inner, n, first, last)
-            _divide_rows(out, totals, n, inner, first, last)
+            if inner == 1:
+                _divide_rows(out, totals, n, first, last)
+            else:
+                _divide_columns(out, totals, n, inner, first, last)
 
         blocks.each(run)
     else:
@@ -242,13 +283,13 @@ def log_softmax(array: Array, dim: int) -> Array:
         def run(first: int, last: int) -> None:
             MAX.run(flat, tops, None, n, inner, n, first, last)
             SUM_EXP.run(flat, totals, tops, n, inner, n, first, last)
-            _logarithms(totals, first * inner, last * inner)
-            _LOG_SHARE(flat, flat, out, tops, totals, n, inner, n, first, last)
+            logarithms(totals, first * inner, last * inner)
+            _LOG_SHARE((flat, flat, out), tops, totals, n, inner, first, last)
 
         blocks.each(run)
     else:
         tops, totals = _totals(flat, blocks)
-        _logarithms(totals, 0, totals.size)
+        logarithms(totals, 0, totals.size)
         blocks.map(_LOG_SHARE, flat, flat, out, tops, totals)
     return out.reshape(array.shape)
 
@@ -272,9 +313,9 @@ def softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
         totals = empty((blocks.outer * inner,), output.dtype)
 
         def run(first: int, last: int) -> None:
-            _PRODUCT(g, y, out, g, g, n, inner, n, first, last)
+            _PRODUCT((g, y, out), g, g, n, inner, first, last)
             SUM.run(out, totals, None, n, inner, n, first, last)
-            _CENTRED_PRODUCT(g, y, out, totals, totals, n, inner, n, first, last)
+            _CENTRED_PRODUCT((g, y, out), totals, totals, n, inner, first, last)
 
         blocks.each(run)
     else:
@@ -303,7 +344,7 @@ def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
 
         def run(first: int, last: int) -> None:
             SUM.run(g, totals, None, n, inner, n, first, last)
-            _LESS_EXPONENTIAL(g, y, out, totals, totals, n, inner, n, first, last)
+            _LESS_EXPONENTIAL((g, y, out), totals, totals, n, inner, first, last)
 
         blocks.each(run)
     else:

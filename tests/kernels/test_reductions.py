@@ -23,6 +23,7 @@ from scipy import special
 from numgrad.kernels import fold_kernels, moments, positions, reductions, softmax
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_loops import LANES, LEAF, PART, TILE
+from numgrad.kernels.folds import parts_of, spans_of
 from numgrad.kernels.layout import arrange
 from numgrad.kernels.threads import get_num_threads, set_num_threads
 
@@ -578,6 +579,46 @@ def test_contiguous_memory_is_not_copied() -> None:
         permuted = array.transpose(order)[::-1]
         for dims in ((0,), (0, 2), (0, 1, 2, 3)):
             assert np.shares_memory(arrange(permuted, dims).flat, array)
+
+
+@pytest.mark.parametrize(
+    "shape", [(65_537,), (300_000,), (70_000, 3), (1_000, 300), (200, 2_000), (3, 66_000)]
+)
+def test_the_short_way_has_the_bits_of_the_long_one(shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(0).standard_normal(shape)
+    for dim in range(len(shape)):
+        inner = math.prod(shape[dim + 1 :])
+        whole = fold_kernels.SUM.reduce(
+            array.reshape(-1), math.prod(shape[:dim]), shape[dim], inner, array.dtype
+        )
+        found = fold_kernels.SUM(array, (dim,), False, array.dtype)
+        assert found.tobytes() == whole.tobytes()
+
+
+@given(
+    sizes=st.tuples(st.integers(1, 3), st.integers(1, 40), st.integers(1, 2 * TILE + 1)),
+    part_rows=st.integers(1, 50),
+    data=st.data(),
+)
+def test_spans_cover_every_element_once(
+    sizes: tuple[int, int, int], part_rows: int, data: st.DataObject
+) -> None:
+    outer, n, inner = sizes
+    parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+    items = outer * parts * tiles
+    cut = data.draw(st.integers(0, items))
+    seen = np.zeros((outer, n, inner), int)
+    results = np.zeros((outer, parts, inner), int)
+    for first, last in ((0, cut), (cut, items)):
+        for span in spans_of(n, inner, part_rows, first, last):
+            for item in range(span.items):  # more than one only where they are whole blocks
+                start = span.start + item * n * inner
+                for row in range(span.rows):
+                    seen.reshape(-1)[start + row * inner :][: span.columns] += 1
+                results.reshape(-1)[span.target + item * inner :][: span.columns] += 1
+            assert span.start // inner % n == span.first_row or not span.items
+    assert (seen == 1).all()
+    assert (results == 1).all()
 
 
 # --- what the machine runs ------------------------------------------------------------------------

@@ -94,11 +94,12 @@ def test_nothing_gives_nothing() -> None:
         assert kernels.log_softmax_gradient(empty, empty, dim).shape == empty.shape
 
 
+@pytest.mark.parametrize("way", ["rows", "columns"])
 @pytest.mark.parametrize("name", ["_SHIFTED_EXPONENTIAL", "_SCALED_EXPONENTIAL", "_LOG_SHARE"])
-def test_float32_stays_float32_in_vector_registers(name: str) -> None:
-    dispatcher = numba.njit(error_model="numpy")(getattr(kernels, name).py_func)
+def test_float32_stays_float32_in_vector_registers(name: str, way: str) -> None:
+    dispatcher = numba.njit(error_model="numpy")(getattr(getattr(kernels, name), way).py_func)
     array = numba.types.Array(numba.float32, 1, "C")
-    dispatcher.compile((*[array] * 5, *[numba.int64] * 5))
+    dispatcher.compile((*[array] * 5, *[numba.int64] * (3 if way == "rows" else 5)))
     code = "".join(dispatcher.inspect_llvm().values())
     assert " fpext " not in code
     assert " x float> " in code

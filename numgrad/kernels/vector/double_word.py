@@ -8,16 +8,13 @@ Arithmetic* (2018), 4.4.
 
 from __future__ import annotations
 
-from numba import njit
-
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector.bits import fma
 
 __all__ = ["fast_two_sum", "two_product", "two_sum"]
 
-_compiled = njit(nogil=True, error_model="numpy")
 
-
-@_compiled
+@part
 def two_sum(a, b):  # type: ignore[no-untyped-def]
     """Return ``a + b`` rounded, and what the rounding lost, exactly."""
     total = a + b
@@ -25,14 +22,14 @@ def two_sum(a, b):  # type: ignore[no-untyped-def]
     return total, (a - (total - part)) + (b - part)
 
 
-@_compiled
+@part
 def fast_two_sum(a, b):  # type: ignore[no-untyped-def]
     """Return ``a + b`` rounded, and what the rounding lost, where abs(a) >= abs(b) or a is 0."""
     total = a + b
     return total, b - (total - a)
 
 
-@_compiled
+@part
 def two_product(a, b):  # type: ignore[no-untyped-def]
     """Return ``a * b`` rounded, and what the rounding lost, exactly (short of underflow)."""
     product = a * b

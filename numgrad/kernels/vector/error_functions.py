@@ -27,8 +27,9 @@ from math import copysign, isqrt
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum, two_product, two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI
@@ -170,8 +171,8 @@ def _make(
     sixth = tuple(number(c / 90) for c in (-4, 20, -15))
     seventh = tuple(number(c / 630) for c in (8, -60, 90, -15))
 
-    exp_terms = make_polynomial(number, polynomials[0])
-    scaled_terms = make_polynomial(number, polynomials[1][:-1])
+    exp_terms = make_polynomial(number, polynomials[0], chains=2)
+    scaled_terms = make_polynomial(number, polynomials[1][:-1], chains=2)
     constant = number(polynomials[1][-1])
     zero, one, two = number(0), number(1), number(2)
     highest, shift, end_slope = number(limit), number(centre), number(-1.75)
@@ -180,7 +181,7 @@ def _make(
     ln2_rest = number(float(ln2_exact - Fraction(float(ln2))))
     log2_e = number(float(1 / ln2_exact))
     single = integer(1)
-    compiled = njit(nogil=True, error_model="numpy", forceinline=True)
+    compiled = part
 
     @compiled
     def erf(x):  # type: ignore[no-untyped-def]

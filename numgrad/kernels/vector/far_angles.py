@@ -16,11 +16,12 @@ Sources: M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 
@@ -84,13 +85,13 @@ def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) ->
     exponent_mask = 2 * bias + 1
     head_scale, tail_scale = number(2.0**-precision), number(2.0 ** (-2 * precision))
 
-    @njit(nogil=True, error_model="numpy")
+    @partial(part, inlined=False)
     def digits(position, shift):  # type: ignore[no-untyped-def]
         """Return 32 binary digits of 2/pi from a word and a shift in it."""
         pair = (_WORDS[position] << half_word) | _WORDS[position + 1]
         return (pair >> (half_word - shift)) & mask
 
-    @njit(nogil=True, error_model="numpy")
+    @partial(part, inlined=False)
     def reduce_far(x):  # type: ignore[no-untyped-def]
         """Return r, a correction of r, and k, for x = k pi/2 + r modulo 2 pi; x finite, over 1."""
         bits = to_bits(abs(x))

@@ -13,16 +13,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
+from numgrad.kernels.vector.polynomials import make_polynomial
 
 __all__ = ["DOUBLE", "LN_2", "SINGLE", "Format", "compiled", "for_each"]
 
 LN_2 = Fraction("0.693147180559945309417232121458176568075500134360255254120680")
 
-# Inlined whatever their size: a call that is left over keeps LLVM from vectorising the loop.
-compiled: Any = njit(nogil=True, error_model="numpy", forceinline=True)
+compiled: Any = part
 
 
 @dataclass(frozen=True)
@@ -63,40 +64,19 @@ class Format:
     def polynomial(
         self, single: Sequence[float], double: Sequence[float], *, chains: int = 1
     ) -> Any:
-        """Return a compiled polynomial, computed by Horner's rule.
+        """Return a polynomial for compiled code, computed by Horner's rule.
 
         Parameters
         ----------
         single, double : sequence of float
             The coefficients for either format, that of the highest power first.
         chains : int
-            Two compute the even and the odd powers apart: one more product, and half the time where
-            nothing else is there to be done meanwhile.
+            As in `make_polynomial`; fewer than six coefficients make one chain.
         """
-        coefficients = tuple(self.number(c) for c in self.choose(single, double))
-
-        @compiled
-        def polynomial(x):  # type: ignore[no-untyped-def]
-            value = coefficients[0]
-            for coefficient in coefficients[1:]:
-                value = fma(value, x, coefficient)
-            return value
-
-        if chains == 1 or len(coefficients) < 6:
-            return polynomial
-        even, odd = coefficients[-1::-2][::-1], coefficients[-2::-2][::-1]
-
-        @compiled
-        def in_two_chains(x):  # type: ignore[no-untyped-def]
-            square = x * x
-            first, second = even[0], odd[0]
-            for coefficient in even[1:]:
-                first = fma(first, square, coefficient)
-            for coefficient in odd[1:]:
-                second = fma(second, square, coefficient)
-            return fma(second, x, first)
-
-        return in_two_chains
+        coefficients = self.choose(single, double)
+        return make_polynomial(
+            self.number, coefficients, chains=1 if len(coefficients) < 6 else chains
+        )
 
     @cache  # noqa: B019
     def nearest(self) -> Any:

@@ -22,8 +22,9 @@ from math import copysign
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector.bits import fma, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI
@@ -76,7 +77,7 @@ def _make(
         Coefficients of asin and atan.
     """
     info = np.finfo(number)
-    asin_terms, atan_terms = (make_polynomial(number, terms) for terms in polynomials)
+    asin_terms, atan_terms = (make_polynomial(number, terms, chains=2) for terms in polynomials)
     zero, half, one, two = number(0), number(0.5), number(1), number(2)
     half_pi = number(float(HALF_PI))
     half_pi_rest = number(float(HALF_PI - Fraction(float(half_pi))))
@@ -90,7 +91,7 @@ def _make(
     long, short = number(2.0 ** (info.maxexp * 7 // 8)), number(2.0 ** (info.minexp // 8))
     shrink, stretch = number(2.0 ** (-info.maxexp * 3 // 4)), number(2.0 ** (info.maxexp * 3 // 4))
     sign_bit = np.asarray(number(-0.0)).view(integer)[()]
-    compiled = njit(nogil=True, error_model="numpy", forceinline=True)
+    compiled = part
 
     @compiled
     def arc(size):  # type: ignore[no-untyped-def]

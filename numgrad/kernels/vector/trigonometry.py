@@ -25,14 +25,17 @@ function; each coefficient was rounded and those after it fitted again.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector.bits import fma, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI, make_far_reduction
+from numgrad.kernels.vector.polynomials import make_polynomial
 
 __all__ = ["COS", "COS_NEAR", "IS_FAR", "SIN", "SIN_NEAR", "TAN", "TAN_NEAR"]
 
@@ -94,12 +97,12 @@ def _make(
     two_over_pi = number(float(1 / HALF_PI))
     magic = number(1.5 * 2.0**mantissa)
     magic_bits = np.asarray(magic).view(integer)[()]
-    sine, cosine = (tuple(number(c) for c in coefficients) for coefficients in polynomials)
+    sine, cosine = (make_polynomial(number, coefficients) for coefficients in polynomials)
     zero, half, one = number(0), number(0.5), number(1)
     largest, infinity = number(limit), number(np.inf)
     low_bit, sign_bit, quarter = integer(1), integer(2), integer(1)
     reduce_far = make_far_reduction(number, integer, mantissa, window)
-    compiled = njit(nogil=True, error_model="numpy")
+    compiled = partial(part, inlined=False)
 
     @compiled
     def is_far(x):  # type: ignore[no-untyped-def]
@@ -122,12 +125,7 @@ def _make(
     def waves(r, rest):  # type: ignore[no-untyped-def]
         """Return the sine and the cosine of r + rest, each as a large and a small part."""
         square = r * r
-        s = sine[0]
-        for coefficient in sine[1:]:
-            s = fma(s, square, coefficient)
-        c = cosine[0]
-        for coefficient in cosine[1:]:
-            c = fma(c, square, coefficient)
+        s, c = sine(square), cosine(square)
         # 1 - square/2 loses bits that the small part gives back.
         main = fma(-half, square, one)
         lost = fma(-half, square, one - main)
