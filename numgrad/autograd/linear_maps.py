@@ -12,7 +12,7 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.batches import run_batch
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.differentiate import roots_of
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.levels import Level
@@ -47,6 +47,14 @@ def basis_of(tensors: Sequence[Tensor], only: int | None = None) -> Iterator[lis
             yield row
 
 
+def _hanging(tensor: Tensor, edge: Edge) -> Tensor:
+    """Return another tensor over the same array, at a place in the graph."""
+    other = wrap(tensor._array)
+    if edge is not NO_EDGE:
+        other._edge = edge
+    return other
+
+
 class _Recorded:
     """One run of a function.
 
@@ -65,8 +73,11 @@ class _Recorded:
             # A stand-in that is written to changes its place in the graph; this is where it was.
             self._inputs = [gradient_edge(stand_in) for stand_in in self._stand_ins]
             results, others = function(self._stand_ins)
-            self._results = results
             self._edges = [gradient_edge(result) for result in results]
+            # What was written to is released as what the caller gets. These stay as they are.
+            self._results = [
+                _hanging(result, edge) for result, edge in zip(results, self._edges, strict=True)
+            ]
         inside: set[Node] = set()
         self._outside = level.any_outside([*results, *others], inside)
         self.outputs = [level.release(result, inside) for result in results]

@@ -173,6 +173,7 @@ class Compiled:
         "outside",
         "program",
         "read",
+        "required",
         "spec",
         "traced",
     )
@@ -183,6 +184,7 @@ class Compiled:
         self.outputs = trace.outputs
         self.spec = trace.spec
         self.outside = trace.outside
+        self.required = trace.required
         # Which of the program's results are arrays that somebody else has too.
         found = self.program.graph.outputs
         self.aliases = frozenset(
@@ -208,6 +210,8 @@ class Compiled:
             leaf = leaves[k]
             arrays.append(leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf))
         computed = self.program(arrays)
+        for k in self.required:  # as the function did with what stood in for it
+            leaves[k].requires_grad_()
         results: list[Any] = []
         for kind, which, _ in self.outputs:
             if kind == "computed":

@@ -111,7 +111,7 @@ class Short:
         general: Callable[..., Any],
     ) -> Short | None:
         """Return the short way of a trace; None where a call takes more."""
-        if compiled.differentiable or compiled.aliases:
+        if compiled.differentiable or compiled.aliases or compiled.required:
             return None
         if any(output.kind == "argument" for output in compiled.outputs):
             return None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
@@ -39,6 +39,7 @@ class Trace(NamedTuple):
     spec: TreeSpec  # of the result
     outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
     baked: list[Any]  # arrays whose numbers the trace depends on, and what they held
+    required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -82,10 +83,19 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
                     "its arguments. That can't be compiled: return the gradient that autograd.grad "
                     "gives"
                 )
+        required = tuple(
+            [
+                k
+                for k in traced
+                if isinstance(leaves[k], Tensor)
+                and leaves[k]._edge is NO_EDGE
+                and stand_ins[k]._edge is None
+            ]
+        )
         own = [stand_ins[k] for k in traced]
         outside = edges_from_outside(found, own, start)
     graph = Graph(tracer.inputs, values)
-    return Trace(graph, traced, outputs, result_spec, tuple(outside), tracer.baked)
+    return Trace(graph, traced, outputs, result_spec, tuple(outside), tracer.baked, required)
 
 
 def _beginning(function: Callable[..., Any]) -> str:

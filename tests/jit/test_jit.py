@@ -661,3 +661,120 @@ def test_a_new_size_compiles_nothing(monkeypatch):
     for size in range(4, 40):
         compiled(ng.ones(size))
     assert compiled.cache_info().misses == 37
+
+
+def test_writes_at_listed_positions():
+    where = ng.tensor([0, 1])
+
+    def function(x):
+        y = x * 1
+        y[[2, 0]] = 7.0
+        y[where] = x[2:]
+        y[np.array([1])] += 2.0
+        y.view(2, 2)[:, where[:1]] *= 3.0
+        return y
+
+    compiled = ng.jit(function)
+    x = np.arange(4.0)
+    for _ in range(2):
+        assert_equal(compiled(x), function(ng.from_numpy(x)))
+        where.add_(1)
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda x, where, _: x[where],
+        lambda x, where, _: x[where[0]],
+        lambda x, where, _: x.index_select(0, where),
+        lambda x, where, _: x.gather(0, where),
+        lambda x, where, _: x.take(where),
+        lambda x, where, _: x.clone().index_add_(0, where, x[:2]),
+        lambda x, where, _: x * where.tolist()[1],
+        lambda x, where, _: x * float(where.numpy().sum()),
+        lambda x, _, mask: x[mask],
+        lambda x, _, mask: x.masked_fill(mask, 9.0),
+        lambda x, _, mask: ng.where(mask, x, -x),
+    ],
+)
+def test_captured_indices_and_masks_may_change(take):
+    where, mask = ng.tensor([0, 1]), ng.tensor([True, False, True, False])
+    compiled = ng.jit(lambda x: take(x, where, mask))
+    for requires_grad in (False, True):
+        x = tensor(1, 2, 3, 4, requires_grad=requires_grad)
+        for _ in range(2):
+            for _ in range(120):  # the quick way too
+                compiled(x)
+            assert_equal(compiled(x), take(x, where, mask))
+            where.add_(1)
+            mask.logical_not_()
+            assert_equal(compiled(x), take(x, where, mask))
+        where.sub_(2)
+
+
+def test_a_captured_index_that_leads_outside_is_an_error():
+    where = ng.tensor([0, 1])
+    compiled = ng.jit(lambda x: x[where])
+    compiled(tensor(1, 2))
+    where.add_(1)
+    with pytest.raises(IndexError, match="index 2 is out of bounds"):
+        compiled(tensor(1, 2))
+
+
+def test_products_of_nothing_have_gradients():
+    def function(a, b):
+        return ((a @ b) ** 2).sum()
+
+    for left, right in [((0, 3), (3, 4)), ((2, 3), (3, 0)), ((2, 0), (0, 4))]:
+        a, b = np.ones(left), np.ones(right)
+        gradients = ng.func.grad(function, argnums=(0, 1))
+        for ours, expected in zip(ng.jit(gradients)(a, b), gradients(a, b), strict=True):
+            assert_equal(ours, expected)
+
+
+def test_dispatchers_return_all_arrays_and_numbers():
+    captured = tensor(5, 6)
+
+    def function(x, y):
+        return y, captured, x * y, "no array", 3, True, None, x
+
+    x = np.array([1.0, 2.0])
+    found = ng.jit(function).lower(x, 2.0).dispatcher(x, 2.0)
+    assert [np.asarray(each).tolist() for each in found] == [2, [5, 6], [2, 4], 3, True, [1, 2]]
+    assert ng.jit(lambda x: ()).lower(x).dispatcher(x) == ()
+
+
+def test_results_are_differentiated_one_by_one():
+    compiled = ng.jit(lambda x: (x * 2, x.sin()))
+    x = tensor(1, 2, requires_grad=True)
+    first, second = compiled(x)
+    first.sum().backward()
+    second.sum().backward()
+    assert_equal(x.grad, 2 + x.detach().cos())
+    with pytest.raises(RuntimeError, match="through the graph a second time"):
+        second.sum().backward()
+
+
+def test_an_argument_can_be_made_to_require_grad():
+    def function(x):
+        x.requires_grad_()
+        return x * 2
+
+    compiled = ng.jit(function)
+    for _ in range(2):
+        x = tensor(1, 2)
+        compiled(x).sum().backward()
+        assert x.grad.tolist() == [2, 2]
+
+
+def test_functions_that_write_to_what_they_return_have_pullbacks():
+    def function(x):
+        y = ng.zeros(2, dtype=ng.float64)
+        y[0] = x[1] * 3
+        y.add_(1)
+        return y.mul_(x)
+
+    x = tensor(0.5, -2)
+    expected = ng.func.jacfwd(function)(x)
+    assert_equal(ng.func.jacrev(function)(x), expected)
+    assert_equal(ng.jit(ng.func.jacrev(function))(x), expected)

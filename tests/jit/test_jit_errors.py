@@ -206,3 +206,29 @@ def test_the_place_is_the_users(function):
 def test_without_a_function_of_the_users_the_place_is_the_call():
     with pytest.raises(ng.TraceError, match=r"^\S*test_jit_errors\.py:\d+: "):
         ng.jit(np.sin)(ng.ones(2))
+
+
+def test_a_tensor_that_left_a_traced_function_is_of_no_use():
+    left = []
+
+    def function(x):
+        left.append(x * 2)
+        return x
+
+    ng.jit(function)(1.0)
+    assert "traced" in repr(left[0])
+    for use in (lambda x: x + 1, lambda x: x.sin(), lambda x: ng.ones(2) * x, lambda x: x.item()):
+        with pytest.raises(ng.TraceError, match="a traced function has left it"):
+            use(left[0])
+
+
+def test_static_arguments_that_are_not_there():
+    with pytest.raises(ValueError, match="static_argnames has 'scael', but .* are x, scale"):
+        ng.jit(lambda x, scale: x, static_argnames="scael")
+    with pytest.raises(ValueError, match="static_argnums has 5, but the function has 2 parameters"):
+        ng.jit(lambda x, scale: x, static_argnums=5)
+    ng.jit(lambda *x, **names: x, static_argnums=5, static_argnames="more")
+    with pytest.raises(TypeError, match="expected a function, but got int"):
+        ng.jit(3)
+    with pytest.raises(ng.TraceError, match="an argument of type list"):
+        ng.jit(lambda x, n: x, static_argnames="n")(1.0, [1])
