@@ -11,6 +11,9 @@ import abc
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from numgrad.jit.elements import Element, weight
 from numgrad.jit.nest_facts import INNER
@@ -40,7 +43,7 @@ class NestPasses(NestLines, abc.ABC):
     """Writes the passes, but for what becomes of the values."""
 
     passes: dict[int, Pass]
-    rooms: dict[str, str]  # arrays for the elements of a block, and their dtypes
+    rooms: dict[str, np.dtype[Any]]  # arrays for the elements of a block
     functions: set[str]  # of kernels.nests
     scratch: dict[Element, str]
 
@@ -161,8 +164,7 @@ class NestPasses(NestLines, abc.ABC):
         for wave, buffer in waves.items():
             if self._depth[wave] != phase + 1:
                 continue
-            dtype = type_code(wave[0].dtype)
-            self.rooms[buffer] = dtype
+            self.rooms[buffer] = wave[0].dtype
             angle = self._inputs[wave][0]
             if angle not in angles:
                 angles[angle] = self._angle(angle, here.phases[phase], names, waves)
@@ -185,7 +187,7 @@ class NestPasses(NestLines, abc.ABC):
         found = self._place_of_angles(angle, waves)
         if found is None:
             buffer = self._fresh("w")
-            self.rooms[buffer] = type_code(angle[0].dtype)
+            self.rooms[buffer] = angle[0].dtype
             lines.append(Line(f"store({buffer}, {self._offset()}, {names[angle]})"))
             return buffer, "0"
         name = re.compile(rf"\b{names[angle]}\b")

@@ -17,6 +17,7 @@ from numgrad.jit.sizes import Place, Size, product, symbol
 
 __all__ = ["NestSource"]
 
+MANY = 64  # sines that a loop is given for itself: with more LLVM gives up
 LINE = 8  # elements of a cache line, at least
 ON_STACK = 1 << 15  # elements of blocks that may be on the stack
 
@@ -85,7 +86,7 @@ class NestSource(NestPasses):
         buffer = "b" + self._row_names[sink.value]
         identity = identity_code(kind, dtype)
         self.functions.add(f"fold_{kind}")
-        self.rooms[buffer] = type_code(dtype)
+        self.rooms[buffer] = dtype
         lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
         block = f"fold_{kind}({buffer}, hi - lo, {identity})"
         result = self._row_names[sink.value]
@@ -216,7 +217,9 @@ class NestSource(NestPasses):
         """
         angles = [e for e in self._order if self.level(e) == INNER and self.has_angle(e)]
         written = {self.buffers[sink.value] for sink in self.nest.sinks}
-        if not angles or written & {self.buffers[value] for value, _ in self.read_places}:
+        if not 0 < len(angles) <= MANY or written & {
+            self.buffers[value] for value, _ in self.read_places
+        }:
             return self.lines(values)
         near = _NearSource(self.plan, self.position, self.buffers, self.constants, self.names)
         near.unread = self.unread
@@ -236,9 +239,14 @@ class NestSource(NestPasses):
         if values is not None:
             length = min(BLOCK, self.length(values))
         length += LINE - length % LINE
-        if len(self.rooms) * length > ON_STACK:
-            return [Line(f"{name} = np.empty({length}, {d})") for name, d in self.rooms.items()]
-        return [Line(f"{name} = stack({d}, {length})") for name, d in self.rooms.items()]
+        kinds = {name: type_code(dtype) for name, dtype in self.rooms.items()}
+        if len(self.rooms) * length <= ON_STACK:
+            return [Line(f"{name} = stack({kind}, {length})") for name, kind in kinds.items()]
+        lines, at = [], 0
+        for name, kind in kinds.items():
+            lines.append(Line(f"{name} = part(blocks, {at}, {length}, {kind})"))
+            at += length * self.rooms[name].itemsize
+        return [Line(f"blocks = np.empty({at}, np.uint8)"), *lines]
 
     def _all_lines(self, values: Mapping[str, int] | None) -> list[Line]:
         k = self.position
