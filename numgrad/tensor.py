@@ -367,6 +367,7 @@ def _bind() -> None:
         "element_size": lambda self: self._array.itemsize,
         "is_floating_point": lambda self: self._array.dtype.kind == "f",
         "is_complex": lambda self: self._array.dtype.kind == "c",
+        "_is_view": lambda self: self._base is not None,
         "is_signed": lambda self: self.dtype.is_signed,
         "retains_grad": property(lambda self: self._retains_grad and not self.is_leaf),
         "itemsize": property(lambda self: self._array.itemsize),

@@ -1,5 +1,7 @@
 """The public autograd API, under PyTorch's names."""
 
+from numgrad.autograd import function
+from numgrad.autograd.function import Function
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.graph.differentiate import backward, grad
 from numgrad.graph.modes import (
@@ -11,9 +13,11 @@ from numgrad.graph.modes import (
 )
 
 __all__ = [
+    "Function",
     "GradcheckError",
     "backward",
     "enable_grad",
+    "function",
     "grad",
     "gradcheck",
     "gradgradcheck",

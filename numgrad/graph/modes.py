@@ -31,10 +31,14 @@ class _Modes(threading.local):
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
     trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
+    saved_hooks: tuple[Any, ...] = ()  # pairs of hooks on saved tensors (numgrad.graph.saved)
+    hooks_disabled: str | None = None  # the words of the error for who enters such a pair
+    task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
 
 
 modes = _Modes()
-# The recorders that are open on any thread. While there is one, hot functions take no short ways.
+# The recorders and the hooks on saved tensors that are active on any thread. While there is one,
+# hot functions take no short ways.
 traces: list[Any] = []
 
 

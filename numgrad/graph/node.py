@@ -87,7 +87,7 @@ class Node:
 
     __slots__ = ("__weakref__", "attached", "numbers", "saved", "sequence", "targets")
 
-    num_outputs: ClassVar[int] = 1
+    num_outputs: int = 1
     gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
     targets: tuple[Node | None, ...]
     numbers: tuple[int, ...]
@@ -155,6 +155,18 @@ class Node:
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return the gradient of each input as a tensor, recording a graph if grad mode is on."""
         raise NotImplementedError
+
+    def saved_edges(self) -> Sequence[Edge]:
+        """Return where the tensors that were saved hung in the graph, one edge for each value."""
+        return [NO_EDGE] * (len(self.saved or ()) // 3)
+
+    def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
+        """Return the tangent of each output, given those of the inputs.
+
+        None if the node has no rule of its own for that, as most have none: then the tangents
+        follow from the rule for gradients.
+        """
+        return None
 
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:

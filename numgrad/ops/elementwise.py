@@ -17,8 +17,9 @@ from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.graph.inplace import write_elements
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
+from numgrad.graph.saved import pack_saved
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.domains import Domain
@@ -327,6 +328,8 @@ class ElementwisePrimitive:
                 saved += (arrays[position], None, 0)
         node.saved = tuple(saved)
         tensor._edge = (node, 0)
+        if traces and modes.saved_hooks:
+            pack_saved(node, [tensor if p < 0 else operands[p] for p in plan.positions])
 
 
 def _convert_number(value: Any, compute: np.dtype[Any]) -> Any:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence, unpack_array
+from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, define, run_source
-from numgrad.ops.primitive import Primitive, restore_tensor
+from numgrad.ops.primitive import Primitive
 
 if TYPE_CHECKING:
     from numgrad.ops.elementwise import ElementwisePrimitive
@@ -111,6 +112,11 @@ class ElementwiseNode(Node):
     def saved_edge(self, position: int) -> Edge:
         """Return where a saved tensor hung in the graph: -1 is the output."""
         return (self, 0) if position < 0 else self.edge(position)
+
+    def saved_edges(self) -> list[Edge]:
+        """Return where the saved tensors hung in the graph; of a number, nowhere."""
+        count = len(self.targets)
+        return [self.saved_edge(p) if p < count else NO_EDGE for p in self.plan.positions]
 
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""

@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
-from numgrad.graph.modes import modes
-from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
+from numgrad.graph.modes import modes, traces
+from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
+from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.graph.tracing import Traced
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "at_run_time",
     "make_node_class",
     "require_tensor",
-    "restore_tensor",
     "save_tensor",
 ]
 
@@ -44,21 +44,6 @@ def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
     counter = tensor._counter
     return (tensor._array, counter, counter[0])
-
-
-def restore_tensor(
-    saved: SavedArray, edge: tuple[Node | None, int], owner: Node | None = None
-) -> Tensor:
-    """Return the tensor that was saved, hanging in the graph where it hung then."""
-    array = unpack_array(saved, edge, owner)
-    node = edge[0]
-    variable = getattr(node, "variable", None)
-    if variable is not None and variable._array is array:
-        return variable
-    tensor = wrap(array)
-    tensor._counter = saved[1]
-    tensor._edge = edge
-    return tensor
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -136,12 +121,12 @@ class PrimitiveNode(Node):
         inputs: list[Any] = [None] * count
         for index, (kind, position) in enumerate(primitive.saved_for(self.needs, count)):
             saved: SavedArray = self.saved[3 * index : 3 * index + 3]
+            edge = self._saved_edge(kind, position)
             if kind == "input":
-                value = restore_tensor(saved, self.edge(position))
+                value = restore_tensor(saved, edge)
                 inputs[position] = value
                 environment[names[position]] = value
             else:
-                edge = (self, position) if self._differentiable(position) else NO_EDGE
                 value = restore_tensor(saved, edge, self)
                 environment[primitive.outputs[position]] = value
         environment["inputs"] = inputs
@@ -153,8 +138,16 @@ class PrimitiveNode(Node):
             environment["output_metas"] = self.output_metas
         return environment
 
-    def _differentiable(self, position: int) -> bool:
-        return bool(self.output_metas[position][1].kind in "fc")
+    def saved_edges(self) -> list[Edge]:
+        """Return where the saved tensors hung in the graph."""
+        saved = self.primitive.saved_for(self.needs, len(self.targets))
+        return [self._saved_edge(kind, position) for kind, position in saved]
+
+    def _saved_edge(self, kind: str, position: int) -> Edge:
+        if kind == "input":
+            return self.edge(position)
+        differentiable = self.output_metas[position][1].kind in "fc"
+        return (self, position) if differentiable else NO_EDGE
 
 
 def make_node_class(name: str, base: type[Node], **attributes: Any) -> type[Node]:
@@ -334,13 +327,19 @@ class Primitive:
         node.parameters = parameters
         node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
         node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
+        kept = [
+            inputs[position] if kind == "input" else outputs[position]
+            for kind, position in self.saved_for(needs, len(inputs))
+        ]
         saved: tuple[Any, ...] = ()
-        for kind, position in self.saved_for(needs, len(inputs)):
-            saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
+        for tensor in kept:
+            saved += save_tensor(tensor)
         node.saved = saved
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)
+        if traces and modes.saved_hooks:
+            pack_saved(node, kept)
 
 
 def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
