@@ -14,8 +14,8 @@ from numgrad.device import CPU
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, wrap
 from numgrad.graph.differentiate import backward
+from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import modes
-from numgrad.graph.node import RemovableHandle
 from numgrad.graph.tracing import address_of
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
@@ -110,16 +110,14 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     node = self.grad_fn
     if node is None:
         if self._hooks is None:
-            self._hooks = {}
+            self._hooks = Hooks()
         hooks = self._hooks
         accumulator = None if self._accumulator is None else self._accumulator()
         if accumulator is not None:
             accumulator.attach().hooks[0] = hooks
     else:
-        hooks = node.attach().hooks.setdefault(self.output_nr, {})
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
+        hooks = node.attach().hooks.setdefault(self.output_nr, Hooks())
+    return register(hooks, hook)
 
 
 def _register_post_accumulate_grad_hook(
@@ -137,10 +135,8 @@ def _register_post_accumulate_grad_hook(
     if self.grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if self._post_accumulate_hooks is None:
-        self._post_accumulate_hooks = {}
-    handle = RemovableHandle(self._post_accumulate_hooks)
-    self._post_accumulate_hooks[handle.id] = hook
-    return handle
+        self._post_accumulate_hooks = Hooks()
+    return register(self._post_accumulate_hooks, hook)
 
 
 def _detach_(self: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The public autograd API, under PyTorch's names."""
 
-from numgrad.autograd import function
+from numgrad.autograd import function, graph
 from numgrad.autograd.function import Function
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.graph.differentiate import backward, grad
@@ -21,6 +21,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",

@@ -17,6 +17,7 @@ from numgrad import dtypes
 from numgrad.graph.modes import modes
 
 if TYPE_CHECKING:
+    from numgrad.graph.handles import Hooks
     from numgrad.graph.node import Node
 
 __all__ = [
@@ -98,8 +99,8 @@ class Tensor:
     # For a view: why it may not be written to ("no_grad", "inference", "multiple", "function").
     _view_origin: str = ""
     _accumulator: weakref.ref[Any] | None = None
-    _hooks: dict[int, Any] | None = None
-    _post_accumulate_hooks: dict[int, Any] | None = None
+    _hooks: Hooks | None = None
+    _post_accumulate_hooks: Hooks | None = None
     _retains_grad: bool = False
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 

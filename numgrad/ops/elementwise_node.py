@@ -13,12 +13,20 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
-from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence, unpack_array
+from numgrad.graph.node import (
+    FREED,
+    FROM_FIRST_OUTPUTS,
+    Node,
+    OutputMeta,
+    next_sequence,
+    unpack_array,
+)
 from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, define, run_source
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.promotion import broadcast_shapes
 
 if TYPE_CHECKING:
     from numgrad.ops.elementwise import ElementwisePrimitive
@@ -112,6 +120,20 @@ class ElementwiseNode(Node):
     def saved_edge(self, position: int) -> Edge:
         """Return where a saved tensor hung in the graph: -1 is the output."""
         return (self, 0) if position < 0 else self.edge(position)
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape and the dtype of the output: without `metas`, those of the inputs."""
+        node: Any = self
+        while isinstance(node, ElementwiseNode):
+            if node.metas is not None:
+                dtype, metas = node.metas
+                if node.primitive.kind == "real" and dtype.kind == "c":
+                    dtype = np.empty(0, dtype).real.dtype
+                return broadcast_shapes([meta[0] for meta in metas if meta is not None]), dtype
+            position = next(k for k, target in enumerate(node.targets) if target is not None)
+            node, number = node.edge(position)
+        found: OutputMeta | None = node.output_meta(number)
+        return found
 
     def saved_edges(self) -> list[Edge]:
         """Return where the saved tensors hung in the graph; of a number, nowhere."""

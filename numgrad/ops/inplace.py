@@ -19,7 +19,7 @@ from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_e
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.graph.inplace import check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.node import FREED, Node, next_sequence
+from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.saved import pack_saved
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
@@ -51,6 +51,11 @@ class CopySlices(Node):
         # The operation is freed with what it saved.
         super().__init__((base_edge, *function.next_functions[1:]), (function, None, 0))
         self.geometry = geometry
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape of the base, and the dtype if the view's is the same."""
+        base = self.edge(0)[0]
+        return None if base is None else base.output_meta(self.numbers[0])
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Split the gradient, on tensors that record nothing."""
