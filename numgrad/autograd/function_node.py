@@ -8,9 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numgrad.autograd.function_context import FunctionCtx
+from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.node import FREED, Node, modified_message
-from numgrad.graph.saved import PackedTensor, restore_tensor
+from numgrad.graph.saved import (
+    PackedTensor,
+    PackHook,
+    UnpackHook,
+    pack_tensor,
+    restore_tensor,
+)
+from numgrad.graph.saved_attributes import SavedTensor
 from numgrad.ops.primitive import Primitive
 
 __all__ = ["NO_TENSOR", "DelayedError", "FunctionNode", "Kept"]
@@ -25,6 +33,27 @@ _NOT_OWNED = tuple((False,) * count for count in range(8))
 # array, or what a hook made of it; its version counter; its version; and where it hung in the
 # graph, or which output of the node it is.
 Kept = tuple[Any, list[Any], int, "Edge | int"]
+
+
+class _SavedArgument(SavedTensor):
+    """A place where the node of a custom Function saved a tensor."""
+
+    __slots__ = ()
+
+    def _entry(self) -> Any:
+        kept = (self._node.saved or ())[self._index or 0]
+        return kept[0] if kept is not None and isinstance(kept[0], PackedTensor) else kept
+
+    def _pack(self, hooks: tuple[PackHook, UnpackHook]) -> None:
+        node: Any = self._node
+        kept, index = list(node.saved), self._index or 0
+        value, counter, version, where = kept[index]
+        tensor = node.restore(kept[index])
+        if isinstance(value, Tensor):
+            where = gradient_edge(tensor)
+        kept[index] = (pack_tensor(tensor.detach(), hooks), counter, version, where)
+        node.saved = tuple(kept)
+        node.attach()
 
 
 class FunctionNode(Node):
@@ -72,6 +101,13 @@ class FunctionNode(Node):
         if self.function.clear_saved_tensors_on_access and saved:
             self.saved = ACCESSED
         return tuple([None if kept is None else self.restore(kept) for kept in saved])
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """The places where tensors are saved; hooks can be registered on them."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return tuple([_SavedArgument(self, index) for index in range(len(self.saved))])
 
     def restore(self, kept: Kept) -> Tensor:
         """Return a tensor that was kept, hanging in the graph where it hung then."""

@@ -8,21 +8,35 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numgrad.autograd.saving import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.core import Tensor
 from numgrad.graph.differentiate import GradientEdge
 from numgrad.graph.handles import Hooks, RemovableHandle
 from numgrad.graph.hooks import Task
 from numgrad.graph.modes import modes
-from numgrad.graph.node import Node
+from numgrad.graph.node import Node, set_saved_attributes
+from numgrad.graph.saved_attributes import saved_attribute, saved_attributes
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
 ]
+
+
+set_saved_attributes(saved_attribute, saved_attributes)
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

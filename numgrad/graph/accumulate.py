@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.kernels.accumulate import add_into, private_copy
 from numgrad.kernels.strides import layout_of, may_overlap
@@ -40,6 +40,8 @@ class AccumulateGrad(Node):
             array = current._array
             if not array.flags.c_contiguous and may_overlap(layout_of(array)):
                 raise RuntimeError(OVERLAPS_ITSELF)
+            if traces and modes.keeper is not None:
+                modes.keeper.before_write(current)
             add_into(array, gradient)
             current._counter[0] += 1
         if leaf._post_accumulate_hooks:

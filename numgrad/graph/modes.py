@@ -32,6 +32,7 @@ class _Modes(threading.local):
     trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
     saved_hooks: tuple[Any, ...] = ()  # pairs of hooks on saved tensors (numgrad.graph.saved)
+    keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
     task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
 

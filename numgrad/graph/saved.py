@@ -17,14 +17,18 @@ from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
 
 __all__ = [
+    "PackHook",
     "PackedTensor",
     "PackedValues",
+    "UnpackHook",
     "enter_hooks",
     "exit_hooks",
     "pack_entry",
     "pack_saved",
     "pack_tensor",
     "restore_tensor",
+    "saved_entries",
+    "saved_value",
 ]
 
 PackHook = Callable[[Tensor], Any]
@@ -47,6 +51,9 @@ def enter_hooks(pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
     """Have the tensors that this thread's operations save go through a pair of hooks."""
     if modes.hooks_disabled is not None:
         raise RuntimeError(modes.hooks_disabled)
+    for hook in (pack_hook, unpack_hook):
+        if not callable(hook):
+            raise TypeError(f"hooks on saved tensors must be callable, got {type(hook).__name__}")
     modes.saved_hooks = (*modes.saved_hooks, (pack_hook, unpack_hook))
     traces.append(pack_hook)  # the short ways of hot functions know nothing of hooks
 
@@ -98,7 +105,7 @@ def pack_tensor(tensor: Tensor, hooks: tuple[PackHook, UnpackHook]) -> PackedTen
     if counter[0] != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
-            "to pack hook can not be modified by in-place operations as this can lead to "
+            "to pack hook cannot be modified by in-place operations as this can lead to "
             "unexpected side-effects. Please open an issue if you need to perform in-place "
             "operations on the input to a pack hook."
         )
@@ -148,7 +155,7 @@ def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
     saved: Any = node.saved
     if not saved:
         return
-    entries: list[Any] = [saved[at : at + 3] for at in range(0, len(saved), 3)]
+    entries = saved_entries(node)
     given = list(_tensors_of(node, entries) if tensors is None else tensors)
     hooks = modes.saved_hooks[-1]
     packed = False
@@ -162,14 +169,31 @@ def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
 
 def pack_entry(node: Node, index: int, hooks: tuple[PackHook, UnpackHook]) -> None:
     """Hand one tensor that a node saved to a pair of hooks."""
-    saved: Any = node.saved
-    if isinstance(saved, PackedValues):
-        entries = saved.entries
-    else:
-        entries = [saved[at : at + 3] for at in range(0, len(saved), 3)]
+    entries = saved_entries(node)
     tensor = _tensors_of(node, entries)[index]
     entries[index] = pack_tensor(tensor.detach(), hooks)
     _hold_packed(node, entries)
+
+
+def saved_entries(node: Node) -> list[Any]:
+    """Return what a node saved, one entry for each value (see `PackedValues`)."""
+    saved: Any = node.saved
+    if saved is None:
+        raise RuntimeError(FREED)
+    if isinstance(saved, PackedValues):
+        return saved.entries
+    return [saved[at : at + 3] for at in range(0, len(saved), 3)]
+
+
+def saved_value(node: Node, index: int) -> Any:
+    """Return one of the values that a node saved: a tensor, hanging in the graph, or a number."""
+    entry = saved_entries(node)[index]
+    edge = node.saved_edges()[index]
+    owner = node if edge[0] is node else None
+    if type(entry) is PackedTensor:
+        tensor = entry.unpack()
+        entry = (tensor._array, tensor._counter, tensor._counter[0])
+    return entry[0] if entry[1] is None else restore_tensor(entry, edge, owner)
 
 
 def _tensors_of(node: Node, entries: Sequence[Any]) -> list[Any]:

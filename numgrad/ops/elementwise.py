@@ -16,7 +16,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import write_elements
+from numgrad.graph.inplace import before_write, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
@@ -272,6 +272,8 @@ class ElementwisePrimitive:
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
+        if traces:
+            before_write(out)
         overlaps = any(
             type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
             for array in arrays

@@ -25,7 +25,7 @@ from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, define, run_source
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, saved_name
 from numgrad.ops.promotion import broadcast_shapes
 
 if TYPE_CHECKING:
@@ -139,6 +139,17 @@ class ElementwiseNode(Node):
         """Return where the saved tensors hung in the graph; of a number, nowhere."""
         count = len(self.targets)
         return [self.saved_edge(p) if p < count else NO_EDGE for p in self.plan.positions]
+
+    def saved_names(self) -> list[str]:
+        """Return PyTorch's names of what was saved."""
+        names = self.primitive.inputs
+        return ["result" if p < 0 else saved_name(names[p]) for p in self.plan.positions]
+
+    def absent_names(self) -> list[str]:
+        """Return the names of what rules name that had not to run."""
+        named = {name for declared in self.primitive.rules if declared for name in declared[1]}
+        known = [saved_name(name) for name in self.primitive.inputs if name in named]
+        return [name for name in known if name not in self.saved_names()]
 
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""

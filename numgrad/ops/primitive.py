@@ -32,6 +32,7 @@ __all__ = [
     "make_node_class",
     "require_tensor",
     "save_tensor",
+    "saved_name",
 ]
 
 Rule = Callable[..., Any]
@@ -44,6 +45,11 @@ def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
     counter = tensor._counter
     return (tensor._array, counter, counter[0])
+
+
+def saved_name(name: str) -> str:
+    """Return what PyTorch calls an operand among the things that a node saved."""
+    return "self" if name == "input" else name
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -142,6 +148,24 @@ class PrimitiveNode(Node):
         """Return where the saved tensors hung in the graph."""
         saved = self.primitive.saved_for(self.needs, len(self.targets))
         return [self._saved_edge(kind, position) for kind, position in saved]
+
+    def saved_names(self) -> list[str]:
+        """Return PyTorch's names of what was saved."""
+        primitive, count = self.primitive, len(self.targets)
+        names = primitive.input_names(count)
+        return [
+            saved_name(names[position])
+            if kind == "input"
+            else {"y": "result"}.get(primitive.outputs[position], primitive.outputs[position])
+            for kind, position in primitive.saved_for(self.needs, count)
+        ]
+
+    def absent_names(self) -> list[str]:
+        """Return the names of what rules name that had not to run."""
+        rules = [rule for rule in self.primitive.rules if rule is not None]
+        named = {name for rule in rules for name in rule.parameters}
+        known = [saved_name(name) for name in self.primitive.inputs if name in named]
+        return [name for name in known if name not in self.saved_names()]
 
     def _saved_edge(self, kind: str, position: int) -> Edge:
         if kind == "input":
