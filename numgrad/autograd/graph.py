@@ -20,8 +20,7 @@ from numgrad.graph.differentiate import GradientEdge
 from numgrad.graph.handles import Hooks, RemovableHandle
 from numgrad.graph.hooks import Task
 from numgrad.graph.modes import modes
-from numgrad.graph.node import Node, set_saved_attributes
-from numgrad.graph.saved_attributes import saved_attribute, saved_attributes
+from numgrad.graph.node import Node
 
 __all__ = [
     "GradientEdge",
@@ -34,9 +33,6 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
-
-
-set_saved_attributes(saved_attribute, saved_attributes)
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

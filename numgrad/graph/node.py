@@ -24,7 +24,6 @@ __all__ = [
     "OutputMeta",
     "SavedArray",
     "next_sequence",
-    "set_saved_attributes",
     "unpack_array",
 ]
 
@@ -192,12 +191,6 @@ class Node:
         """Return the name as PyTorch's messages tell it, such as ``Mul`` of ``MulBackward0``."""
         return re.sub(r"Backward\d*$", "", self.name())
 
-    def __getattr__(self, name: str) -> Any:
-        return _attributes[0](self, name)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_attributes[1](self)]
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
@@ -236,10 +229,6 @@ class Node:
         """Return PyTorch's names of what was saved, without ``_saved_``, one for each value."""
         return ()
 
-    def absent_names(self) -> Sequence[str]:
-        """Return the names of what the rules could need, but no gradient asks for."""
-        return ()
-
     def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
         """Return the tangent of each output, given those of the inputs.
 
@@ -247,22 +236,6 @@ class Node:
         follow from the rule for gradients.
         """
         return None
-
-
-def _no_attribute(node: Node, name: str) -> Any:
-    raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
-
-
-_attributes: tuple[Callable[[Node, str], Any], Callable[[Node], list[str]]]
-_attributes = (_no_attribute, lambda node: [])
-
-
-def set_saved_attributes(
-    attribute: Callable[[Node, str], Any], names: Callable[[Node], list[str]]
-) -> None:
-    """Install what gives nodes attributes of what they saved, which stands a file above."""
-    global _attributes
-    _attributes = (attribute, names)
 
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:

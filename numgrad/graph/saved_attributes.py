@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from numgrad.graph.node import Node
@@ -14,9 +15,7 @@ from numgrad.graph.saved import (
     saved_value,
 )
 
-__all__ = ["SavedTensor", "saved_attribute", "saved_attributes"]
-
-_VALUE, _RAW = "_saved_", "_raw_saved_"
+__all__ = ["SavedTensor", "saved_properties"]
 
 
 class SavedTensor:
@@ -77,21 +76,29 @@ class SavedTensor:
             pack_entry(self._node, self._index, hooks)
 
 
-def saved_attribute(node: Node, name: str) -> Any:
-    """Return a node's attribute of one of the two kinds, or raise AttributeError."""
-    raw = name.startswith(_RAW)
-    if raw or name.startswith(_VALUE):
-        own = name.removeprefix(_RAW if raw else _VALUE)
+def saved_properties(names: Iterable[str]) -> dict[str, property]:
+    """Return the properties of a class of nodes, given PyTorch's names of what they may save.
+
+    They stand on the class, because a ``__getattr__`` would slow every access to a node down.
+    """
+    found: dict[str, property] = {}
+    for name in names:
+        found[f"_saved_{name}"] = property(_value_of(name))
+        found[f"_raw_saved_{name}"] = property(_place_of(name))
+    return found
+
+
+def _value_of(name: str) -> Callable[[Node], Any]:
+    def value(node: Node) -> Any:
         names = list(node.saved_names())
-        if own in names:
-            index = names.index(own)
-            return SavedTensor(node, index) if raw else saved_value(node, index)
-        if own in node.absent_names():
-            return SavedTensor(node, None) if raw else None
-    raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+        return saved_value(node, names.index(name)) if name in names else None
+
+    return value
 
 
-def saved_attributes(node: Node) -> list[str]:
-    """Return the names of a node's attributes of both kinds."""
-    names = [*node.saved_names(), *node.absent_names()]
-    return [prefix + name for prefix in (_VALUE, _RAW) for name in names]
+def _place_of(name: str) -> Callable[[Node], SavedTensor]:
+    def place(node: Node) -> SavedTensor:
+        names = list(node.saved_names())
+        return SavedTensor(node, names.index(name) if name in names else None)
+
+    return place

@@ -101,7 +101,8 @@ class ElementwisePrimitive:
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
         self.kernel = Elementwise(name, inputs, self._formula)
-        self.node_class: Any = make_node_class(node, ElementwiseNode, primitive=self)
+        named = {name for declared in self.rules if declared for name in declared[1]}
+        self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
         self.plans: dict[tuple[int, str], GradientPlan] = {}
         # Real dtypes for which the result has the dtype of the operands, with nothing to check.
         kinds = "f" if kind == "float" else "fiu"

@@ -145,12 +145,6 @@ class ElementwiseNode(Node):
         names = self.primitive.inputs
         return ["result" if p < 0 else saved_name(names[p]) for p in self.plan.positions]
 
-    def absent_names(self) -> list[str]:
-        """Return the names of what rules name that had not to run."""
-        named = {name for declared in self.primitive.rules if declared for name in declared[1]}
-        known = [saved_name(name) for name in self.primitive.inputs if name in named]
-        return [name for name in known if name not in self.saved_names()]
-
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""
         saved: Any = self.saved

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from numgrad.graph.accumulate import gradient_edge
@@ -21,6 +21,7 @@ from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, view_of, wra
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
 from numgrad.graph.saved import pack_saved, restore_tensor
+from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.tracing import Traced
 
 __all__ = [
@@ -48,8 +49,8 @@ def save_tensor(tensor: Tensor) -> SavedArray:
 
 
 def saved_name(name: str) -> str:
-    """Return what PyTorch calls an operand among the things that a node saved."""
-    return "self" if name == "input" else name
+    """Return what PyTorch calls an operand or a result among the things that a node saved."""
+    return {"input": "self", "y": "result"}.get(name, name)
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -156,16 +157,9 @@ class PrimitiveNode(Node):
         return [
             saved_name(names[position])
             if kind == "input"
-            else {"y": "result"}.get(primitive.outputs[position], primitive.outputs[position])
+            else saved_name(primitive.outputs[position])
             for kind, position in primitive.saved_for(self.needs, count)
         ]
-
-    def absent_names(self) -> list[str]:
-        """Return the names of what rules name that had not to run."""
-        rules = [rule for rule in self.primitive.rules if rule is not None]
-        named = {name for rule in rules for name in rule.parameters}
-        known = [saved_name(name) for name in self.primitive.inputs if name in named]
-        return [name for name in known if name not in self.saved_names()]
 
     def _saved_edge(self, kind: str, position: int) -> Edge:
         if kind == "input":
@@ -174,8 +168,21 @@ class PrimitiveNode(Node):
         return (self, position) if differentiable else NO_EDGE
 
 
-def make_node_class(name: str, base: type[Node], **attributes: Any) -> type[Node]:
-    """Return a node class of PyTorch's name for an operation."""
+def make_node_class(
+    name: str, base: type[Node], may_save: Iterable[str] = (), **attributes: Any
+) -> type[Node]:
+    """Return a node class of PyTorch's name for an operation.
+
+    Parameters
+    ----------
+    name : str
+    base : type
+    may_save : iterable of str
+        The names of operands and results that rules need.
+    **attributes
+        Of the class.
+    """
+    attributes |= saved_properties(map(saved_name, may_save))
     return type(name, (base,), {"__slots__": (), "__module__": "numgrad", **attributes})
 
 
@@ -250,8 +257,15 @@ class Primitive:
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
         self._plans: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
+        rules = [rule for rule in self.rules if rule is not None]
+        named = {name for rule in rules for name in rule.parameters}
         self.node_class: Any = make_node_class(
-            node, PrimitiveNode, primitive=self, num_outputs=len(self.outputs), gives_views=view
+            node,
+            PrimitiveNode,
+            named.intersection((*self.inputs, *self.outputs)),
+            primitive=self,
+            num_outputs=len(self.outputs),
+            gives_views=view,
         )
         self._node_name = node
         self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
