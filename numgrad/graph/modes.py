@@ -34,6 +34,7 @@ class _Modes(threading.local):
     saved_hooks: tuple[Any, ...] = ()  # pairs of hooks on saved tensors (numgrad.graph.saved)
     keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
+    exec_group: Any = None  # backward passes that share what they compute again
     task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
 
 

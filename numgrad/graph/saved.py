@@ -68,10 +68,12 @@ def exit_hooks() -> None:
 class PackedTensor:
     """What the user's hook made of one tensor, and what makes a tensor of it again."""
 
-    __slots__ = ("unpack_hook", "value")
+    __slots__ = ("dtype", "shape", "unpack_hook", "value")
 
-    def __init__(self, value: Any, unpack_hook: UnpackHook) -> None:
+    def __init__(self, value: Any, tensor: Tensor, unpack_hook: UnpackHook) -> None:
         self.value = value
+        self.shape = tensor._array.shape
+        self.dtype = tensor._array.dtype
         self.unpack_hook = unpack_hook
 
     def unpack(self) -> Tensor:
@@ -84,6 +86,19 @@ class PackedTensor:
             )
         return tensor
 
+    def unpack_for_kernel(self) -> SavedArray:
+        """Return what a node would have kept: kernels rely on the shape and the dtype."""
+        tensor = self.unpack()
+        array = tensor._array
+        if array.shape != self.shape:
+            raise RuntimeError(
+                f"Output of saved tensor unpack_hook has shape {list(array.shape)}, but a tensor "
+                f"of shape {list(self.shape)} was saved"
+            )
+        if array.dtype != self.dtype:
+            array = array.astype(self.dtype)
+        return array, tensor._counter, tensor._counter[0]
+
 
 def pack_tensor(tensor: Tensor, hooks: tuple[PackHook, UnpackHook]) -> PackedTensor:
     """Hand a tensor to the user's hook.
@@ -93,15 +108,20 @@ def pack_tensor(tensor: Tensor, hooks: tuple[PackHook, UnpackHook]) -> PackedTen
     RuntimeError
         If the hook writes to the tensor.
     """
-    pack_hook, unpack_hook = hooks
-    counter = tensor._counter
-    version = counter[0]
     previous = modes.grad
     modes.grad = False
     try:
-        value = pack_hook(tensor)
+        return _pack(tensor, hooks)
     finally:
         modes.grad = previous
+
+
+def _pack(tensor: Tensor, hooks: tuple[PackHook, UnpackHook]) -> PackedTensor:
+    """Do that where nothing is recorded."""
+    pack_hook, unpack_hook = hooks
+    counter = tensor._counter
+    version = counter[0]
+    value = pack_hook(tensor)
     if counter[0] != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
@@ -109,7 +129,7 @@ def pack_tensor(tensor: Tensor, hooks: tuple[PackHook, UnpackHook]) -> PackedTen
             "unexpected side-effects. Please open an issue if you need to perform in-place "
             "operations on the input to a pack hook."
         )
-    return PackedTensor(value, unpack_hook)
+    return PackedTensor(value, tensor, unpack_hook)
 
 
 class PackedValues:
@@ -135,8 +155,7 @@ class PackedValues:
         flat: list[Any] = []
         for entry in self.entries:
             if type(entry) is PackedTensor:
-                tensor = entry.unpack()
-                flat += (tensor._array, tensor._counter, tensor._counter[0])
+                flat += entry.unpack_for_kernel()
             else:
                 flat += entry
         return tuple(flat)
@@ -155,14 +174,22 @@ def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
     saved: Any = node.saved
     if not saved:
         return
-    entries = saved_entries(node)
-    given = list(_tensors_of(node, entries) if tensors is None else tensors)
+    if tensors is None:
+        tensors = _tensors_of(node, saved_entries(node))
     hooks = modes.saved_hooks[-1]
+    entries: list[Any] = []
     packed = False
-    for index, (entry, tensor) in enumerate(zip(entries, given, strict=True)):
-        if entry[1] is not None:
-            entries[index] = pack_tensor(tensor, hooks)
-            packed = True
+    previous = modes.grad
+    modes.grad = False
+    try:
+        for at, tensor in enumerate(tensors):
+            entry = saved[3 * at : 3 * at + 3]
+            if entry[1] is not None:
+                entry = _pack(tensor, hooks)
+                packed = True
+            entries.append(entry)
+    finally:
+        modes.grad = previous
     if packed:
         _hold_packed(node, entries)
 

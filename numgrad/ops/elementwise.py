@@ -112,7 +112,7 @@ class ElementwisePrimitive:
             if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
         )
         self._identities: dict[int, bool] = {}
-        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]] = {}
+        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         if name in CATALOGUE:
             raise ValueError(f"the catalogue has a primitive called {name} already")
         CATALOGUE[name] = self
@@ -171,7 +171,7 @@ class ElementwisePrimitive:
         found = self._met.get(tuple(key))
         if found is None:
             found = self._meet(tuple(key), operands)
-        compute, result, shape = found
+        compute, result, shape, kinds = found
         arrays: list[Any] = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
@@ -191,13 +191,20 @@ class ElementwisePrimitive:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
         if records and result.kind in "fc":
-            self._record(tensor, operands, arrays, compute)
+            if kinds:
+                self._attach(tensor, operands, arrays, kinds)
+            else:
+                self._record(tensor, operands, arrays, compute)
         return tensor
 
     def _meet(
         self, key: Any, operands: Sequence[Any]
-    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]:
-        """Find out, for operands of some dtypes and shapes, those of computation and result."""
+    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]:
+        """Find out, for operands of some dtypes and shapes, those of computation and result.
+
+        Last comes how a node is attached: for each operand ``t``, a tensor with the result's shape
+        and dtype, or ``n``, a number; nothing if there are others.
+        """
         tensors = self._check_operands(operands)
         voting = [
             operand for position, operand in enumerate(operands) if position not in self.masks
@@ -206,8 +213,12 @@ class ElementwisePrimitive:
         shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
         if len(self._met) >= MEMORY:
             self._met.clear()
-        self._met[key] = compute, result, shape
-        return compute, result, shape
+        kinds = "".join(["t" if isinstance(operand, Tensor) else "n" for operand in operands])
+        plain = kinds in ("t", "tt", "tn") and not self.masks and compute == result
+        for tensor in tensors:
+            plain = plain and tensor._array.shape == shape and tensor._array.dtype == result
+        self._met[key] = found = compute, result, shape, kinds if plain else ""
+        return found
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
@@ -285,6 +296,29 @@ class ElementwisePrimitive:
             target[...] = self.kernel(shape, arrays, [result])[0]
         out._counter[0] += 1
         return out
+
+    def _attach(
+        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], kinds: str
+    ) -> None:
+        """Attach a node to a result whose operands have its shape and dtype, or are numbers."""
+        needs = 0
+        for position, kind in enumerate(kinds):
+            if (
+                kind == "t"
+                and operands[position]._edge is not NO_EDGE
+                and self.rules[position] is not None
+            ):
+                needs |= 1 << position
+        if not needs:
+            return
+        plan = self.plan(needs, kinds)
+        if kinds == "tn":
+            plan.attach(tensor, operands[0], None, arrays[1])
+        else:
+            plan.attach(tensor, operands[0], operands[-1], None)
+        if traces and modes.saved_hooks and plan.positions:
+            node: Any = tensor._edge[0]  # type: ignore[index]
+            pack_saved(node, [tensor if p < 0 else operands[p] for p in plan.positions])
 
     def _record(
         self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
