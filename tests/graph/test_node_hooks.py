@@ -279,6 +279,11 @@ def test_what_a_hook_on_several_tensors_cannot_take(lib: Any) -> None:
         register((lib.ones(1),), print)
 
 
+def test_handles_are_of_the_class_that_utils_names(lib: Any) -> None:
+    handle = (leaf(lib, 1.0) * 2).register_hook(print)
+    assert isinstance(handle, lib.utils.hooks.RemovableHandle)
+
+
 def test_hooks_do_not_outlive_their_tensor() -> None:
     gc.collect()
     gc.disable()
