@@ -139,12 +139,15 @@ class PackedValues:
     ----------
     entries : list
         For each saved value a `PackedTensor`, or what the node itself keeps (`SavedArray`).
+    order : sequence of int
+        In which order hooks get them.
     """
 
-    __slots__ = ("entries", "lock")
+    __slots__ = ("entries", "lock", "order")
 
-    def __init__(self, entries: list[Any]) -> None:
+    def __init__(self, entries: list[Any], order: Sequence[int]) -> None:
         self.entries = entries
+        self.order = order
         self.lock = threading.RLock()
 
     def __bool__(self) -> bool:
@@ -152,13 +155,21 @@ class PackedValues:
 
     def unpacked(self) -> tuple[Any, ...]:
         """Return what the node would have kept by itself."""
-        flat: list[Any] = []
-        for entry in self.entries:
+        flat: list[Any] = [None] * (3 * len(self.entries))
+        for index in self.order:
+            entry = self.entries[index]
             if type(entry) is PackedTensor:
-                flat += entry.unpack_for_kernel()
-            else:
-                flat += entry
+                entry = entry.unpack_for_kernel()
+            flat[3 * index : 3 * index + 3] = entry
         return tuple(flat)
+
+
+def _order(node: Node, count: int) -> Sequence[int]:
+    """Return PyTorch's order of what a node saved: operands by their names, then results."""
+    names = node.saved_names() if count > 1 else ()
+    if len(names) != count:
+        return range(count)
+    return sorted(range(count), key=lambda index: (names[index] == "result", names[index]))
 
 
 def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
@@ -174,24 +185,22 @@ def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
     saved: Any = node.saved
     if not saved:
         return
-    if tensors is None:
-        tensors = _tensors_of(node, saved_entries(node))
+    entries = saved_entries(node)
+    given = list(_tensors_of(node, entries) if tensors is None else tensors)
+    order = _order(node, len(entries))
     hooks = modes.saved_hooks[-1]
-    entries: list[Any] = []
     packed = False
     previous = modes.grad
     modes.grad = False
     try:
-        for at, tensor in enumerate(tensors):
-            entry = saved[3 * at : 3 * at + 3]
-            if entry[1] is not None:
-                entry = _pack(tensor, hooks)
+        for index in order:
+            if entries[index][1] is not None:
+                entries[index] = _pack(given[index], hooks)
                 packed = True
-            entries.append(entry)
     finally:
         modes.grad = previous
     if packed:
-        _hold_packed(node, entries)
+        _hold_packed(node, entries, order)
 
 
 def pack_entry(node: Node, index: int, hooks: tuple[PackHook, UnpackHook]) -> None:
@@ -199,7 +208,7 @@ def pack_entry(node: Node, index: int, hooks: tuple[PackHook, UnpackHook]) -> No
     entries = saved_entries(node)
     tensor = _tensors_of(node, entries)[index]
     entries[index] = pack_tensor(tensor.detach(), hooks)
-    _hold_packed(node, entries)
+    _hold_packed(node, entries, _order(node, len(entries)))
 
 
 def saved_entries(node: Node) -> list[Any]:
@@ -233,11 +242,11 @@ def _tensors_of(node: Node, entries: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _hold_packed(node: Node, entries: list[Any]) -> None:
+def _hold_packed(node: Node, entries: list[Any], order: Sequence[int]) -> None:
     """Make the node one that unpacks what it saved for every run."""
     if not isinstance(node.saved, PackedValues):
         node.__class__ = _packed_class(type(node))
-        node.saved = PackedValues(entries)  # type: ignore[assignment]
+        node.saved = PackedValues(entries, order)  # type: ignore[assignment]
         node.attach()  # the engine tells nodes with something attached in which pass they run
 
 

@@ -97,6 +97,22 @@ def test_the_hook_gets_the_tensors_themselves(lib: Any) -> None:
     assert a.grad.tolist() == b.tolist()
 
 
+@pytest.mark.parametrize("name", ["mul", "div", "prod", "std", "matmul", "inplace", "softmax"])
+def test_hooks_get_tensors_in_pytorchs_order(torch: Any, name: str) -> None:
+    def seen(lib: Any) -> list[Any]:
+        found: list[Any] = []
+        a, b = inputs(lib)
+        with lib.autograd.graph.saved_tensors_hooks(
+            lambda t: found.append(("pack", tuple(t.shape))) or t.detach().clone(),
+            lambda t: found.append(("unpack", tuple(t.shape))) or t,
+        ):
+            y = OPERATIONS[name](lib, a, b.sum() if name in ("mul", "div") else b)
+        y.sum().backward()
+        return found
+
+    assert seen(ng) == seen(torch)
+
+
 def test_of_nested_contexts_the_innermost_applies(lib: Any) -> None:
     seen = []
 
