@@ -91,7 +91,7 @@ def backward(
         )
     outputs = _as_tuple(tensors)
     for output in outputs:
-        if not isinstance(output, (Tensor, GradientEdge)):
+        if not isinstance(output, Tensor) and not isinstance(output, GradientEdge):
             raise AssertionError("Expected output to be a torch.Tensor")
     if inputs is not None:
         inputs = _as_tuple(inputs)
@@ -277,30 +277,31 @@ def _cotangent(position: int, output: Any, gradient: Any) -> Tensor:
             if isinstance(gradient, Tensor):
                 return gradient
             meta = ((), np.dtype(np.float32))
-        shape, dtype = Size(meta[0]), meta[1]
+        shape, dtype = meta
     else:
         if gradient is None and not output.requires_grad:
             _raise_no_grad(position)
-        shape, dtype = output.shape, output._array.dtype
-    kind = dtypes.of_numpy(dtype)
+        shape, dtype = output._array.shape, output._array.dtype
     if gradient is None:
-        if shape.numel() != 1:
+        if shape and Size(shape).numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if dtype.kind == "c":
             raise RuntimeError(
-                f"grad can be implicitly created only for real scalar outputs but got {kind!r}"
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{dtypes.of_numpy(dtype)!r}"
             )
         return fresh(np.ones(shape, dtype))
     if not isinstance(gradient, Tensor):
         raise TypeError(
             f"gradients can be either Tensors or None, but got {type(gradient).__name__}"
         )
-    if gradient.shape != shape:
+    if gradient._array.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and "
-            f"output[{position}] has a shape of {shape}."
+            f"output[{position}] has a shape of {Size(shape)}."
         )
     if gradient._array.dtype != dtype:
+        kind = dtypes.of_numpy(dtype)
         if (gradient._array.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same "

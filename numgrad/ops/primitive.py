@@ -128,13 +128,12 @@ class PrimitiveNode(Node):
         inputs: list[Any] = [None] * count
         for index, (kind, position) in enumerate(primitive.saved_for(self.needs, count)):
             saved: SavedArray = self.saved[3 * index : 3 * index + 3]
-            edge = self._saved_edge(kind, position)
             if kind == "input":
-                value = restore_tensor(saved, edge)
+                value = restore_tensor(saved, self.edge(position))
                 inputs[position] = value
                 environment[names[position]] = value
             else:
-                value = restore_tensor(saved, edge, self)
+                value = restore_tensor(saved, self._saved_edge(kind, position), self)
                 environment[primitive.outputs[position]] = value
         environment["inputs"] = inputs
         if self.num_outputs == 1:
@@ -365,18 +364,18 @@ class Primitive:
         node.parameters = parameters
         node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
         node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
-        kept = [
-            inputs[position] if kind == "input" else outputs[position]
-            for kind, position in self.saved_for(needs, len(inputs))
-        ]
         saved: tuple[Any, ...] = ()
-        for tensor in kept:
-            saved += save_tensor(tensor)
+        for kind, position in self.saved_for(needs, len(inputs)):
+            saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
         node.saved = saved
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)
         if traces and modes.saved_hooks:
+            kept = [
+                inputs[position] if kind == "input" else outputs[position]
+                for kind, position in self.saved_for(needs, len(inputs))
+            ]
             pack_saved(node, kept)
 
 
