@@ -253,9 +253,20 @@ class Function:
                 output = cls.forward(ctx, *args, **kwargs)
         finally:
             modes.grad = recording
-        node: FunctionNode | None = None
-        if recording and True in needs:
-            node = cls._make_node(ctx, edges, metas, sequence)
+        made: FunctionNode | None = None
+        recorded = recording and True in needs
+        if recorded or moving:
+            made = _new(cls._backward_cls)
+            made.targets = tuple([target for target, _ in edges])
+            made.numbers = tuple([number for _, number in edges])
+            made.sequence = sequence
+            made.attached = None
+            made.saved = ()
+            made.saved_for_forward = None
+            made.ctx = ctx
+            made.input_metas = tuple(metas)
+            ctx._node = weakref.ref(made)
+        node = made if recorded else None
         if (
             node is not None
             and isinstance(output, Tensor)
@@ -273,33 +284,15 @@ class Function:
             output = wrap_outputs(Call(args, edges, ctx, node), output)
         else:
             (output,) = wrap_outputs(Call(args, edges, ctx, node), (output,))
-        if moving and node is None:
-            node = cls._make_node(ctx, edges, metas, sequence)
-            describe_outputs(node, output if isinstance(output, tuple) else (output,))
+        if made is not None and node is None:
+            describe_outputs(made, output if isinstance(output, tuple) else (output,))
         if ctx.to_save is not None:
-            _save(ctx, node, observed)
+            _save(ctx, made, observed)
         if ctx.saved_for_forward is not None:
-            if node is not None and cls._has_jvp():
-                node.saved_for_forward = _kept(ctx.saved_for_forward, node, ())
+            if made is not None and cls._has_jvp():
+                made.saved_for_forward = _kept(ctx.saved_for_forward, made, ())
             ctx.saved_for_forward = None
-        return output, node
-
-    @classmethod
-    def _make_node(
-        cls, ctx: FunctionCtx, edges: list[Edge], metas: list[Any], sequence: int
-    ) -> FunctionNode:
-        """Return the node of a call."""
-        node: FunctionNode = _new(cls._backward_cls)
-        node.targets = tuple([target for target, _ in edges])
-        node.numbers = tuple([number for _, number in edges])
-        node.sequence = sequence
-        node.attached = None
-        node.saved = ()
-        node.saved_for_forward = None
-        node.ctx = ctx
-        node.input_metas = tuple(metas)
-        ctx._node = weakref.ref(node)
-        return node
+        return output, made
 
     @classmethod
     def _backward_rule(cls) -> Callable[..., Any]:

@@ -306,3 +306,12 @@ def test_hooks_do_not_outlive_their_tensor() -> None:
         assert alive() is None and len(handles) == 4
     finally:
         gc.enable()
+
+
+def test_results_without_a_derivative_require_grad_whether_or_not_operands_are_broadcast() -> None:
+    x = leaf(ng, 1.0, -1.0)
+    for values in (ng.ones(2), ng.ones(1)):
+        y = ng.heaviside(x, values)
+        assert y.grad_fn.name() == "torch::autograd::NotImplemented"
+        with pytest.raises(RuntimeError, match="derivative for aten::heaviside is not implemented"):
+            y.sum().backward()
