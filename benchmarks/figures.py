@@ -8,7 +8,10 @@ numgrad.
 18  ``import``, and a fresh process to its first gradient with a warm cache
 19  a chain of 100,000 nodes on a scalar: built, run back and freed; bytes a node
 20  ``tanh(w) * exp(-w * w) + sin(w)``, summed, 10 million float64, forward and backward
-23  ``autograd.functional.hessian`` of Rosenbrock's function of 20 float64
+21  a custom Function of 4 float32, forward and backward
+22  a backward pass with 10 hooks on tensors
+23  10 checkpoints one after the other, forward and backward
+24  ``autograd.functional.hessian`` of Rosenbrock's function of 20 float64
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 LIBRARIES = ("numgrad", "torch")
 NODES = 100_000
@@ -246,7 +251,70 @@ def figure_20(modules: Sequence[ModuleType], report: Report) -> None:
     report.ratio(title, ours, theirs, 0.6)
 
 
+def _cases() -> ModuleType:
+    """Return the module whose cases asv measures too; it needs numgrad."""
+    return importlib.import_module("benchmarks.autograd_api")
+
+
+def figure_21(modules: Sequence[ModuleType], report: Report) -> None:
+    """Measure a custom Function."""
+    cases = _cases()
+
+    def run(library: ModuleType) -> Callable[[], None]:
+        square = cases.square_of(library)
+        w, ones = library.ones(4, requires_grad=True), library.ones(4)
+
+        def gradient() -> None:
+            w.grad = None
+            square.apply(w).backward(ones)
+
+        return gradient
+
+    ours, theirs = in_turns([run(library) for library in modules], repeats=101, calls=200)
+    report.ratio("21  a custom Function of 4 float32, forward and backward", ours, theirs, 0.6)
+
+
+def figure_22(modules: Sequence[ModuleType], report: Report) -> None:
+    """Measure hooks."""
+    cases = _cases()
+
+    def run(library: ModuleType) -> Callable[[], None]:
+        w, ones = library.ones(4, requires_grad=True), library.ones(4)
+        last = cases.hooked_chain(w, cases.nothing)
+
+        def gradient() -> None:
+            w.grad = None
+            last.backward(ones, retain_graph=True)
+
+        return gradient
+
+    ours, theirs = in_turns([run(library) for library in modules], repeats=101, calls=100)
+    report.ratio("22  a backward pass with 10 hooks on tensors", ours, theirs, 0.6)
+
+
 def figure_23(modules: Sequence[ModuleType], report: Report) -> None:
+    """Measure checkpoints."""
+    cases = _cases()
+    importlib.import_module("torch.utils.checkpoint")
+
+    def run(library: ModuleType, elements: int, reentrant: bool) -> Callable[[], None]:
+        w, ones = library.ones(elements, requires_grad=True), library.ones(elements)
+
+        def gradient() -> None:
+            w.grad = None
+            cases.segments(library, w, reentrant).backward(ones)
+
+        return gradient
+
+    for elements in (4, 1000):
+        for reentrant in (False, True):
+            functions = [run(library, elements, reentrant) for library in modules]
+            ours, theirs = in_turns(functions, repeats=41, calls=10)
+            title = f"23  10 checkpoints of {elements:,} float32, use_reentrant={reentrant}"
+            report.ratio(title, ours, theirs, 0.7)
+
+
+def figure_24(modules: Sequence[ModuleType], report: Report) -> None:
     """Measure a Hessian."""
 
     def run(library: ModuleType) -> Callable[[], object]:
@@ -258,10 +326,19 @@ def figure_23(modules: Sequence[ModuleType], report: Report) -> None:
         return lambda: library.autograd.functional.hessian(rosenbrock, x)
 
     ours, theirs = in_turns([run(library) for library in modules], repeats=51, calls=5)
-    report.ratio("23  functional.hessian of Rosenbrock, 20 float64", ours, theirs, 0.5)
+    report.ratio("24  functional.hessian of Rosenbrock, 20 float64", ours, theirs, 0.5)
 
 
-FIGURES = {17: figure_17, 18: figure_18, 19: figure_19, 20: figure_20, 23: figure_23}
+FIGURES = {
+    17: figure_17,
+    18: figure_18,
+    19: figure_19,
+    20: figure_20,
+    21: figure_21,
+    22: figure_22,
+    23: figure_23,
+    24: figure_24,
+}
 
 
 def environment(modules: Sequence[ModuleType]) -> None:

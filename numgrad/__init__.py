@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numgrad import autograd, func
+from numgrad import autograd, func, utils
 from numgrad.device import device
 from numgrad.dtypes import (
     bool_ as bool,
@@ -133,6 +133,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "utils",
 ]
 
 # The functions of the catalogue, under their public names.

@@ -14,8 +14,8 @@ from numgrad.device import CPU
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference, wrap
 from numgrad.graph.differentiate import backward
+from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import modes
-from numgrad.graph.node import RemovableHandle
 from numgrad.graph.tracing import address_of
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
@@ -112,16 +112,14 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     node = self.grad_fn
     if node is None:
         if self._hooks is None:
-            self._hooks = {}
+            self._hooks = Hooks()
         hooks = self._hooks
         accumulator = None if self._accumulator is None else self._accumulator()
         if accumulator is not None:
             accumulator.attach().hooks[0] = hooks
     else:
-        hooks = node.attach().hooks.setdefault(self.output_nr, {})
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
+        hooks = node.attach().hooks.setdefault(self.output_nr, Hooks())
+    return register(hooks, hook)
 
 
 def _register_post_accumulate_grad_hook(
@@ -139,10 +137,8 @@ def _register_post_accumulate_grad_hook(
     if self.grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if self._post_accumulate_hooks is None:
-        self._post_accumulate_hooks = {}
-    handle = RemovableHandle(self._post_accumulate_hooks)
-    self._post_accumulate_hooks[handle.id] = hook
-    return handle
+        self._post_accumulate_hooks = Hooks()
+    return register(self._post_accumulate_hooks, hook)
 
 
 def _detach_(self: Tensor) -> Tensor:
@@ -370,6 +366,7 @@ def _bind() -> None:
         "element_size": lambda self: self._array.itemsize,
         "is_floating_point": lambda self: self._array.dtype.kind == "f",
         "is_complex": lambda self: self._array.dtype.kind == "c",
+        "_is_view": lambda self: self._base is not None,
         "is_signed": lambda self: self.dtype.is_signed,
         "retains_grad": property(lambda self: self._retains_grad and not self.is_leaf),
         "itemsize": property(lambda self: self._array.itemsize),

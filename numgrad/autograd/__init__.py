@@ -1,7 +1,8 @@
 """The public autograd API, under PyTorch's names."""
 
-from numgrad.autograd import anomaly_mode, forward_ad, functional, grad_mode
+from numgrad.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
 from numgrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from numgrad.autograd.function import Function
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.graph.differentiate import backward, grad
 from numgrad.graph.modes import (
@@ -14,17 +15,20 @@ from numgrad.graph.modes import (
 )
 
 __all__ = [
+    "Function",
     "GradcheckError",
     "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "forward_ad",
+    "function",
     "functional",
     "grad",
     "grad_mode",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",

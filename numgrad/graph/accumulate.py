@@ -10,13 +10,13 @@ import numpy as np
 
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import check_counted
+from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.kernels.accumulate import add_into, private_copy
 from numgrad.kernels.strides import layout_of, may_overlap
 
-__all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "gradient_edge", "run_hooks"]
+__all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "gradient_edge"]
 
 OVERLAPS_ITSELF = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
@@ -46,12 +46,12 @@ class AccumulateGrad(Node):
                 current._counter[0] += 1
             except RuntimeError:  # an inference tensor has no version
                 check_counted(current)
-            add_into(array, gradient)
             if traces:
+                before_write(current)
                 note_write(current._counter)
+            add_into(array, gradient)
         if leaf._post_accumulate_hooks:
-            for hook in list(leaf._post_accumulate_hooks.values()):
-                hook(leaf)
+            self.call_post_accumulate_hooks()
 
     def accumulate_tensor(self, gradient: Tensor) -> None:
         """Add a gradient that may carry a graph of its own."""
@@ -65,8 +65,19 @@ class AccumulateGrad(Node):
         else:
             leaf._grad = current + gradient
         if leaf._post_accumulate_hooks:
-            for hook in list(leaf._post_accumulate_hooks.values()):
-                hook(leaf)
+            self.call_post_accumulate_hooks()
+
+    def call_post_accumulate_hooks(self) -> None:
+        """Call the hooks that get the leaf after its gradient was added."""
+        leaf = self.variable
+        for hook in list((leaf._post_accumulate_hooks or {}).values()):
+            result = hook(leaf)
+            if result is not None and not isinstance(result, Tensor):
+                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape and the dtype of the leaf."""
+        return self.variable._array.shape, self.variable._array.dtype
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Add the gradient; there is nothing below a leaf to hand one to."""
@@ -92,28 +103,6 @@ def _as_gradient_of(
     copy = np.empty_like(leaf)
     copy[...] = gradient
     return copy
-
-
-def run_hooks(hooks: dict[int, Any], gradient: Tensor) -> Tensor:
-    """Call tensor hooks in the order they were registered; each may replace the gradient."""
-    for hook in list(hooks.values()):
-        result = hook(gradient)
-        if result is None:
-            continue
-        if not isinstance(result, Tensor):
-            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-        if result.shape != gradient.shape:
-            raise RuntimeError(
-                f"hook '{getattr(hook, '__name__', repr(hook))}' has changed the size of value"
-            )
-        if result.dtype is not gradient.dtype:
-            raise RuntimeError(
-                f"hook '{getattr(hook, '__name__', repr(hook))}' has changed the type of value "
-                f"(was torch.{gradient.dtype.scalar_name}Tensor got "
-                f"torch.{result.dtype.scalar_name}Tensor)"
-            )
-        gradient = result
-    return gradient
 
 
 def gradient_edge(tensor: Tensor) -> Edge:

@@ -17,6 +17,7 @@ from numgrad import dtypes
 from numgrad.graph.modes import modes, traces
 
 if TYPE_CHECKING:
+    from numgrad.graph.handles import Hooks
     from numgrad.graph.node import Node
 
 __all__ = [
@@ -98,10 +99,11 @@ class Tensor:
     _grad: Tensor | None = None
     _base: Tensor | None = None  # for a view: the tensor that owns the storage
     _view_version: int = 0  # for a view: the version for which _edge is right
-    _view_origin: str = ""  # for a view: why it may not be written to ("no_grad", "multiple")
+    # For a view: why it may not be written to ("no_grad", "inference", "multiple", "function").
+    _view_origin: str = ""
     _accumulator: weakref.ref[Any] | None = None
-    _hooks: dict[int, Any] | None = None
-    _post_accumulate_hooks: dict[int, Any] | None = None
+    _hooks: Hooks | None = None
+    _post_accumulate_hooks: Hooks | None = None
     _retains_grad: bool = False
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
@@ -438,6 +440,12 @@ def move_retained(tensor: Tensor, old: Edge | None, new: Edge) -> None:
         node.attach().retained[output_nr] = weakref.ref(tensor)
 
 
+_FUNCTION_VIEWS = (
+    " This view was created inside a custom Function (or because an input was returned as-is) and "
+    "the autograd logic to handle view+inplace would override the custom backward associated with "
+    "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+    "this by cloning the output of the custom Function."
+)
 _MULTIPLE_VIEWS = (
     " This view is the output of a function that returns multiple views. Such functions do not "
     "allow the output views to be modified inplace. You should replace the inplace operation by an "
@@ -455,10 +463,11 @@ def forbidden_view(view: Tensor, modified: str) -> str:
     """
     origin = view._view_origin
     node, output_nr = view._edge or NO_EDGE
-    if origin == "multiple" and node is not None:
+    why = {"multiple": _MULTIPLE_VIEWS, "function": _FUNCTION_VIEWS}.get(origin)
+    if why is not None and node is not None:
         return (
             f"Output {output_nr} of {node.operation_name()} is a view and {modified} modified "
-            f"inplace.{_MULTIPLE_VIEWS}"
+            f"inplace.{why}"
         )
     if node is not None:
         output = f"Output {output_nr} of {node.operation_name()}"

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.batches import check_batches, run_batch
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh
+from numgrad.graph.core import NO_EDGE, Edge, Size, Tensor, fresh
 from numgrad.graph.engine import run
 from numgrad.graph.modes import modes
+from numgrad.graph.node import Node
 
-__all__ = ["backward", "grad", "roots_of"]
+__all__ = ["GradientEdge", "backward", "grad", "roots_of"]
 
-Tensors = Tensor | Sequence[Tensor]
+
+class GradientEdge(NamedTuple):
+    """Where the gradient of a tensor is computed: a node, and which of its outputs that was.
+
+    Mirrors ``torch.autograd.graph.GradientEdge``. `numgrad.autograd.graph.get_gradient_edge` gives
+    that of a tensor.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
 def backward(
@@ -34,7 +48,7 @@ def backward(
 
     Parameters
     ----------
-    tensors : tensor or sequence of tensors
+    tensors : tensor, GradientEdge, or sequence of them
         What to differentiate.
     grad_tensors : tensor, None, or sequence of them
         The cotangent of each tensor, of its shape; None stands for 1 where a tensor has one
@@ -43,7 +57,7 @@ def backward(
         Keep what the graph saved, so that it can be run again. Defaults to `create_graph`.
     create_graph : bool
         Record the backward pass, so that gradients can be differentiated.
-    inputs : tensor or sequence of tensors, optional
+    inputs : tensor, GradientEdge, or sequence of them, optional
         Accumulate only into these.
 
     Raises
@@ -77,6 +91,9 @@ def backward(
             "transforms."
         )
     outputs = _as_tuple(tensors)
+    for output in outputs:
+        if not isinstance(output, Tensor) and not isinstance(output, GradientEdge):
+            raise AssertionError("Expected output to be a torch.Tensor")
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
@@ -87,7 +104,7 @@ def backward(
         run(roots, keep_graph=keep_graph, create_graph=create_graph)
         return
     for tensor in inputs:
-        if not tensor.is_leaf or not tensor.requires_grad:
+        if isinstance(tensor, Tensor) and not (tensor.is_leaf and tensor.requires_grad):
             tensor.retain_grad()  # where the engine leaves the gradient of a non-leaf
     edges = [_input_edge(tensor) for tensor in inputs]
     run(roots, keep_graph=keep_graph, create_graph=create_graph, inputs=edges)
@@ -110,9 +127,9 @@ def grad(
 
     Parameters
     ----------
-    outputs : tensor or sequence of tensors
+    outputs : tensor, GradientEdge, or sequence of them
         What to differentiate.
-    inputs : tensor or sequence of tensors
+    inputs : tensor, GradientEdge, or sequence of them
         With respect to what; leaves or not.
     grad_outputs : tensor, None, or sequence of them
         The cotangent of each output, of its shape; None stands for 1 for outputs of one element.
@@ -181,13 +198,17 @@ def grad(
                 f"The differentiated Tensor at index {position} appears to not have been used in "
                 "the graph. Set allow_unused=True if this is the desired behavior."
             )
+        if isinstance(tensor, GradientEdge) and materialize_grads:
+            raise RuntimeError(
+                "materialize_grads cannot be used when the given input is a GradientEdge"
+            )
         if materialize_grads:
             results[position] = fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
     return tuple(results)  # type: ignore[arg-type]
 
 
 def _batched(
-    outputs: tuple[Tensor, ...],
+    outputs: tuple[Any, ...],
     grad_outputs: Any,
     edges: list[Edge],
     keep_graph: bool,
@@ -215,11 +236,13 @@ def _batched(
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:
     if type(tensors) is tuple:
         return tensors
-    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    return (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
 
 
 def _input_edge(tensor: Any) -> Edge:
     """Return where the gradient of an input arrives, or raise if it takes none."""
+    if isinstance(tensor, GradientEdge):
+        return tensor.node, tensor.output_nr
     if not isinstance(tensor, Tensor):
         raise RuntimeError(
             f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
@@ -230,44 +253,54 @@ def _input_edge(tensor: Any) -> Edge:
     return edge
 
 
-def _cotangent(position: int, output: Tensor, gradient: Any) -> Tensor:
-    array = output._array
-    if gradient is None:
-        if not output.requires_grad:
+def _cotangent(position: int, output: Any, gradient: Any) -> Tensor:
+    """Return the cotangent of a tensor, or of an edge, checked and in its dtype."""
+    if isinstance(output, GradientEdge):
+        meta = output.node.output_meta(output.output_nr)
+        if meta is None:  # nobody knows what would fit
+            if isinstance(gradient, Tensor):
+                return gradient
+            meta = ((), np.dtype(np.float32))
+        shape, dtype = meta
+    else:
+        if gradient is None and not output.requires_grad:
             _raise_no_grad(position)
-        if array.size != 1:
+        shape, dtype = output._array.shape, output._array.dtype
+    if gradient is None:
+        if shape and Size(shape).numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if array.dtype.kind == "c":
+        if dtype.kind == "c":
             raise RuntimeError(
                 "grad can be implicitly created only for real scalar outputs but got "
-                f"{output.dtype!r}"
+                f"{dtypes.of_numpy(dtype)!r}"
             )
-        return fresh(np.ones(array.shape, array.dtype))
+        return fresh(np.ones(shape, dtype))
     if not isinstance(gradient, Tensor):
         raise TypeError(
             f"gradients can be either Tensors or None, but got {type(gradient).__name__}"
         )
-    if gradient._array.shape != array.shape:
+    if gradient._array.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and "
-            f"output[{position}] has a shape of {output.shape}."
+            f"output[{position}] has a shape of {Size(shape)}."
         )
-    if gradient._array.dtype != array.dtype:
-        if (gradient._array.dtype.kind == "c") != (array.dtype.kind == "c"):
+    if gradient._array.dtype != dtype:
+        kind = dtypes.of_numpy(dtype)
+        if (gradient._array.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same "
                 f"dtype. Mismatch in dtype: grad_output[{position}] has a dtype of "
-                f"{gradient.dtype!r} and output[{position}] has a dtype of {output.dtype!r}."
+                f"{gradient.dtype!r} and output[{position}] has a dtype of {kind!r}."
             )
-        cast: Tensor = gradient.to(dtypes.of_numpy(array.dtype))
+        cast: Tensor = gradient.to(kind)
         return cast
     return gradient
 
 
-def roots_of(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
+def roots_of(outputs: tuple[Any, ...], grad_tensors: Any) -> list[tuple[Edge, Tensor]]:
     """Return where the engine starts, each edge with its checked cotangent."""
-    if type(grad_tensors) is Tensor and len(outputs) == 1:  # nearly every call
-        (output,) = outputs
+    if type(grad_tensors) is Tensor and len(outputs) == 1 and isinstance(outputs[0], Tensor):
+        (output,) = outputs  # nearly every call
         array, given_array = output._array, grad_tensors._array
         if given_array.shape == array.shape and given_array.dtype is array.dtype:
             edge = gradient_edge(output)
@@ -282,9 +315,10 @@ def roots_of(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge,
     cotangents = []
     # What is no gradient at all is found before how many there are, as in PyTorch.
     for position, (output, gradient) in enumerate(zip(outputs, given)):  # noqa: B905 - see below
-        array = output._array
+        array = None if isinstance(output, GradientEdge) else output._array
         if not (
-            type(gradient) is Tensor
+            array is not None
+            and type(gradient) is Tensor
             and gradient._array.shape == array.shape
             and gradient._array.dtype is array.dtype
         ):
@@ -292,7 +326,12 @@ def roots_of(outputs: tuple[Tensor, ...], grad_tensors: Any) -> list[tuple[Edge,
         cotangents.append(gradient)
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
-    edges = [gradient_edge(output) for output in outputs]
+    edges = [
+        (output.node, output.output_nr)
+        if isinstance(output, GradientEdge)
+        else gradient_edge(output)
+        for output in outputs
+    ]
     for position, edge in enumerate(edges):
         if edge is NO_EDGE:
             _raise_no_grad(position)

@@ -14,32 +14,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
-from numgrad.graph.accumulate import AccumulateGrad, run_hooks
+from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.anomaly import anomaly
-from numgrad.graph.core import Edge, Tensor, wrap
+from numgrad.graph.core import Edge, Tensor
+from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.node import Node
-from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+from numgrad.graph.node import Arrived, Node
+from numgrad.kernels.accumulate import add_arrays, add_into
 
 __all__ = ["nodes_towards", "run"]
 
-# What came to a node: for each of its outputs the gradient so far (an array, or under create_graph
-# a tensor; None if there is none), and whether we may write to that.
-Arrived = list[Any]
 # A leaf of more elements, with a gradient that is there already, is fed without delay: otherwise
 # the new gradients of all leaves would be in memory beside the present ones.
 LARGE = 1 << 16
-
-
-class Request(NamedTuple):
-    """What a run of the engine is for."""
-
-    by_tensors: bool  # whether gradients travel as tensors
-    results: list[Tensor | None]  # for each input
-    captures: dict[Node, list[tuple[int, int]]]  # (output number, which input) by node
-    needed: set[Node] | None  # the nodes to run, if not all
 
 
 # What most runs are for; nothing is ever put into what these two hold.
@@ -100,11 +89,17 @@ def run(
     heap: list[tuple[int, Node]] = []
     for node in pending:
         heappush(heap, (-node.sequence, node))
-    waits: dict[Node, int] | None = None  # once counted: the gradients that leaves wait for
+    # Once counted: the gradients that leaves wait for. Then hooks can see what run this is, too.
+    waits: dict[Node, int] | None = None
+    outer: Any = None
 
     previous_mode = modes.grad
     modes.grad = create_graph
     try:
+        if leaves and any(map(_is_urgent, leaves)):
+            outer, modes.task = modes.task, Task(roots, request)
+            waits = _count_ways_to_leaves(list(pending), needed)
+            _feed_complete(leaves, waits, request)
         while heap or following:
             if following:
                 node = (heappushpop(heap, following) if heap else following)[1]
@@ -114,12 +109,14 @@ def run(
             if needed is not None and node not in needed and node not in captures:
                 del pending[node]
                 continue
-            if node.attached is not None and waits is None:
+            attached = node.attached
+            if attached is not None and waits is None:
+                outer, modes.task = modes.task, Task(roots, request)
                 waits = _count_ways_to_leaves(list(pending), needed)
                 _feed_complete(leaves, waits, request)
             arrived = pending.pop(node)
-            if node.attached is not None or captures:
-                _call_out(node, arrived, request)
+            if attached is not None or captures:
+                call_out(node, arrived, request)
             if needed is not None and node not in needed:
                 continue
             owned: Iterable[bool | None]
@@ -127,6 +124,10 @@ def run(
                 outputs, owned = _run_node(node, arrived[::2], by_tensors, rows, watched)
             else:
                 outputs, owned = node.run_arrays(arrived[::2])
+            if attached is not None and attached.posthooks:
+                hooks = attached.posthooks
+                outputs = run_post_hooks(hooks, outputs, arrived, by_tensors)
+                owned = repeat(False)
             was_owned = arrived[1]
             del arrived  # nobody needs these gradients any more, and they may be large
             if node.saved and not keep_graph:
@@ -166,6 +167,7 @@ def run(
                 else:
                     heappush(heap, (-target.sequence, target))
             if urgent:
+                outer, modes.task = modes.task, Task(roots, request)
                 waits = _count_ways_to_leaves(list(pending), needed)
                 _feed_complete(leaves, waits, request)
             for leaf in complete:
@@ -178,6 +180,8 @@ def run(
         raise
     finally:
         modes.grad = previous_mode
+        if waits is not None:
+            modes.task = outer
     if inputs is None:
         return []
     if by_tensors and not create_graph:  # views that were made without grad mode are no results
@@ -288,7 +292,7 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
     if needed is not None and leaf not in needed and leaf not in request.captures:
         return
     if leaf.attached is not None or request.captures:
-        _call_out(leaf, arrived, request)
+        call_out(leaf, arrived, request)
     gradient = arrived[0]
     if gradient is None or (needed is not None and leaf not in needed):
         return
@@ -298,6 +302,8 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
         leaf.accumulate_tensor(gradient)
     else:
         leaf.accumulate_array(gradient, arrived[1])
+    if leaf.attached is not None and leaf.attached.posthooks:
+        run_post_hooks(leaf.attached.posthooks, (), arrived, request.by_tensors)
 
 
 def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> None:
@@ -315,49 +321,3 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
         arrived[at], arrived[at + 1] = gradient, True
     else:
         arrived[at], arrived[at + 1] = add_arrays(present, gradient), True
-
-
-def _call_out(node: Node, arrived: Arrived, request: Request) -> None:
-    """Run a node's hooks and take what the caller asked for, in PyTorch's order."""
-    captured = request.captures.get(node)
-    if captured and request.needed and node in request.needed:  # that is before the hooks
-        _capture(captured, arrived, request)
-        captured = None
-    if node.attached is not None:
-        _run_tensor_hooks(node, arrived, request.by_tensors)
-    if captured:
-        _capture(captured, arrived, request)
-
-
-def _capture(wanted: list[tuple[int, int]], arrived: Arrived, request: Request) -> None:
-    """Keep the gradients that the caller asked for; from now on they are the caller's."""
-    for number, position in wanted:
-        gradient, owned = arrived[2 * number : 2 * number + 2]
-        if gradient is not None:
-            if request.by_tensors:
-                request.results[position] = gradient
-            else:
-                request.results[position] = wrap(gradient if owned else private_copy(gradient))
-                arrived[2 * number + 1] = False
-
-
-def _run_tensor_hooks(node: Node, arrived: Arrived, by_tensors: bool) -> None:
-    """Run the hooks of the node's outputs, then store the gradients that were retained."""
-    attached = node.attach()
-    for number, hooks in attached.hooks.items():
-        gradient = arrived[2 * number]
-        if gradient is None or not hooks:
-            continue
-        result = run_hooks(hooks, gradient if by_tensors else wrap(gradient))
-        arrived[2 * number] = result if by_tensors else result._array
-        arrived[2 * number + 1] = False
-    for number, reference in attached.retained.items():
-        gradient, tensor = arrived[2 * number], reference()
-        if gradient is None or tensor is None:
-            continue
-        if by_tensors:
-            tensor._grad = gradient.clone() if tensor._grad is None else tensor._grad + gradient
-        elif tensor._grad is None:
-            tensor._grad = wrap(private_copy(gradient))
-        else:
-            tensor._grad = wrap(add_arrays(tensor._grad._array, gradient))

@@ -10,7 +10,7 @@ from numgrad.graph.anomaly import note_write
 from numgrad.graph.core import NoCounter, Tensor, forbidden_view
 from numgrad.graph.modes import modes, traces
 
-__all__ = ["bump_version", "check_counted", "check_inplace", "write_elements"]
+__all__ = ["before_write", "bump_version", "check_counted", "check_inplace", "write_elements"]
 
 
 def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
@@ -47,13 +47,21 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
         )
 
 
+def before_write(tensor: Tensor) -> None:
+    """Let who keeps what tensors hold know of a write. Without anything in `traces` nobody does."""
+    if modes.keeper is not None:
+        modes.keeper.before_write(tensor)
+
+
 def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     """Write into the memory of a tensor; nothing is checked but that a trace has it as its own."""
     array = tensor._array
     if type(tensor._counter) is not list:
         check_counted(tensor)
-    if traces and modes.trace is not None and type(array) is np.ndarray:
-        modes.trace.refuse_write()
+    if traces:
+        before_write(tensor)
+        if modes.trace is not None and type(array) is np.ndarray:
+            modes.trace.refuse_write()
     array[key] = values
     tensor._counter[0] += 1
     if traces:

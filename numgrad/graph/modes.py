@@ -43,11 +43,16 @@ class _Modes(threading.local):
     multithreading = True  # what `set_multithreading_enabled` was told
     running: Any = None  # in anomaly mode: the node that the engine runs
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
+    saved_hooks: tuple[Any, ...] = ()  # pairs of hooks on saved tensors (numgrad.graph.saved)
+    keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)
+    hooks_disabled: str | None = None  # the words of the error for who enters such a pair
+    exec_group: Any = None  # backward passes that share what they compute again
+    task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
 
 
 modes = _Modes()
-# The recorders, levels of forward mode and inference modes that are open on any thread, and anomaly
-# mode. While there is one, hot functions take no short ways.
+# The recorders, levels of forward mode, hooks on saved tensors and inference modes that are open on
+# any thread, and anomaly mode. While there is one, hot functions take no short ways.
 traces: list[Any] = []
 # Of these all but the inference modes, in which hot functions do take their short ways.
 observers: list[Any] = []

@@ -14,14 +14,16 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.anomaly import anomaly, note_node
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import traces
 
 __all__ = [
     "FREED",
     "FROM_FIRST_OUTPUTS",
+    "Arrived",
     "Attached",
     "Node",
-    "RemovableHandle",
+    "OutputMeta",
     "SavedArray",
     "next_sequence",
     "unpack_array",
@@ -31,6 +33,8 @@ next_sequence = itertools.count().__next__
 
 # What a node saved of a tensor: the array, its version counter, and the version when it was saved.
 SavedArray = tuple[np.ndarray[Any, Any], list[Any], int]
+# The shape and the dtype of an output.
+OutputMeta = tuple[tuple[int, ...], Any]
 # The output numbers of as many edges that all lead to first outputs; nearly every node has these.
 FROM_FIRST_OUTPUTS = tuple((0,) * count for count in range(4))
 # Those of PyTorch's nodes that no formula generates tell their namespace in their names.
@@ -44,23 +48,32 @@ FREED = (
 )
 
 
+# What came to a node: for each of its outputs the gradient so far (an array, or under create_graph
+# a tensor; None if there is none), and whether we may write to that.
+Arrived = list[Any]
+
+
 class Attached:
     """What users hung on a node: most nodes have none of it.
 
     Attributes
     ----------
     hooks : dict
-        For an output number, the hooks of the tensor that is this output, by the id of a handle.
+        For an output number, the hooks of the tensor that is this output.
+    prehooks, posthooks : Hooks
+        The node's own, called before and after it runs.
     retained : dict
         For an output number, a weak reference to the tensor that retains its gradient.
     metadata : dict
         The user's own notes.
     """
 
-    __slots__ = ("hooks", "metadata", "retained")
+    __slots__ = ("hooks", "metadata", "posthooks", "prehooks", "retained")
 
     def __init__(self) -> None:
-        self.hooks: dict[int, dict[int, Callable[[Any], Any]]] = {}
+        self.hooks: dict[int, Hooks] = {}
+        self.prehooks = Hooks()
+        self.posthooks = Hooks()
         self.retained: dict[int, weakref.ref[Any]] = {}
         self.metadata: dict[str, Any] = {}
 
@@ -89,7 +102,7 @@ class Node:
 
     __slots__ = ("__weakref__", "attached", "numbers", "saved", "sequence", "targets")
 
-    num_outputs: ClassVar[int] = 1
+    num_outputs: int = 1
     gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
     targets: tuple[Node | None, ...]
     numbers: tuple[int, ...]
@@ -130,6 +143,52 @@ class Node:
     def metadata(self) -> dict[str, Any]:
         """A dictionary for the user's own notes about this node."""
         return self.attach().metadata
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call a function whenever this node has run.
+
+        Parameters
+        ----------
+        fn : callable
+            ``fn(grad_inputs, grad_outputs)`` gets the gradients that the node gives and those that
+            it was given, both tuples. A tuple that it returns replaces the first.
+
+        Returns
+        -------
+        RemovableHandle
+
+        >>> import numgrad as ng
+        >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 2
+        >>> handle = y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] + outputs[0], None))
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+        """
+        return register(self.attach().posthooks, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call a function whenever this node is about to run.
+
+        Parameters
+        ----------
+        fn : callable
+            ``fn(grad_outputs)`` gets the gradients of the node's outputs, a tuple. A tuple that it
+            returns replaces them.
+
+        Returns
+        -------
+        RemovableHandle
+
+        >>> import numgrad as ng
+        >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 2
+        >>> handle = y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 10,))
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([20., 20.])
+        """
+        return register(self.attach().prehooks, fn)
 
     def name(self) -> str:
         """Return the node's name, PyTorch's name for the same operation."""
@@ -189,6 +248,28 @@ class Node:
             )
         return columns
 
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape and the dtype of an output, None if the node does not know them."""
+        metas = getattr(self, "output_metas", None)
+        found: OutputMeta | None = None if metas is None else metas[number]
+        return found
+
+    def saved_edges(self) -> Sequence[Edge]:
+        """Return where the tensors that were saved hung in the graph, one edge for each value."""
+        return [NO_EDGE] * (len(self.saved or ()) // 3)
+
+    def saved_names(self) -> Sequence[str]:
+        """Return PyTorch's names of what was saved, without ``_saved_``, one for each value."""
+        return ()
+
+    def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
+        """Return the tangent of each output, given those of the inputs.
+
+        None if the node has no rule of its own for that, as most have none: then the tangents
+        follow from the rule for gradients.
+        """
+        return None
+
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:
     """Return a saved array, or raise if it was written to since.
@@ -247,23 +328,3 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
 def tensor_type_name(numpy_dtype: Any) -> str:
     """Return the legacy type name that PyTorch's messages use, such as ``torch.FloatTensor``."""
     return f"torch.{dtypes.of_numpy(numpy_dtype).scalar_name}Tensor"
-
-
-class RemovableHandle:
-    """What registering a hook returns: call `remove()`, or use it as a context manager."""
-
-    _next_id = itertools.count().__next__
-
-    def __init__(self, hooks: dict[int, Any]) -> None:
-        self._hooks = hooks
-        self.id = RemovableHandle._next_id()
-
-    def remove(self) -> None:
-        """Unregister the hook; calling it again does nothing."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()

@@ -10,12 +10,13 @@ import numpy as np
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.engine import nodes_towards, run
-from numgrad.graph.modes import enable_grad, modes
+from numgrad.graph.modes import enable_grad, modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.jit.program import Program, build
 from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import Trace, edges_from_outside
-from numgrad.ops.primitive import restore_tensor, save_tensor
+from numgrad.ops.primitive import save_tensor
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
 __all__ = ["Compiled", "backward_of"]
@@ -71,18 +72,21 @@ class _JitNode(Node):
         for captured in self.read:
             unpack_array(captured, NO_EDGE)
         leaves: list[Any] = []
-        edges = dict(zip(self.moving, range(len(self.moving)), strict=True))
-        for k in range(len(saved) // 3):
+        for k, edge in enumerate(self.saved_edges()):
             value, counter, version = saved[3 * k : 3 * k + 3]
             if counter is None:
                 leaves.append(value)
             else:
-                edge = self.edge(edges[k]) if k in edges else NO_EDGE
                 leaves.append(restore_tensor((value, counter, version), edge))
         results: Sequence[Tensor | None] = self.backward(
             self.spec, self.moving, tuple(leaves), tuple(gradients)
         )
         return results
+
+    def saved_edges(self) -> list[Edge]:
+        """Return where the leaves of the arguments hung in the graph."""
+        moving = {k: self.edge(position) for position, k in enumerate(self.moving)}
+        return [moving.get(k, NO_EDGE) for k in range(len(self.saved or ()) // 3)]
 
 
 def _raising(error: Exception) -> Callable[..., Any]:
@@ -255,3 +259,5 @@ class Compiled:
         node.saved = tuple(saved)
         for number, k in enumerate(self.differentiable):
             results[k]._edge = (node, number)
+        if traces and modes.saved_hooks:
+            pack_saved(node, leaves)

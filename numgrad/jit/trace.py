@@ -50,14 +50,14 @@ class Tracer:
     @contextmanager
     def open(self) -> Iterator[None]:
         """Have this thread's operations recorded here."""
-        outer = modes.trace
-        modes.trace = self
+        outer, hooks = modes.trace, modes.saved_hooks
+        modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
         observe(self)
         try:
             yield
         finally:
             stop_observing(self)
-            modes.trace = outer
+            modes.trace, modes.saved_hooks = outer, hooks
 
     def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:
         """Return the array of the next argument of the traced function."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, fresh
-from numgrad.graph.inplace import bump_version
+from numgrad.graph.inplace import write_elements
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.declare import unary
 from numgrad.ops.domains import NONZERO, REAL
@@ -73,8 +73,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if out is None:
             return input
         if out is not input:
-            out._array[...] = input._array
-            bump_version(out)
+            write_elements(out, ..., input._array)
         return out
     result: Tensor = _conj_physical(input, out=out)
     return result

@@ -145,6 +145,12 @@ class NotDifferentiable(Declared):
         node.function_name = self.function_name
         tensor._edge = (node, 0)
 
+    def _attach(
+        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], kinds: str
+    ) -> None:
+        """Do the same where no operand was broadcast or cast."""
+        self._record(tensor, operands, arrays, tensor._array.dtype)
+
 
 def unary(
     name: str, vjp: Rule | None, domain: Domain, *, doc: str, kind: str = "float", **options: Any

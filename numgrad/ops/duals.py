@@ -27,7 +27,7 @@ from numgrad.ops.primitive import Primitive
 from numgrad.ops.push_forward import TangentMaps
 from numgrad.ops.strided import geometry_of, strided
 
-__all__ = ["DualLevel"]
+__all__ = ["DualLevel", "own"]
 
 
 class DualLevel:
@@ -154,7 +154,11 @@ class DualLevel:
         results = [_primal(output) for output in outputs]
         for result in results:
             result._edge = NO_EDGE
-        record(primals, results, moving)
+        hooks, modes.saved_hooks = modes.saved_hooks, ()  # it is not saved for a backward pass
+        try:
+            record(primals, results, moving)
+        finally:
+            modes.saved_hooks = hooks
         node = next((result._edge[0] for result in results if result._edge), None)
         if node is None:
             return [None] * len(outputs)
@@ -164,7 +168,7 @@ class DualLevel:
         ]
         # A node has no edges for parameters that are never tensors.
         found = TangentMaps().push(node, fitting[: len(node.targets)])
-        return [_own(tangent, tangents) for tangent in found]
+        return [own(tangent, tangents) for tangent in found]
 
     def _laid_out(self, tensor: Tensor) -> Tensor:
         """Return the tangent of a tensor, laid out in memory as the tensor is."""
@@ -243,7 +247,7 @@ def _in_dtype(tangent: Tensor, dtype: np.dtype[Any]) -> Tensor:
     return cast
 
 
-def _own(tangent: Tensor | None, given: Sequence[Tensor | None]) -> Tensor | None:
+def own(tangent: Tensor | None, given: Sequence[Tensor | None]) -> Tensor | None:
     """Return a tangent that shares no memory with those that it came from."""
     if tangent is None or not isinstance(tangent._array, np.ndarray):
         return tangent

@@ -17,9 +17,10 @@ from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node, note_write
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, wrap
-from numgrad.graph.inplace import check_counted, write_elements
+from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
+from numgrad.graph.saved import pack_saved
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.domains import Domain
@@ -101,7 +102,8 @@ class ElementwisePrimitive:
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
         self.kernel = Elementwise(name, inputs, self._formula)
-        self.node_class: Any = make_node_class(node, ElementwiseNode, primitive=self)
+        named = {name for declared in self.rules if declared for name in declared[1]}
+        self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
         self.plans: dict[tuple[int, str], GradientPlan] = {}
         # Real dtypes for which the result has the dtype of the operands, with nothing to check.
         kinds = "f" if kind == "float" else "fiu"
@@ -111,7 +113,7 @@ class ElementwisePrimitive:
             if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
         )
         self._identities: dict[int, bool] = {}
-        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]] = {}
+        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         if name in CATALOGUE:
             raise ValueError(f"the catalogue has a primitive called {name} already")
         CATALOGUE[name] = self
@@ -170,7 +172,7 @@ class ElementwisePrimitive:
         found = self._met.get(tuple(key))
         if found is None:
             found = self._meet(tuple(key), operands)
-        compute, result, shape = found
+        compute, result, shape, kinds = found
         arrays: list[Any] = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
@@ -194,6 +196,8 @@ class ElementwisePrimitive:
         if result.kind in "fc":
             if traces and modes.dual is not None:
                 self._hand_on_tangents(tensor, operands, arrays, compute)
+            elif records and kinds:
+                self._attach(tensor, operands, arrays, kinds)
             elif records:
                 self._record(tensor, operands, arrays, compute)
         return tensor
@@ -212,8 +216,12 @@ class ElementwisePrimitive:
 
     def _meet(
         self, key: Any, operands: Sequence[Any]
-    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]:
-        """Find out, for operands of some dtypes and shapes, those of computation and result."""
+    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]:
+        """Find out, for operands of some dtypes and shapes, those of computation and result.
+
+        Last comes how a node is attached: for each operand ``t``, a tensor with the result's shape
+        and dtype, or ``n``, a number; nothing if there are others.
+        """
         tensors = self._check_operands(operands)
         voting = [
             operand for position, operand in enumerate(operands) if position not in self.masks
@@ -222,8 +230,12 @@ class ElementwisePrimitive:
         shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
         if len(self._met) >= MEMORY:
             self._met.clear()
-        self._met[key] = compute, result, shape
-        return compute, result, shape
+        kinds = "".join(["t" if isinstance(operand, Tensor) else "n" for operand in operands])
+        plain = kinds in ("t", "tt", "tn") and not self.masks and compute == result
+        for tensor in tensors:
+            plain = plain and tensor._array.shape == shape and tensor._array.dtype == result
+        self._met[key] = found = compute, result, shape, kinds if plain else ""
+        return found
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
@@ -291,6 +303,8 @@ class ElementwisePrimitive:
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
+        if traces:
+            before_write(out)
         overlaps = any(
             type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
             for array in arrays
@@ -303,6 +317,35 @@ class ElementwisePrimitive:
         if traces:
             note_write(out._counter)
         return out
+
+    def _attach(
+        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], kinds: str
+    ) -> None:
+        """Attach a node to a result whose operands have its shape and dtype, or are numbers."""
+        needs = 0
+        for position, kind in enumerate(kinds):
+            if (
+                kind == "t"
+                and operands[position]._edge is not NO_EDGE
+                and self.rules[position] is not None
+            ):
+                needs |= 1 << position
+        if not needs:
+            return
+        plan = self.plan(needs, kinds)
+        if kinds == "tn":
+            plan.attach(tensor, operands[0], None, arrays[1])
+        else:
+            plan.attach(tensor, operands[0], operands[-1], None)
+        if traces:
+            self._note(tensor, operands, plan)
+
+    def _note(self, tensor: Tensor, operands: Sequence[Any], plan: GradientPlan) -> None:
+        """Let who observes operations know of the node of a result."""
+        node: Any = tensor._edge[0]  # type: ignore[index]
+        note_node(node)
+        if modes.saved_hooks and plan.positions:
+            pack_saved(node, [tensor if p < 0 else operands[p] for p in plan.positions])
 
     def _record(
         self,
@@ -360,7 +403,7 @@ class ElementwisePrimitive:
         node.saved = tuple(saved)
         tensor._edge = (node, 0)
         if traces:
-            note_node(node)
+            self._note(tensor, operands, plan)
 
 
 def _convert_number(value: Any, compute: np.dtype[Any]) -> Any:

@@ -13,11 +13,20 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
-from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence, unpack_array
+from numgrad.graph.node import (
+    FREED,
+    FROM_FIRST_OUTPUTS,
+    Node,
+    OutputMeta,
+    next_sequence,
+    unpack_array,
+)
+from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, define, run_source
-from numgrad.ops.primitive import Primitive, restore_tensor
+from numgrad.ops.primitive import Primitive, saved_name
+from numgrad.ops.promotion import broadcast_shapes
 
 if TYPE_CHECKING:
     from numgrad.ops.elementwise import ElementwisePrimitive
@@ -113,6 +122,30 @@ class ElementwiseNode(Node):
         if position >= 0:
             return self.edge(position)
         return (self, 0) if self.is_reached() else NO_EDGE
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape and the dtype of the output: without `metas`, those of the inputs."""
+        node: Any = self
+        while isinstance(node, ElementwiseNode):
+            if node.metas is not None:
+                dtype, metas = node.metas
+                if node.primitive.kind == "real" and dtype.kind == "c":
+                    dtype = np.empty(0, dtype).real.dtype
+                return broadcast_shapes([meta[0] for meta in metas if meta is not None]), dtype
+            position = next(k for k, target in enumerate(node.targets) if target is not None)
+            node, number = node.edge(position)
+        found: OutputMeta | None = node.output_meta(number)
+        return found
+
+    def saved_edges(self) -> list[Edge]:
+        """Return where the saved tensors hung in the graph; of a number, nowhere."""
+        count = len(self.targets)
+        return [self.saved_edge(p) if p < count else NO_EDGE for p in self.plan.positions]
+
+    def saved_names(self) -> list[str]:
+        """Return PyTorch's names of what was saved."""
+        names = self.primitive.inputs
+        return ["result" if p < 0 else saved_name(names[p]) for p in self.plan.positions]
 
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""

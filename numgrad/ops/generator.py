@@ -134,6 +134,15 @@ class Generator:
         self._numpy.bit_generator.state = {"bit_generator": "PCG64", "state": inner, **values}
         return self
 
+    def snapshot(self) -> tuple[Any, ...]:
+        """Return where the generator is, for `restore`; quicker than `get_state`."""
+        return self._seed, self._numpy, self._numpy.bit_generator.state
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Go on where the generator was when `snapshot` was called."""
+        self._seed, self._numpy, state = snapshot
+        self._numpy.bit_generator.state = state
+
     def clone_state(self) -> Generator:
         """Return another generator in the same state."""
         return Generator().set_state(self.get_state())

@@ -19,7 +19,8 @@ from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_e
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.graph.inplace import check_counted, check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.node import FREED, Node, next_sequence
+from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
+from numgrad.graph.saved import pack_saved
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
 from numgrad.ops.filling import copy, fill, zero
@@ -32,7 +33,7 @@ _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
 _WRITES_OUT: set[Callable[..., Any]] = set()
 
-__all__ = ["CopySlices", "inplace", "inplace_method", "write_in_place"]
+__all__ = ["CopySlices", "inplace", "inplace_method", "rewrite_history", "write_in_place"]
 
 
 class CopySlices(Node):
@@ -50,6 +51,11 @@ class CopySlices(Node):
         # The operation is freed with what it saved.
         super().__init__((base_edge, *function.next_functions[1:]), (function, None, 0))
         self.geometry = geometry
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape of the base, and the dtype if the view's is the same."""
+        base = self.edge(0)[0]
+        return None if base is None else base.output_meta(self.numbers[0])
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Split the gradient, on tensors that record nothing."""
@@ -150,7 +156,10 @@ def inplace(
     if recorded:
         stand_in._edge = gradient_edge(tensor)
     start = next_sequence()
-    result = function(stand_in, *arguments, **keywords)
+    if traces and modes.saved_hooks:
+        result = _without_hooks(function, stand_in, *arguments, **keywords)
+    else:
+        result = function(stand_in, *arguments, **keywords)
     _check_fits(tensor, result)
     edge = result._edge
     if edge is NO_EDGE or edge is None:
@@ -159,7 +168,7 @@ def inplace(
         if before is not NO_EDGE and function.__name__ in _COMPARISONS:
             kind = any(isinstance(argument, Tensor) for argument in arguments)
             name = f"{function.__name__.title()}Backward{kind:d}"
-            _rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
+            rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
         if dual is not None:
             dual.write(tensor, result)
         return tensor
@@ -169,10 +178,23 @@ def inplace(
     _store(tensor, result._array)
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
-    _rewrite_history(tensor, before, edge, len(created) == 1)
+    rewrite_history(tensor, before, edge, len(created) == 1)
+    if traces and modes.saved_hooks:  # only now do they hold what they will need
+        for node in created:
+            pack_saved(node)
     if dual is not None:
         dual.write(tensor, result)
     return tensor
+
+
+def _without_hooks(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Run a function while hooks on saved tensors are not called."""
+    hooks = modes.saved_hooks
+    modes.saved_hooks = ()
+    try:
+        return function(*arguments, **keywords)
+    finally:
+        modes.saved_hooks = hooks
 
 
 def check_overlap(tensor: Tensor, arguments: Sequence[Any]) -> None:
@@ -294,8 +316,21 @@ def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
     node.saved = tuple(entries)
 
 
-def _rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
-    """Make `edge` the history of the tensor, or of its base where it is a view."""
+def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
+    """Make `edge` the history of the tensor, or of its base where it is a view.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        What was written to.
+    before : edge
+        Where it hung before.
+    edge : edge
+        Where what it holds now hangs.
+    direct : bool
+        Whether the node of `edge` may stand for the write itself: one operation made of the tensor
+        what was written into it. Otherwise it is as if the result had been copied in.
+    """
     function, output_nr = edge
     if function is None:
         raise RuntimeError("a write that is not recorded has no history")

@@ -10,7 +10,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.batches import set_stack
 from numgrad.graph.core import NO_EDGE, Tensor
-from numgrad.graph.inplace import bump_version
+from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
 from numgrad.kernels.memory import empty
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
@@ -103,14 +103,14 @@ def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
             f"{out.dtype.scalar_name}"
         )
     if out._array.shape == result._array.shape:
-        out._array[...] = result._array
+        write_elements(out, ..., result._array)
     elif out._array.size:
         raise RuntimeError(
             f"out has shape {list(out.shape)}, but the result has shape {list(result.shape)}"
         )
     else:
         out._array = result._array.astype(out._array.dtype)
-    bump_version(out)
+        bump_version(out)
     return out
 
 

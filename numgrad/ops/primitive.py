@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node
-from numgrad.graph.core import NO_EDGE, Tensor, refresh_view, view_of, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
+from numgrad.graph.saved import pack_saved, restore_tensor
+from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.tracing import Traced
 
 __all__ = [
@@ -31,8 +33,8 @@ __all__ = [
     "at_run_time",
     "make_node_class",
     "require_tensor",
-    "restore_tensor",
     "save_tensor",
+    "saved_name",
 ]
 
 Rule = Callable[..., Any]
@@ -47,19 +49,9 @@ def save_tensor(tensor: Tensor) -> SavedArray:
     return (tensor._array, counter, counter[0])
 
 
-def restore_tensor(
-    saved: SavedArray, edge: tuple[Node | None, int], owner: Node | None = None
-) -> Tensor:
-    """Return the tensor that was saved, hanging in the graph where it hung then."""
-    array = unpack_array(saved, edge, owner)
-    node = edge[0]
-    variable = getattr(node, "variable", None)
-    if variable is not None and variable._array is array:
-        return variable
-    tensor = wrap(array)
-    tensor._counter = saved[1]
-    tensor._edge = edge
-    return tensor
+def saved_name(name: str) -> str:
+    """Return what PyTorch calls an operand or a result among the things that a node saved."""
+    return {"input": "self", "y": "result"}.get(name, name)
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -157,8 +149,7 @@ class PrimitiveNode(Node):
                 inputs[position] = value
                 environment[names[position]] = value
             else:
-                edge = (self, position) if self._differentiable(position) else NO_EDGE
-                value = restore_tensor(saved, edge, self)
+                value = restore_tensor(saved, self._saved_edge(kind, position), self)
                 environment[primitive.outputs[position]] = value
         environment["inputs"] = inputs
         if self.num_outputs == 1:
@@ -169,12 +160,44 @@ class PrimitiveNode(Node):
             environment["output_metas"] = self.output_metas
         return environment
 
-    def _differentiable(self, position: int) -> bool:
-        return self.output_metas[position][1].kind in "fc" and self.is_reached()
+    def saved_edges(self) -> list[Edge]:
+        """Return where the saved tensors hung in the graph."""
+        saved = self.primitive.saved_for(self.needs, len(self.targets))
+        return [self._saved_edge(kind, position) for kind, position in saved]
+
+    def saved_names(self) -> list[str]:
+        """Return PyTorch's names of what was saved."""
+        primitive, count = self.primitive, len(self.targets)
+        names = primitive.input_names(count)
+        return [
+            saved_name(names[position])
+            if kind == "input"
+            else saved_name(primitive.outputs[position])
+            for kind, position in primitive.saved_for(self.needs, count)
+        ]
+
+    def _saved_edge(self, kind: str, position: int) -> Edge:
+        if kind == "input":
+            return self.edge(position)
+        differentiable = self.output_metas[position][1].kind in "fc" and self.is_reached()
+        return (self, position) if differentiable else NO_EDGE
 
 
-def make_node_class(name: str, base: type[Node], **attributes: Any) -> type[Node]:
-    """Return a node class of PyTorch's name for an operation."""
+def make_node_class(
+    name: str, base: type[Node], may_save: Iterable[str] = (), **attributes: Any
+) -> type[Node]:
+    """Return a node class of PyTorch's name for an operation.
+
+    Parameters
+    ----------
+    name : str
+    base : type
+    may_save : iterable of str
+        The names of operands and results that rules need.
+    **attributes
+        Of the class.
+    """
+    attributes |= saved_properties(map(saved_name, may_save))
     return type(name, (base,), {"__slots__": (), "__module__": "numgrad", **attributes})
 
 
@@ -253,8 +276,15 @@ class Primitive:
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
         self._plans: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
+        rules = [rule for rule in self.rules if rule is not None]
+        named = {name for rule in rules for name in rule.parameters}
         self.node_class: Any = make_node_class(
-            node, PrimitiveNode, primitive=self, num_outputs=len(self.outputs), gives_views=view
+            node,
+            PrimitiveNode,
+            named.intersection((*self.inputs, *self.outputs)),
+            primitive=self,
+            num_outputs=len(self.outputs),
+            gives_views=view,
         )
         self._node_name = node
         self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
@@ -378,11 +408,17 @@ class Primitive:
         for kind, position in self.saved_for(needs, len(inputs)):
             saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
         node.saved = saved
-        if traces:
-            note_node(node)
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)
+        if traces:
+            note_node(node)
+            if modes.saved_hooks:
+                kept = [
+                    inputs[position] if kind == "input" else outputs[position]
+                    for kind, position in self.saved_for(needs, len(inputs))
+                ]
+                pack_saved(node, kept)
 
 
 def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,6 +50,9 @@ class TangentMaps:
             if node.primitive.linear and kinds <= {"f", "c"}:
                 return _push_linear(node, tangents)
             return self._transposed(node, node.output_metas, tangents)
+        own = node.run_tangents(tangents)
+        if own is not None:
+            return own
         metas = getattr(node, "output_metas", None)
         if metas is not None:
             return self._transposed(node, metas, tangents)
@@ -208,7 +211,7 @@ def _push_arrays(node: ElementwiseNode, tangents: Tangents) -> Tensor | None:
     total: Any = None
     for position, tangent in enumerate(tangents):
         if tangent is not None:
-            part = node.plan.run(node, tangent._array)[0][position]
+            part = node.run_arrays((tangent._array,))[0][position]
             if part is not None:
                 total = part if total is None else add_arrays(total, part)
     return None if total is None else wrap(total)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.inplace import bump_version
+from numgrad.graph.inplace import write_elements
 from numgrad.graph.modes import is_grad_enabled
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.comparison import isfinite, isnan
@@ -26,8 +26,7 @@ def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
     """Return integers, which are round already, in new memory or in `out`."""
     if out is None:
         return wrap(input._array.copy())
-    out._array[...] = input._array
-    bump_version(out)
+    write_elements(out, ..., input._array)
     return out
 
 

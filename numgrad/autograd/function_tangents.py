@@ -1,0 +1,72 @@
+"""Custom Functions where somebody observes operations: in forward mode, and in anomaly mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numgrad.graph.anomaly import note_node
+from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.modes import modes
+from numgrad.ops.duals import own
+
+__all__ = ["apply_observed"]
+
+
+def apply_observed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a Function, remember where its node was made, and hand on tangents.
+
+    Raises
+    ------
+    NotImplementedError
+        If an argument has a tangent, and the Function no ``jvp``.
+    """
+    dual = modes.dual
+    tensors: list[Tensor] = []
+    tangents: list[Tensor | None] = []
+    if dual is None:
+        moving = False
+        output, node = function._call(args, kwargs, True, moving)
+    else:
+        args, kwargs = function._bound(args, kwargs)
+        tensors = [argument for argument in args if isinstance(argument, Tensor)]
+        tangents = [dual.tangent(tensor) for tensor in tensors]
+        moving = not modes.inference and any(tangent is not None for tangent in tangents)
+        with dual.hidden():  # the forward pass: its tangents are what jvp says
+            output, node = function._call(args, kwargs, True, moving)
+    if node is not None and node.is_reached():
+        note_node(node)
+    if moving:
+        with dual.hidden():
+            found = node.run_tangents(tangents)
+        if found is None:
+            function.jvp(node.ctx, *tangents)  # raises
+            return output
+        outputs = output if isinstance(output, tuple) else (output,)
+        for result, tangent in zip(outputs, found, strict=True):
+            if isinstance(result, Tensor) and result._array.dtype.kind in "fc":
+                _put(dual, tensors, tangents, result, tangent)
+    return output
+
+
+def _put(
+    dual: Any,
+    tensors: Sequence[Tensor],
+    tangents: Sequence[Tensor | None],
+    result: Tensor,
+    tangent: Tensor | None,
+) -> None:
+    """Make what ``jvp`` returned the tangent of an output."""
+    if any(result is tensor for tensor in tensors):  # it was written to
+        carrier = wrap(result._array[...])
+        if tangent is not None:
+            dual.put(carrier._array, tangent)
+        dual.write(result, carrier)
+        return
+    if any(result._array is tensor._array for tensor in tensors):
+        result._array = result._array[...]  # an argument keeps its own tangent
+    if tangent is not None:
+        with dual.hidden():
+            dual.put(result._array, tangent if result._base is not None else own(tangent, tangents))
+    elif result._base is not None:
+        dual.put(result._array, None)
