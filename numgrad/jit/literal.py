@@ -30,7 +30,7 @@ STEPS: dict[str, Any] = {}
 _numbers = itertools.count()
 
 
-def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build) -> Any:
+def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bool = False) -> Any:
     """Return a dispatcher for arrays of the shapes of a graph's inputs.
 
     Parameters
@@ -40,11 +40,14 @@ def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build) -> Any:
     graph : Graph
     build : callable
         Makes the program of a graph within this one.
+    into : bool
+        Whether arrays for the results are given, behind the inputs: then only those of no dims are
+        returned. The results must be different, and no inputs.
     """
-    return compile_source("call", _source(emitted, graph, build))
+    return compile_source("call", _source(emitted, graph, build, into))
 
 
-def _source(emitted: Emitted, graph: Graph, build: Build) -> str:
+def _source(emitted: Emitted, graph: Graph, build: Build, into: bool) -> str:
     arguments = ", ".join([*(array.name for array in emitted.arguments), "header", "room"])
     nests = bool(emitted.nests) and not is_short(emitted)
     lines = [Line(text) for text in emitted.imports()]
@@ -57,9 +60,12 @@ def _source(emitted: Emitted, graph: Graph, build: Build) -> str:
         lines.append(Line(emitted.head))
         lines += indent(emitted.body(literal=True))
     helpers: list[Line] = []
-    body = _call(emitted, graph, build, arguments, helpers)
+    body = _call(emitted, graph, build, arguments, helpers, into)
     lines += helpers
-    lines += [Line(""), Line(""), Line(f"def call({_inputs(emitted, graph)}):"), *indent(body)]
+    given = [f"{emitted.buffers[value]}_" for value in graph.inputs]
+    if into:
+        given += [_array_name(emitted, value) for value in graph.outputs if value.shape]
+    lines += [Line(""), Line(""), Line(f"def call({', '.join(given)}):"), *indent(body)]
     return spell(lines, origins=False)
 
 
@@ -74,12 +80,13 @@ def is_short(emitted: Emitted) -> bool:
     )
 
 
-def _inputs(emitted: Emitted, graph: Graph) -> str:
-    return ", ".join(f"{emitted.buffers[value]}_" for value in graph.inputs)
-
-
 def _call(
-    emitted: Emitted, graph: Graph, build: Build, arguments: str, helpers: list[Line]
+    emitted: Emitted,
+    graph: Graph,
+    build: Build,
+    arguments: str,
+    helpers: list[Line],
+    into: bool,
 ) -> list[Line]:
     lines = []
     for position, value in enumerate(graph.inputs):
@@ -99,7 +106,7 @@ def _call(
             lines.append(Line(f"{array.name} = stack({kind}, 1)"))
         elif array.role == "output" and _is_registered(emitted, array):
             lines.append(Line(f"{array.name} = stack({kind}, {prod(array.shape)})"))
-        elif array.role == "output":
+        elif array.role == "output" and not into:
             lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
         elif array.role == "result":
             lines.append(Line(f"{array.name} = np.empty({(0,) * len(array.shape)}, {kind})"))
@@ -131,8 +138,12 @@ def _call(
         returned = _array_name(emitted, output)
         is_shared = output.operation in ("input", "array") or output in graph.outputs[:k]
         if returned != name and not is_shared:
-            lines.append(Line(f"{returned} = np.empty({output.shape}, {type_code(output.dtype)})"))
+            kind = type_code(output.dtype)
+            if not into:
+                lines.append(Line(f"{returned} = np.empty({output.shape}, {kind})"))
             lines += _copied(returned, name, output)
+        if into:
+            continue
         results.append(f"{returned}.copy()" if is_shared else returned)
     lines.append(Line(f"return ({''.join(f'{result}, ' for result in results)})"))
     return lines

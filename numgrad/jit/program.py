@@ -61,6 +61,14 @@ class Program:
         return literal_dispatcher(self._emitted, self.graph, build)
 
     @property
+    def filler(self) -> Any:
+        """A dispatcher that is given arrays for the outputs, too; it returns those of no dims.
+
+        No output may be an input, or there twice. Giving Numba an array costs less than taking one.
+        """
+        return literal_dispatcher(self._emitted, self.graph, build, into=True)
+
+    @property
     def is_short(self) -> bool:
         """Whether a call takes no longer than what is around it in Python."""
         return is_short(self._emitted)

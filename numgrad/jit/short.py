@@ -132,7 +132,7 @@ class Short:
     def _compile_sizes(self) -> None:
         """Make the quick call."""
         program = self._compiled.program
-        dispatcher, graph = program.dispatcher, program.graph
+        dispatcher, graph = program.filler, program.graph
         if not hasattr(dispatcher, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
             return
         signature = tuple(
@@ -141,14 +141,24 @@ class Short:
             else types.Array(from_dtype(value.dtype), len(value.shape), "A")
             for kind, value in zip(self._kinds, graph.inputs, strict=True)
         )
+        arrays = [output for output in graph.outputs if output.shape]
+        signature += tuple(
+            types.Array(from_dtype(output.dtype), len(output.shape), "C") for output in arrays
+        )
         dispatcher.compile(signature)
         conditions, names = self._conditions()
-        computed = []
+        computed, filled, numbers = [], [], 0
         for k, output in enumerate(graph.outputs):
-            found = f"results[{k}]"
-            if not output.shape and output.dtype in _OF_PYTHON:
+            if output.shape:
+                filled.append(f"y{k}")
+                computed.append(f"y{k}")
+                names[f"size_{k}"], names[f"type_{k}"] = output.shape, output.dtype
+                continue
+            found = f"results[{numbers}]"
+            numbers += 1
+            if output.dtype in _OF_PYTHON:
                 found = f"array({found})"
-            elif not output.shape:
+            else:
                 found = f"array({found}, type_{k})"
                 names[f"type_{k}"] = output.dtype
             computed.append(found)
@@ -159,7 +169,8 @@ class Short:
             f"    if not ({' and '.join(conditions)}):",
             f"        return general(self, *present([{', '.join(given)}]), *rest, **keywords)",
             "    self._hits += 1",
-            f"    results = entry({', '.join(self._arrays())})",
+            *(f"    {name} = empty(size_{name[1:]}, type_{name[1:]})" for name in filled),
+            f"    results = entry({', '.join([*self._arrays(), *filled])})",
         ]
         parameters = ["self", *(f"{name}=absent" for name in given), "*rest", "**keywords"]
         self.quick = self._emit(", ".join(parameters), lines, computed, names)
@@ -221,6 +232,7 @@ class Short:
         namespace: dict[str, Any] = {
             "Tensor": Tensor,
             "array": np.array,
+            "empty": np.empty,
             "asarray": np.asarray,
             "new": object.__new__,
             "spec": compiled.spec,
