@@ -11,6 +11,7 @@ from numgrad.autograd.function_context import FunctionCtx
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.node import FREED, Node, modified_message
+from numgrad.graph.reentrance import reenter
 from numgrad.graph.saved import (
     PackedTensor,
     PackHook,
@@ -146,7 +147,9 @@ class FunctionNode(Node):
                     given = self._materialized(gradients)
                     break
         backward = function._backward_rule()
-        found = backward(ctx, list(given)) if function.boxed_grads_call else backward(ctx, *given)
+        if function.boxed_grads_call:
+            given = (list(given),)
+        found = reenter(backward, ctx, *given)
         return self.checked(found if isinstance(found, tuple) else (found,))
 
     def _materialized(self, gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
