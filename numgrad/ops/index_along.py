@@ -15,6 +15,7 @@ from numgrad.ops.filling import scalar_array
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import check_bounds, length_of, positions_of, with_dims
 from numgrad.ops.primitive import Primitive, at_run_time
+from numgrad.ops.selection import where
 from numgrad.ops.shape import reshape
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select"]
@@ -104,8 +105,7 @@ _INDEX_FILL: Primitive = Primitive(
         lambda g, dim, index: _INDEX_FILL.apply(
             g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
         ),
-        # Positions named twice were filled once.
-        lambda g, dim, index: _INDEX_SELECT.apply(g, dim=dim, index=np.unique(index)),
+        lambda g, dim, index: _filled(g, dim, index),
     ],
     linear=True,
     samples=[
@@ -134,6 +134,15 @@ _INDEX_FILL_NUMBER: Primitive = Primitive(
         lambda make: (index_fill, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
     ],
 )
+
+
+def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
+    """Return what of g arrives at positions that were filled, those that are named twice once."""
+    if type(index) is np.ndarray:
+        return _INDEX_SELECT.apply(g, dim=dim, index=np.unique(index))
+    nowhere = fresh(np.zeros(g._array.shape, np.bool_))  # how many there are is not known yet
+    there = _INDEX_FILL_NUMBER.apply(nowhere, dim=dim, index=index, value=np.asarray(True))
+    return where(there, g, fresh(np.zeros((), g._array.dtype)))
 
 
 def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
