@@ -176,8 +176,8 @@ def waves_by_hand(w: Any) -> Any:
     for i in prange(w.size):
         x = w[i]
         t, e = scalar.tanh(x), scalar.exp(-x * x)
-        value += t * e + scalar.sin(x)
-        gradient[i] = e * (1 - t * t - 2 * x * t) + scalar.cos(x)
+        value += t * e + scalar.sin_near(x)
+        gradient[i] = e * (1 - t * t - 2 * x * t) + scalar.cos_near(x)
     return value, gradient
 
 

@@ -15,12 +15,12 @@ from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
-from numgrad.kernels.small_products import SMALL
 
 __all__ = ["STEPS", "is_short", "literal_dispatcher"]
 
 Build = Callable[[Graph], Any]
 
+SMALL = 1 << 15  # multiplications up to which a loop is quicker than a call of BLAS
 SHORT = 1 << 10  # elements of a nest that is built into the function itself
 IN_REGISTERS = 64  # elements of an argument or result that is copied
 ON_STACK = 1 << 13  # bytes of room that lie on the stack

@@ -14,9 +14,7 @@ from numgrad.kernels.pipeline import inline
 from numgrad.kernels.pointers import element, store
 from numgrad.kernels.vector.width import use_wide_vectors
 
-__all__ = ["SMALL", "multiply"]
-
-SMALL = 1 << 15  # multiplications up to which `multiply` is quicker than a call of BLAS
+__all__ = ["multiply"]
 
 
 @kernel
