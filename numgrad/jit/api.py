@@ -186,7 +186,7 @@ class Jitted:
         compiled = Compiled(trace)
         if self._watch is None:
             self._watch = Watch(self.function)
-        self._watch.baked += trace.baked
+        self._watch.baked |= trace.baked
         # Of the arguments, functions: what is traced is no part of the trace.
         given = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
         self._watch.add([leaf for leaf in given if not is_traced(leaf)])

@@ -84,8 +84,8 @@ class Watch:
         self.names: list[tuple[dict[str, Any], str, Any]] = []
         # Of tensors: the array that they stood on, and how they hung in the graph.
         self.tensors: list[tuple[Tensor, Any, Any]] = []
-        # Arrays whose numbers a trace goes by, and what they held: indices, numbers asked for.
-        self.baked: list[tuple[Any, Any]] = []
+        # Arrays whose numbers traces go by (masks, numbers asked for), and what they held; by id.
+        self.baked: dict[int, tuple[Any, Any]] = {}
         self._seen: dict[int, Any] = {}
         self.add([function])
 
@@ -149,7 +149,7 @@ class Watch:
         """Whether one of the arrays that traces go by holds other numbers now."""
         return any(
             not np.array_equal(array, held, equal_nan=held.dtype.kind in "fc")
-            for array, held in self.baked
+            for array, held in self.baked.values()
         )
 
 

@@ -45,7 +45,8 @@ class Tracer:
         self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
         self._views: dict[Any, Value] = {}
-        self.baked: list[tuple[Array, Array]] = []  # what `bake` noted, and what it held then
+        # What `bake` noted, and what it held then; by id.
+        self.baked: dict[int, tuple[Array, Array]] = {}
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -222,7 +223,8 @@ class Tracer:
 
     def bake(self, array: Array) -> None:
         """Note that the trace depends on the numbers in an array that was there before it."""
-        self.baked.append((array, array.copy()))
+        if id(array) not in self.baked:
+            self.baked[id(array)] = (array, array.copy())
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""

@@ -38,7 +38,7 @@ class Trace(NamedTuple):
     outputs: tuple[Output, ...]
     spec: TreeSpec  # of the result
     outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
-    baked: list[Any]  # arrays whose numbers the trace depends on, and what they held
+    baked: dict[int, Any]  # arrays whose numbers the trace depends on, and what they held; by id
     required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
 
 

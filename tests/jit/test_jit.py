@@ -712,6 +712,14 @@ def test_captured_indices_and_masks_may_change(take):
         where.sub_(2)
 
 
+def test_traces_that_go_by_the_same_numbers_watch_them_once():
+    mask = ng.tensor([True, False])
+    compiled = ng.jit(lambda x: x[mask].sum() + x[mask].prod() * mask.tolist()[0])
+    for size in range(1, 20):
+        compiled(ng.ones(2, size))
+    assert len(compiled._watch.baked) == 1
+
+
 def test_a_captured_index_that_leads_outside_is_an_error():
     where = ng.tensor([0, 1])
     compiled = ng.jit(lambda x: x[where])
