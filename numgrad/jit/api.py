@@ -1,4 +1,4 @@
-"""``jit``: a function that is traced once for each kind of arguments, and then runs compiled."""
+"""What `jit` returns: a function that is traced once for each kind of arguments, then compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from numgrad.jit.traced import trace_function
 from numgrad.ops.from_data import from_numpy
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
-__all__ = ["CacheInfo", "Jitted", "Lowered", "jit"]
+__all__ = ["CacheInfo", "Jitted", "Lowered"]
 
 LIMIT = 256  # traces that a function keeps, the latest used
 
@@ -292,61 +292,3 @@ def _both(
     of_names = {parameters.index(name) for name in names if name in parameters}
     numbers = tuple(n % len(parameters) if parameters else n for n in numbers)
     return frozenset(numbers) | of_names, frozenset(names) | of_numbers
-
-
-def jit(
-    function: Callable[..., Any] | None = None,
-    *,
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
-) -> Any:
-    """Return a function that does the same, compiled.
-
-    The function is run once on tensors without numbers, which records what it computes; that is
-    simplified, fused into few loops, and compiled by Numba. It is traced again for arguments of
-    other shapes or dtypes (which takes milliseconds), and compiled again where the structure of the
-    computation differs. Mirrors ``jax.jit``.
-
-    Parameters
-    ----------
-    function : callable
-        Of tensors, NumPy arrays and numbers in any nesting of tuples, lists, dicts, named tuples
-        and dataclasses. Arrays and floats enter without their numbers; anything else is static: a
-        part of what the function is compiled for.
-    static_argnums, static_argnames : ints, strs
-        Arguments that are static in any case.
-
-    Returns
-    -------
-    Jitted
-        It gives tensors where the function gives tensors. If arguments require grad, so do results,
-        and their derivatives, of any order, are compiled too.
-
-    Raises
-    ------
-    TraceError
-        If the function asks a traced tensor for its numbers (branches on it, say), or writes to a
-        tensor that it did not make. The message tells where.
-    TypeError
-        If `function` is none.
-    ValueError
-        If there are no such static arguments.
-
-    Examples
-    --------
-    >>> import numgrad as ng
-    >>> @ng.jit
-    ... def energy(x):
-    ...     return (x.sin() * x).sum()
-    >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
-    >>> energy(x).backward()
-    >>> x.grad
-    tensor([1.3818, 0.0770])
-    """
-    if function is None:
-        return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames
-        )
-    if not callable(function):
-        raise TypeError(f"jit: expected a function, but got {type(function).__name__}")
-    return Jitted(function, static_argnums, static_argnames)

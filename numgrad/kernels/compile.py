@@ -22,7 +22,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from numgrad.kernels.cache import KernelCache
 from numgrad.kernels.cache_files import cache_dir, write_file
-from numgrad.kernels.pipeline import LeanCompiler
+from numgrad.kernels.pipeline import LeanCompiler, remember_signature
 
 __all__ = ["compile_source", "kernel"]
 
@@ -57,6 +57,7 @@ def kernel(function: Callable[..., Any], compiler: type[CompilerBase] = LeanComp
     >>> triple(2.5)
     7.5
     """
+    remember_signature(function)
     options: dict[str, Any] = {"boundscheck": False, "no_cfunc_wrapper": True}
     dispatcher: Any = njit(nogil=True, error_model="numpy", pipeline_class=compiler, **options)(
         function

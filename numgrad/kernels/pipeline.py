@@ -12,6 +12,7 @@ an exponential, and took five times as long as the loop around it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -197,9 +198,15 @@ def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     """
     if getattr(config, "DISABLE_JIT", False):
         return function
+    remember_signature(function)
     options = PART_OPTIONS | {"nopython": True, "forceinline": inlined}
     compiler = options.pop("pipeline_class")
     return _Part(function, targetoptions=options, pipeline_class=compiler)
+
+
+def remember_signature(function: Any) -> None:
+    """Keep a function's signature with it: a dispatcher asks for that four times as it is made."""
+    function.__signature__ = inspect.signature(function)
 
 
 def is_inlined(function: Any) -> bool:

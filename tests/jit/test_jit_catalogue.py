@@ -16,7 +16,7 @@ import numgrad as ng
 from numgrad.autograd import grad
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import TraceError
-from numgrad.jit.api import jit
+from numgrad.jit.decorator import jit
 from numgrad.ops.elementwise import ElementwisePrimitive
 from tests.ops.catalogue_strategies import (
     array_primitives,
