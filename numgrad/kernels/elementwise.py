@@ -7,7 +7,8 @@ dtypes. What a call takes beyond that is found out once for operands of given sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +17,10 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
 from numgrad.kernels.expression import Symbol, emit
-from numgrad.kernels.flat_calls import FlatCall, Number, is_flat
+from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat
 from numgrad.kernels.iteration import loop_order
 from numgrad.kernels.loop_source import Formula, flat_source, strided_source
+from numgrad.kernels.short_calls import short_call
 from numgrad.kernels.strided_calls import StridedCall
 from numgrad.kernels.summing_calls import SummingCall
 
@@ -172,6 +174,30 @@ class Elementwise:
         results: list[Array] = call(operands, outputs)
         return results if back is None else [result.transpose(back) for result in results]
 
+    def short(
+        self,
+        shape: tuple[int, ...],
+        operands: Sequence[Array | Number],
+        dtypes: Sequence[np.dtype[Any]],
+        result: np.dtype[Any],
+    ) -> Callable[..., Array] | None:
+        """Return a function that is the quickest to compute an output of few elements.
+
+        It is for one output and no other shapes, strides and dtypes than those of `operands`;
+        `dtypes` are what these are cast to. None where there are many elements, or none.
+        """
+        if not 0 < math.prod(shape) <= SMALL:
+            return None
+        converted = [
+            operand.astype(dtype, copy=False)
+            if type(operand) is np.ndarray
+            else converter(dtype)(operand)
+            for operand, dtype in zip(operands, dtypes, strict=True)
+        ]
+        order, back = _orders(shape, converted)
+        call = FlatCall(self._flat_loop, shape, order, converted, [result], SMALL)
+        return short_call(call, operands, dtypes, back)
+
     def _prepare(
         self,
         key: Any,
@@ -180,11 +206,9 @@ class Elementwise:
     ) -> tuple[Any, Any]:
         """Find out what a call takes, and remember it."""
         shape, is_new, shapes, *_ = key
-        arrays = [operand for operand in operands if type(operand) is np.ndarray]
         order = back = None
         if is_new and shapes is None:
-            order = _order(shape, arrays)
-            back = None if order is None else tuple(np.argsort(order).tolist())
+            order, back = _orders(shape, operands)
         ordered = shape if order is None else tuple([shape[dim] for dim in order])
         size = int(np.prod(shape, dtype=np.int64))
         grain = self._grain(dtypes)
@@ -247,12 +271,17 @@ def _signature(arguments: Sequence[Any], layout: Literal["A", "C"]) -> tuple[Any
     return tuple(signature)
 
 
-def _order(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[int, ...] | None:
-    """Return the order in which to walk the dims, None if that is the order they have."""
+def _orders(
+    shape: tuple[int, ...], operands: Sequence[Array | Number]
+) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """Return the order in which to walk the dims, and its inverse; None if that is theirs."""
+    arrays = [operand for operand in operands if type(operand) is np.ndarray]
     if len(shape) < 2 or all(array.flags.c_contiguous for array in arrays):
-        return None
+        return None, None
     order = loop_order(shape, arrays)
-    return None if order == tuple(range(len(shape))) else order
+    if order == tuple(range(len(shape))):
+        return None, None
+    return order, tuple(np.argsort(order).tolist())
 
 
 def _transpose(operand: Array | Number, order: tuple[int, ...] | None) -> Array | Number:

@@ -15,15 +15,29 @@ from numgrad.kernels.loop_source import ARRAYS
 from numgrad.kernels.memory import empty
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["FlatCall", "Number", "is_flat", "letter_of", "number_letter"]
+__all__ = [
+    "ARRAY",
+    "ITEM",
+    "SAME",
+    "FlatCall",
+    "Number",
+    "converter",
+    "is_flat",
+    "letter_of",
+    "number_letter",
+]
 
 Array = np.ndarray[Any, Any]
 Number = bool | int | float | complex
 Order = tuple[int, ...] | None
 
+# What becomes of an operand: it stays a number; an array of its elements; its one element; the
+# element that all are; or its elements written out to the shape of the result.
+NUMBER, ARRAY, ITEM, SAME, WRITTEN = range(5)
 # How an operand enters the loop: real array, complex array or bool array, and single numbers.
 _ARRAY_LETTER = {"f": "a", "i": "a", "u": "a", "c": "A", "b": "b"}
 _NUMBER_LETTER = {"a": "s", "A": "S", "b": "p"}
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {"f": float, "c": complex, "b": bool}
 
 
 def letter_of(operand: Array | Number) -> str:
@@ -38,6 +52,18 @@ def letter_of(operand: Array | Number) -> str:
 def number_letter(letter: str) -> str:
     """Return the letter of a number of the same kind as an array."""
     return _NUMBER_LETTER.get(letter, letter)
+
+
+def converter(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    """Return what makes a Python number one of the category of a dtype."""
+    return _CONVERTERS.get(dtype.kind, _whole)
+
+
+def _whole(value: Any) -> int:
+    whole = int(value)
+    if not -(2**63) <= whole < 2**64:
+        raise OverflowError("int too big to convert")
+    return whole
 
 
 def is_flat(operand: Array | Number, shape: tuple[int, ...]) -> bool:
@@ -66,7 +92,7 @@ class FlatCall:
         Elements a thread takes at a time.
     """
 
-    __slots__ = ("dtypes", "grain", "loop", "readers", "shape")
+    __slots__ = ("dtypes", "grain", "kinds", "loop", "order", "readers", "shape")
 
     def __init__(
         self,
@@ -78,18 +104,21 @@ class FlatCall:
         grain: int,
     ) -> None:
         self.shape = shape if order is None else tuple([shape[dim] for dim in order])
+        self.order = order
         self.grain = grain
         self.dtypes = list(dtypes)
         pattern = ""
+        self.kinds = []
         self.readers = []
         for operand in operands:
-            letter, reader = _reader(operand, self.shape, order)
+            letter, kind, reader = _reader(operand, self.shape, order)
             pattern += letter
+            self.kinds.append(kind)
             self.readers.append(reader)
         if not any(letter in ARRAYS for letter in pattern):  # every operand is one number
             at = next(i for i, operand in enumerate(operands) if type(operand) is np.ndarray)
             pattern = pattern[:at] + letter_of(operands[at]) + pattern[at + 1 :]
-            self.readers[at] = _written_out(self.shape, order)
+            self.kinds[at], self.readers[at] = WRITTEN, _written_out(self.shape, order)
         flat = [read(operand) for read, operand in zip(self.readers, operands, strict=True)]
         self.loop = find_loop(pattern, [*flat, *(np.empty(0, dtype) for dtype in self.dtypes)])
 
@@ -121,20 +150,20 @@ class FlatCall:
 
 def _reader(
     operand: Array | Number, shape: tuple[int, ...], order: Order
-) -> tuple[str, Callable[[Any], Any]]:
-    """Return an operand's letter in the pattern, and what makes it flat or a number."""
+) -> tuple[str, int, Callable[[Any], Any]]:
+    """Return an operand's letter in the pattern, what becomes of it, and what does that."""
     letter = letter_of(operand)
     if type(operand) is not np.ndarray:
-        return letter, lambda number: number
+        return letter, NUMBER, lambda number: number
     if operand.size == 1:
-        return _NUMBER_LETTER[letter], lambda array: array.item()
+        return _NUMBER_LETTER[letter], ITEM, np.ndarray.item
     if operand.ndim == len(shape) and operand.size == _size(shape):
         if operand.size > 1 and not any(operand.strides):
-            return _NUMBER_LETTER[letter], lambda array: array[(0,) * array.ndim].item()
+            return _NUMBER_LETTER[letter], SAME, lambda array: array[(0,) * array.ndim].item()
         if order is None:
-            return letter, lambda array: array.ravel()
-        return letter, lambda array: array.transpose(order).ravel()
-    return letter, _written_out(shape, order)
+            return letter, ARRAY, np.ndarray.ravel
+        return letter, ARRAY, lambda array: array.transpose(order).ravel()
+    return letter, WRITTEN, _written_out(shape, order)
 
 
 def _written_out(shape: tuple[int, ...], order: Order) -> Callable[[Any], Any]:

@@ -102,8 +102,15 @@ def read_sizes(
     TypeError
         If they are missing or one of them is not an int.
     """
-    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
-        sizes = arguments[0]
+    is_sequence = len(arguments) == 1 and isinstance(arguments[0], (tuple, list))
+    sizes: Sequence[Any] = arguments[0] if is_sequence else arguments
+    for size in sizes:
+        if type(size) is not int:
+            break
+    else:
+        if sizes or is_sequence:
+            return tuple(sizes)
+    if is_sequence:
         for place, size in enumerate(sizes):
             if not _is_int(size):
                 raise TypeError(

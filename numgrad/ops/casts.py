@@ -12,7 +12,7 @@ from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.strides import layout_of, strided_view
+from numgrad.kernels.strides import strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.functions import METHODS, public
 from numgrad.ops.primitive import Primitive
@@ -89,13 +89,15 @@ _SUM_TO_SIZE: Primitive = Primitive(
 
 
 def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
-    own, stride, _ = layout_of(array)
-    leading = len(shape) - len(own)
+    leading = len(shape) - array.ndim
     steps = [0] * leading + [
         step if length == new else 0
-        for length, new, step in zip(own, shape[leading:], stride, strict=True)
+        for length, new, step in zip(array.shape, shape[leading:], array.strides, strict=True)
     ]
-    return strided_view(array, (shape, tuple(steps), 0))
+    if array.flags.c_contiguous and array.size:
+        return np.ndarray(shape, array.dtype, array, 0, steps)
+    itemsize = array.itemsize
+    return strided_view(array, (shape, tuple([step // itemsize for step in steps]), 0))
 
 
 _EXPAND: Primitive = Primitive(

@@ -135,7 +135,6 @@ class NotDifferentiable(Declared):
         self,
         tensor: Tensor,
         operands: Sequence[Any],
-        arrays: list[Any],
         compute: np.dtype[Any],
         moving: int = 0,
     ) -> None:
@@ -146,10 +145,10 @@ class NotDifferentiable(Declared):
         tensor._edge = (node, 0)
 
     def _attach(
-        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], kinds: str
+        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any], kinds: str
     ) -> None:
         """Do the same where no operand was broadcast or cast."""
-        self._record(tensor, operands, arrays, tensor._array.dtype)
+        self._record(tensor, operands, compute)
 
 
 def unary(

@@ -23,6 +23,7 @@ from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
+from numgrad.kernels.flat_calls import converter
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
@@ -114,6 +115,7 @@ class ElementwisePrimitive:
         )
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
+        self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
         if name in CATALOGUE:
             raise ValueError(f"the catalogue has a primitive called {name} already")
         CATALOGUE[name] = self
@@ -158,7 +160,63 @@ class ElementwisePrimitive:
 
     def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Promote, broadcast, compute, and record a node where one is needed."""
-        key: list[Any] = [dtypes.default_dtype()]
+        if out is not None or modes.trace is not None:
+            return self._apply_at_length(operands, out)
+        key: list[Any] = [dtypes.defaults.floating]
+        values: list[Any] = []
+        records = False
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                if operand._base is not None:
+                    refresh_view(operand)
+                if operand._edge is not NO_EDGE:
+                    records = modes.grad
+                value: Any = operand._array
+                key += (value.dtype, value.shape, value.strides)
+            else:
+                value = operand
+                key.append(type(value))
+            values.append(value)
+        key_of_call = tuple(key)
+        found = self._short.get(key_of_call) or self._shorten(key_of_call, operands, values)
+        call, compute, kinds = found
+        if call is None:
+            return self._apply_at_length(operands, None)
+        tensor = wrap(call(*values))
+        if traces and modes.dual is not None:
+            if tensor._array.dtype.kind in "fc":
+                self._hand_on_tangents(tensor, operands, compute)
+        elif records and tensor._array.dtype.kind in "fc":
+            if kinds:
+                self._attach(tensor, operands, compute, kinds)
+            else:
+                self._record(tensor, operands, compute)
+        return tensor
+
+    def _shorten(
+        self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[Callable[..., Array] | None, np.dtype[Any], str]:
+        """Find out what calls with such operands take, and remember it.
+
+        Returned are what computes the result (None for many elements), the dtype in which it does,
+        and what `_meet` says of the operands.
+        """
+        compute, result, shape, kinds = self._meet(operands)
+        casts = [
+            np.dtype(bool) if position in self.masks else compute for position in range(len(values))
+        ]
+        if len(self._short) >= MEMORY:
+            self._short.clear()
+        self._short[key] = found = (
+            self.kernel.short(shape, values, casts, result),
+            compute,
+            kinds,
+        )
+        return found
+
+    def _apply_at_length(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
+        """Do what `apply` does, for any number of elements, any output, and while tracing."""
+        key: list[Any] = [dtypes.defaults.floating]
         records = False
         for operand in operands:
             if isinstance(operand, Tensor):
@@ -169,21 +227,21 @@ class ElementwisePrimitive:
                 key += (operand._array.dtype, operand._array.shape)
             else:
                 key.append(type(operand))
-        found = self._met.get(tuple(key))
-        if found is None:
-            found = self._meet(tuple(key), operands)
-        compute, result, shape, kinds = found
+        met = self._met.get(tuple(key))
+        if met is None:
+            if len(self._met) >= MEMORY:
+                self._met.clear()
+            self._met[tuple(key)] = met = self._meet(operands)
+        compute, result, shape, kinds = met
         arrays: list[Any] = []
         for position, operand in enumerate(operands):
-            if isinstance(operand, Tensor):
-                array = operand._array
-                if array.dtype is not compute and position not in self.masks:
-                    array = array.astype(compute, copy=False)
-                arrays.append(array)
-            elif position in self.masks:
-                arrays.append(bool(operand))
-            else:
-                arrays.append(_convert_number(operand, compute))
+            if not isinstance(operand, Tensor):
+                arrays.append(self._number(position, operand, compute))
+                continue
+            array = operand._array
+            if array.dtype is not compute and position not in self.masks:
+                array = array.astype(compute, copy=False)
+            arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
@@ -195,27 +253,29 @@ class ElementwisePrimitive:
         tensor = wrap(array)
         if result.kind in "fc":
             if traces and modes.dual is not None:
-                self._hand_on_tangents(tensor, operands, arrays, compute)
+                self._hand_on_tangents(tensor, operands, compute)
             elif records and kinds:
-                self._attach(tensor, operands, arrays, kinds)
+                self._attach(tensor, operands, compute, kinds)
             elif records:
-                self._record(tensor, operands, arrays, compute)
+                self._record(tensor, operands, compute)
         return tensor
 
+    def _number(self, position: int, value: Any, compute: np.dtype[Any]) -> Any:
+        """Return an operand that is no tensor as the kernel takes it."""
+        return bool(value) if position in self.masks else converter(compute)(value)
+
     def _hand_on_tangents(
-        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], compute: np.dtype[Any]
+        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any]
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
         modes.dual.record(
-            lambda operands, tensors, moving: self._record(
-                tensors[0], operands, arrays, compute, moving
-            ),
+            lambda operands, tensors, moving: self._record(tensors[0], operands, compute, moving),
             operands,
             (tensor,),
         )
 
     def _meet(
-        self, key: Any, operands: Sequence[Any]
+        self, operands: Sequence[Any]
     ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]:
         """Find out, for operands of some dtypes and shapes, those of computation and result.
 
@@ -228,14 +288,11 @@ class ElementwisePrimitive:
         ]
         compute, result = self._dtypes(result_dtype(voting))
         shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
-        if len(self._met) >= MEMORY:
-            self._met.clear()
         kinds = "".join(["t" if isinstance(operand, Tensor) else "n" for operand in operands])
         plain = kinds in ("t", "tt", "tn") and not self.masks and compute == result
         for tensor in tensors:
             plain = plain and tensor._array.shape == shape and tensor._array.dtype == result
-        self._met[key] = found = compute, result, shape, kinds if plain else ""
-        return found
+        return compute, result, shape, kinds if plain else ""
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
@@ -319,7 +376,7 @@ class ElementwisePrimitive:
         return out
 
     def _attach(
-        self, tensor: Tensor, operands: Sequence[Any], arrays: list[Any], kinds: str
+        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any], kinds: str
     ) -> None:
         """Attach a node to a result whose operands have its shape and dtype, or are numbers."""
         needs = 0
@@ -334,7 +391,7 @@ class ElementwisePrimitive:
             return
         plan = self.plan(needs, kinds)
         if kinds == "tn":
-            plan.attach(tensor, operands[0], None, arrays[1])
+            plan.attach(tensor, operands[0], None, self._number(1, operands[1], compute))
         else:
             plan.attach(tensor, operands[0], operands[-1], None)
         if traces:
@@ -351,7 +408,6 @@ class ElementwisePrimitive:
         self,
         tensor: Tensor,
         operands: Sequence[Any],
-        arrays: list[Any],
         compute: np.dtype[Any],
         moving: int = 0,
     ) -> None:
@@ -399,22 +455,8 @@ class ElementwisePrimitive:
             if isinstance(operand, Tensor):
                 saved += (operand._array, operand._counter, operand._counter[0])
             else:
-                saved += (arrays[position], None, 0)
+                saved += (self._number(position, operand, compute), None, 0)
         node.saved = tuple(saved)
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)
-
-
-def _convert_number(value: Any, compute: np.dtype[Any]) -> Any:
-    """Return a Python number of the category of the computation."""
-    if compute.kind == "f":
-        return float(value)
-    if compute.kind == "c":
-        return complex(value)
-    if compute.kind == "b":
-        return bool(value)
-    whole = int(value)
-    if not -(2**63) <= whole < 2**64:
-        raise OverflowError("int too big to convert")
-    return whole

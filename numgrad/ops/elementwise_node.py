@@ -22,9 +22,10 @@ from numgrad.graph.node import (
     unpack_array,
 )
 from numgrad.graph.saved import restore_tensor
+from numgrad.kernels.define import define
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
-from numgrad.ops.elementwise_source import attach_source, define, run_source
+from numgrad.ops.elementwise_source import attach_source, run_source
 from numgrad.ops.primitive import Primitive, saved_name
 from numgrad.ops.promotion import broadcast_shapes
 

@@ -7,21 +7,9 @@ Python does around them. What to save and what to hand to the kernel is known wh
 
 from __future__ import annotations
 
-import linecache
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-__all__ = ["attach_source", "define", "run_source"]
-
-
-def define(name: str, source: str, title: str, namespace: dict[str, Any]) -> Callable[..., Any]:
-    """Run emitted source in a namespace and return its function of that name."""
-    filename = f"<numgrad {title}>"
-    # No modification time: linecache keeps the entry, and tracebacks show the lines.
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    exec(compile(source, filename, "exec"), namespace)
-    function: Callable[..., Any] = namespace[name]
-    return function
+__all__ = ["attach_source", "run_source"]
 
 
 def attach_source(kinds: str, positions: Sequence[int], tensor_count: int) -> str:

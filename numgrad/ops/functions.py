@@ -100,7 +100,7 @@ def _unary_function(
             shape = array.shape
             value = _empty(shape, dtype)
             entry(array.ravel(), value if len(shape) == 1 else value.ravel())
-        elif dtype not in plain:
+        elif dtype not in plain or _is_short(array, entry):
             return primitive.apply((input,))
         else:
             (value,) = kernel(array.shape, (array,), (dtype,))
@@ -122,6 +122,11 @@ def _unary_function(
 def _is_plain(*arrays: np.ndarray[Any, Any]) -> bool:
     """Whether the strides of arrays of one shape leave no choice of the result's."""
     return all(array.ndim < 2 or array.flags.c_contiguous for array in arrays)
+
+
+def _is_short(array: np.ndarray[Any, Any], entry: Any) -> bool:
+    """Whether the loop's entry for few plain elements does not serve, for it is one of the two."""
+    return array.size <= SMALL and (entry is not None or array.dtype not in FLOATING)
 
 
 def make_operator(
@@ -202,7 +207,7 @@ def _binary_function(
                 value = _empty(shape, dtype)
                 flat = value if len(shape) == 1 else value.ravel()
                 entry(array.ravel(), right.ravel(), flat)
-            elif dtype not in plain:
+            elif dtype not in plain or _is_short(array, entry):
                 return primitive.apply((input, other))
             else:
                 (value,) = kernel(shape, (array, right), (dtype,))

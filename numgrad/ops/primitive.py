@@ -329,15 +329,31 @@ class Primitive:
 
     def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
         """Run the operation on tensors and record a node if one is needed."""
+        arrays: list[Any] = []
+        needs = False
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
+            if tensor._edge is not NO_EDGE:
+                needs = True
+            arrays.append(tensor._array)
         if modes.trace is None:
-            result = self.forward(*[tensor._array for tensor in inputs], **parameters)
+            result = self.forward(*arrays, **parameters)
         else:
-            result = modes.trace.call(self, [tensor._array for tensor in inputs], parameters)
-        single = not isinstance(result, (tuple, list))
-        arrays = (result,) if single else tuple(result)
+            result = modes.trace.call(self, arrays, parameters)
+        if isinstance(result, (tuple, list)):
+            return self._wrap_all(inputs, result, parameters)
+        output = view_of(inputs[0], result) if self.view else wrap(result)
+        if traces and modes.dual is not None:
+            self._hand_on_tangents(inputs, (output,), parameters)
+        elif needs and modes.grad:
+            self._record(inputs, (output,), parameters)
+        return output
+
+    def _wrap_all(
+        self, inputs: Sequence[Tensor], arrays: Sequence[Any], parameters: dict[str, Any]
+    ) -> tuple[Tensor, ...]:
+        """Return several results as tensors, with a node if one is needed."""
         outputs: list[Tensor]
         if self.view:
             outputs = [view_of(inputs[0], array) for array in arrays]
@@ -350,7 +366,7 @@ class Primitive:
             self._hand_on_tangents(inputs, outputs, parameters)
         elif modes.grad:
             self._record(inputs, outputs, parameters)
-        return outputs[0] if single else tuple(outputs)
+        return tuple(outputs)
 
     def _hand_on_tangents(
         self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], parameters: dict[str, Any]

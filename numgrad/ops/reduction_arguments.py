@@ -99,6 +99,8 @@ def reduced_dims(function: str, input: Any, dim: Any, keepdim: Any = False) -> t
         check_keepdim(function, keepdim)
     if dim is None:
         return tuple(range(ndim))
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim % ndim,)
     check_dims(function, dim)
     dims = tuple([wrap_dim(item, ndim) for item in named_dims(dim)])
     if len(set(dims)) < len(dims):
@@ -121,6 +123,8 @@ def reduced_dim(function: str, input: Any, dim: Any, keepdim: Any = False) -> in
     ndim = require_tensor(input, function, "input", 1)._array.ndim
     if keepdim is not False:
         check_keepdim(function, keepdim)
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim % ndim
     check_dim(function, dim)
     return wrap_dim(dim, ndim)
 
