@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node
@@ -64,6 +64,30 @@ def require_tensor(value: Any, function: str, argument: str, position: int) -> T
     )
 
 
+class _Plan(NamedTuple):
+    """What the backward pass of a primitive takes, for some inputs that need a gradient.
+
+    Attributes
+    ----------
+    rules : tuple
+        For each of these inputs its position, its rule, and what that names.
+    saved : tuple
+        What they name of the inputs and outputs: ("input", i) and ("output", i).
+    names : tuple of str
+        By which names.
+    shapes : tuple
+        Names of shapes of inputs, and which input's.
+    of_all : bool
+        Whether they name all inputs or all shapes.
+    """
+
+    rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
+    saved: tuple[tuple[str, int], ...]
+    names: tuple[str, ...]
+    shapes: tuple[tuple[str, int], ...]
+    of_all: bool
+
+
 class PrimitiveNode(Node):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
@@ -105,53 +129,48 @@ class PrimitiveNode(Node):
         self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
     ) -> Sequence[Tensor | None]:
         """Run the rules on gradients that have further dims behind those of the outputs."""
-        primitive = self.primitive
         count = len(self.targets)
-        if all(gradient is None for gradient in gradients):
-            return [None] * count
-        environment = self._environment(gradients, behind)
         results: list[Tensor | None] = [None] * count
-        for position, rule in enumerate(primitive.rules_for(count)):
-            if not (self.needs >> position) & 1:
-                continue
-            if rule is None:
-                continue
+        if all(gradient is None for gradient in gradients):
+            return results
+        primitive = self.primitive
+        plan = primitive.plan(self.needs, count)
+        environment = self._environment(plan, gradients, behind)
+        for position, function, parameters in plan.rules:
             environment["position"] = position
-            result = rule.function(*[environment[name] for name in rule.parameters])
+            result = function(*[environment[name] for name in parameters])
             if result is not None:
                 shape, dtype = self.shapes[position]
                 shape += behind
-                if result._array.shape != shape:
+                array = result._array
+                if array.shape != shape:
                     result = primitive.sum_to_size(result, shape)
-                if result._array.dtype != dtype:
+                if array.dtype != dtype:
                     result = primitive.cast(result, dtype)
                 results[position] = result
         return results
 
     def _environment(
-        self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
+        self, plan: _Plan, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
     ) -> dict[str, Any]:
-        """Return the values of everything a rule can name."""
-        if self.saved is None:
+        """Return the values of what the rules name."""
+        saved = self.saved
+        if saved is None:
             raise RuntimeError(FREED)
-        primitive = self.primitive
         environment: dict[str, Any] = dict(self.parameters)
-        count = len(self.targets)
-        names = primitive.input_names(count)
-        for name, (shape, _) in zip(names, self.shapes, strict=True):
-            environment[f"{name}_shape"] = shape + behind
-        environment["shapes"] = [shape + behind for shape, _ in self.shapes]
-        inputs: list[Any] = [None] * count
-        for index, (kind, position) in enumerate(primitive.saved_for(self.needs, count)):
-            saved: SavedArray = self.saved[3 * index : 3 * index + 3]
-            if kind == "input":
-                value = restore_tensor(saved, self.edge(position))
+        for name, position in plan.shapes:
+            environment[name] = self.shapes[position][0] + behind
+        if plan.of_all:
+            environment["shapes"] = [shape + behind for shape, _ in self.shapes]
+            inputs: list[Any] = [None] * len(self.targets)
+            environment["inputs"] = inputs
+        for index, (kind, position) in enumerate(plan.saved):
+            edge = self._saved_edge(kind, position)
+            owner = None if kind == "input" else self
+            value = restore_tensor(saved[3 * index : 3 * index + 3], edge, owner)
+            environment[plan.names[index]] = value
+            if plan.of_all and kind == "input":
                 inputs[position] = value
-                environment[names[position]] = value
-            else:
-                value = restore_tensor(saved, self._saved_edge(kind, position), self)
-                environment[primitive.outputs[position]] = value
-        environment["inputs"] = inputs
         if self.num_outputs == 1:
             environment["g"] = gradients[0]
         else:
@@ -275,7 +294,7 @@ class Primitive:
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
-        self._plans: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
+        self._plans: dict[tuple[int, int], _Plan] = {}
         rules = [rule for rule in self.rules if rule is not None]
         named = {name for rule in rules for name in rule.parameters}
         self.node_class: Any = make_node_class(
@@ -307,24 +326,41 @@ class Primitive:
 
     def saved_for(self, needs: int, count: int) -> tuple[tuple[str, int], ...]:
         """Return what the rules of the needed inputs name: ("input", i) and ("output", i)."""
+        return self.plan(needs, count).saved
+
+    def plan(self, needs: int, count: int) -> _Plan:
+        """Return what the backward pass takes for the inputs whose bits are set in `needs`."""
         plan = self._plans.get((needs, count))
         if plan is None:
-            names: set[str] = set()
-            for position, rule in enumerate(self.rules_for(count)):
-                if (needs >> position) & 1 and rule is not None:
-                    names.update(rule.parameters)
-            keep_all = "inputs" in names
+            rules = [
+                (position, rule.function, rule.parameters)
+                for position, rule in enumerate(self.rules_for(count))
+                if (needs >> position) & 1 and rule is not None
+            ]
+            named = {name for _, _, parameters in rules for name in parameters}
             input_names = self.input_names(count)
-            plan = tuple(
-                ("input", position)
-                for position in range(count)
-                if keep_all or input_names[position] in names
-            ) + tuple(
-                ("output", position)
-                for position, output in enumerate(self.outputs)
-                if output in names
+            saved = [
+                (("input", position), name)
+                for position, name in enumerate(input_names)
+                if "inputs" in named or name in named
+            ] + [
+                (("output", position), name)
+                for position, name in enumerate(self.outputs)
+                if name in named
+            ]
+            plan = self._plans[(needs, count)] = _Plan(
+                rules=tuple(rules),
+                saved=tuple([place for place, _ in saved]),
+                names=tuple([name for _, name in saved]),
+                shapes=tuple(
+                    [
+                        (f"{name}_shape", position)
+                        for position, name in enumerate(input_names)
+                        if f"{name}_shape" in named
+                    ]
+                ),
+                of_all=not named.isdisjoint(("inputs", "shapes")),
             )
-            self._plans[(needs, count)] = plan
         return plan
 
     def apply(self, *inputs: Tensor, **parameters: Any) -> Any:

@@ -6,18 +6,20 @@ forward and reverse mode algorithmic differentiation" (2008), with adjoints for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
+from numgrad.graph.node import unpack_array
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, cpp_name, write_result
 from numgrad.ops.permuting import transpose
-from numgrad.ops.primitive import Primitive, require_tensor
+from numgrad.ops.primitive import Primitive, PrimitiveNode, make_node_class, require_tensor
 from numgrad.ops.shape import reshape
 
 __all__ = [
@@ -68,6 +70,29 @@ def matrix_product(input: Array, other: Array) -> Array:
         return np.matmul(_for_blas(input), _for_blas(other))
 
 
+class _MatrixProductNode(PrimitiveNode):
+    """The node of a product of two matrices, whose rules need no tensors."""
+
+    __slots__ = ()
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Return ``(g other^T, input^T g)``, as far as they are needed."""
+        gradient, saved = gradients[0], self.saved
+        if gradient is None or gradient.dtype.kind != "f" or saved is None:
+            return super().run_arrays(gradients)
+        results: list[Any] = [None, None]
+        for index, (_, position) in enumerate(self.primitive.saved_for(self.needs, 2)):
+            array = unpack_array(saved[3 * index : 3 * index + 3], self.edge(position), None)
+            if array.dtype != gradient.dtype:
+                return super().run_arrays(gradients)
+            if position:
+                results[0] = matrix_product(gradient, array.swapaxes(-2, -1))
+            else:
+                results[1] = matrix_product(array.swapaxes(-2, -1), gradient)
+        return results, _OWNED
+
+
+_OWNED = (True, True)
 _DOT = Primitive(
     "dot",
     "DotBackward0",
@@ -135,6 +160,10 @@ _BMM = Primitive(
         lambda make: (bmm, [make(2, 2, 0), make(2, 0, 3)], {}),
     ],
 )
+for _primitive, _name in ((_MM, "MmBackward0"), (_BMM, "BmmBackward0")):
+    _primitive.node_class = make_node_class(
+        _name, _MatrixProductNode, {"input", "mat2"}, primitive=_primitive
+    )
 
 # What PyTorch's kernels multiply; bools and the wider unsigned integers are not among it.
 _REFUSED = frozenset({dtypes.bool_, dtypes.uint16, dtypes.uint32, dtypes.uint64})
