@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,13 @@ def add_indexed(array: Array, indices: Indices, values: Array) -> Array:
     array([2., 0., 4.])
     """
     result = private_copy(array)
+    first = indices[0]
+    if len(indices) == 1 and first is not None and result.flags.c_contiguous:
+        rest_of_shape = array.shape[1:]
+        shape = first.shape + rest_of_shape
+        whole = values if values.shape == shape else np.broadcast_to(values, shape)
+        add_at(result.reshape(array.shape[0], math.prod(rest_of_shape)), first, whole)
+        return result
     dims, common, at = _split(indices)
     rest = [dim for dim in range(array.ndim) if dim not in dims]
     moved = result.transpose(dims + rest)

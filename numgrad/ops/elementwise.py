@@ -160,7 +160,7 @@ class ElementwisePrimitive:
 
     def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Promote, broadcast, compute, and record a node where one is needed."""
-        if out is not None or modes.trace is not None:
+        if modes.trace is not None or (out is not None and traces):
             return self._apply_at_length(operands, out)
         key: list[Any] = [dtypes.defaults.floating]
         values: list[Any] = []
@@ -181,8 +181,11 @@ class ElementwisePrimitive:
         found = self._short.get(key_of_call) or self._shorten(key_of_call, operands, values)
         call, compute, kinds = found
         if call is None:
-            return self._apply_at_length(operands, None)
-        tensor = wrap(call(*values))
+            return self._apply_at_length(operands, out)
+        array = call(*values)
+        if out is not None:
+            return self._write(out, array.shape, values, array.dtype, records, array)
+        tensor = wrap(array)
         if traces and modes.dual is not None:
             if tensor._array.dtype.kind in "fc":
                 self._hand_on_tangents(tensor, operands, compute)
@@ -245,7 +248,7 @@ class ElementwisePrimitive:
         if out is not None:
             if traces and modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
-            return self._write(out, shape, arrays, compute, result, records)
+            return self._write(out, shape, arrays, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
         else:
@@ -331,11 +334,11 @@ class ElementwisePrimitive:
         out: Tensor,
         shape: tuple[int, ...],
         arrays: list[Any],
-        compute: np.dtype[Any],
         result: np.dtype[Any],
         records: bool,
+        values: Array | None = None,
     ) -> Tensor:
-        """Compute into `out`, which keeps its dtype."""
+        """Write the result to `out`, which keeps its dtype; `values` are it, if known already."""
         if records or (modes.grad and out._edge is not NO_EDGE):
             raise RuntimeError(
                 f"{self.function_name}(): functions with out=... arguments don't support automatic "
@@ -344,7 +347,9 @@ class ElementwisePrimitive:
         if type(out._counter) is not list:
             check_counted(out)
         target = out._array
-        if not dtypes.can_cast(dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)):
+        if result is not target.dtype and not dtypes.can_cast(
+            dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)
+        ):
             raise RuntimeError(
                 f"result type {dtypes.of_numpy(result).scalar_name} can't be cast to the desired "
                 f"output type {out.dtype.scalar_name}"
@@ -362,6 +367,10 @@ class ElementwisePrimitive:
             return out
         if traces:
             before_write(out)
+        if values is not None:
+            target[...] = values
+            out._counter[0] += 1
+            return out
         overlaps = any(
             type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
             for array in arrays

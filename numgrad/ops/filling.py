@@ -238,7 +238,12 @@ def zero(input: Tensor) -> Tensor:
 
 
 def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
-    result = private_copy(np.broadcast_to(array, np.broadcast_shapes(array.shape, mask.shape)))
+    if array.shape != mask.shape:
+        array = np.broadcast_to(array, np.broadcast_shapes(array.shape, mask.shape))
+    result = private_copy(array)
+    if value.dtype == result.dtype:  # nothing is converted, which could warn
+        np.copyto(result, value, where=mask)
+        return result
     with np.errstate(invalid="ignore", over="ignore"):
         np.copyto(result, value, where=mask, casting="unsafe")
     return result

@@ -243,6 +243,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1
     shapes = [positions.shape for positions in indices if positions is not None]
+    if all(each == shapes[0] for each in shapes):
+        return tuple(indices)
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
@@ -257,6 +259,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
 def _from_front(positions: Array, size: int, ordinal: int) -> Array:
     """Return positions counted from the front, as an array that belongs to nobody else."""
     if not positions.size:
+        return positions
+    if positions.view(np.uint64).max() < size:  # negative ones would be the greatest
         return positions
     low, high = positions.min(), positions.max()
     if low < -size or high >= size:

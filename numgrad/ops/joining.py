@@ -87,6 +87,9 @@ _STACK: Primitive = Primitive(
 
 
 def _common_dtype(tensors: Sequence[Tensor]) -> np.dtype[Any]:
+    first = tensors[0]._array.dtype
+    if all(tensor._array.dtype is first for tensor in tensors):
+        return first
     return result_dtype(tensors).numpy
 
 
