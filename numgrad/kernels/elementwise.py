@@ -181,12 +181,13 @@ class Elementwise:
         dtypes: Sequence[np.dtype[Any]],
         result: np.dtype[Any],
     ) -> Callable[..., Array] | None:
-        """Return a function that is the quickest to compute an output of few elements.
+        """Return a function that is the quickest to compute one output on one thread.
 
-        It is for one output and no other shapes, strides and dtypes than those of `operands`;
-        `dtypes` are what these are cast to. None where there are many elements, or none.
+        It is for no other shapes, strides and dtypes than those of `operands`; `dtypes` are what
+        these are cast to. None where threads share the work, and where there is none.
         """
-        if not 0 < math.prod(shape) <= SMALL:
+        size, grain = math.prod(shape), self._grain([result])
+        if not 0 < size <= max(SMALL, grain):
             return None
         converted = [
             operand.astype(dtype, copy=False)
@@ -195,8 +196,24 @@ class Elementwise:
             for operand, dtype in zip(operands, dtypes, strict=True)
         ]
         order, back = _orders(shape, converted)
-        call = FlatCall(self._flat_loop, shape, order, converted, [result], SMALL)
+        call = self._make_call(shape, order, converted, [result], grain)
         return short_call(call, operands, dtypes, back)
+
+    def _make_call(
+        self,
+        shape: tuple[int, ...],
+        order: tuple[int, ...] | None,
+        operands: Sequence[Array | Number],
+        dtypes: Sequence[np.dtype[Any]],
+        grain: int,
+    ) -> FlatCall | StridedCall:
+        """Find out what a call takes that sums nothing."""
+        ordered = shape if order is None else tuple([shape[dim] for dim in order])
+        if math.prod(shape) <= SMALL or all(
+            is_flat(_transpose(o, order), ordered) for o in operands
+        ):
+            return FlatCall(self._flat_loop, shape, order, operands, dtypes, grain)
+        return StridedCall(self._strided_loop, shape, order, operands, dtypes, grain)
 
     def _prepare(
         self,
@@ -209,15 +226,11 @@ class Elementwise:
         order = back = None
         if is_new and shapes is None:
             order, back = _orders(shape, operands)
-        ordered = shape if order is None else tuple([shape[dim] for dim in order])
-        size = int(np.prod(shape, dtype=np.int64))
         grain = self._grain(dtypes)
         if shapes is not None:
             call: Any = SummingCall(self._strided_loop, shape, operands, dtypes, shapes, grain)
-        elif size <= SMALL or all(is_flat(_transpose(o, order), ordered) for o in operands):
-            call = FlatCall(self._flat_loop, shape, order, operands, dtypes, grain)
         else:
-            call = StridedCall(self._strided_loop, shape, order, operands, dtypes, grain)
+            call = self._make_call(shape, order, operands, dtypes, grain)
         if len(self.calls) >= MEMORY:
             self.calls.clear()
         self.calls[key] = call, back

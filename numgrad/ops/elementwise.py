@@ -201,8 +201,8 @@ class ElementwisePrimitive:
     ) -> tuple[Callable[..., Array] | None, np.dtype[Any], str]:
         """Find out what calls with such operands take, and remember it.
 
-        Returned are what computes the result (None for many elements), the dtype in which it does,
-        and what `_meet` says of the operands.
+        Returned are what computes the result (None if threads share that), the dtype in which it
+        does, and what `_meet` says of the operands.
         """
         compute, result, shape, kinds = self._meet(operands)
         casts = [

@@ -100,12 +100,10 @@ def _unary_function(
             shape = array.shape
             value = _empty(shape, dtype)
             entry(array.ravel(), value if len(shape) == 1 else value.ravel())
-        elif dtype not in plain or _is_short(array, entry):
-            return primitive.apply((input,))
         else:
-            (value,) = kernel(array.shape, (array,), (dtype,))
-            if entry is None and dtype in FLOATING:
+            if entry is None and dtype in FLOATING and dtype in plain:
                 entries[dtype] = kernel.entry("a", dtype, 1)
+            return primitive.apply((input,))
         tensor = _new(Tensor)
         tensor._array = value
         tensor._counter = [0]
@@ -122,11 +120,6 @@ def _unary_function(
 def _is_plain(*arrays: np.ndarray[Any, Any]) -> bool:
     """Whether the strides of arrays of one shape leave no choice of the result's."""
     return all(array.ndim < 2 or array.flags.c_contiguous for array in arrays)
-
-
-def _is_short(array: np.ndarray[Any, Any], entry: Any) -> bool:
-    """Whether the loop's entry for few plain elements does not serve, for it is one of the two."""
-    return array.size <= SMALL and (entry is not None or array.dtype not in FLOATING)
 
 
 def make_operator(
@@ -207,12 +200,10 @@ def _binary_function(
                 value = _empty(shape, dtype)
                 flat = value if len(shape) == 1 else value.ravel()
                 entry(array.ravel(), right.ravel(), flat)
-            elif dtype not in plain or _is_short(array, entry):
-                return primitive.apply((input, other))
             else:
-                (value,) = kernel(shape, (array, right), (dtype,))
-                if entry is None and dtype in FLOATING:
+                if entry is None and dtype in FLOATING and dtype in plain:
                     entries[dtype] = kernel.entry("aa", dtype, 1)
+                return primitive.apply((input, other))
             tensor = _new(Tensor)
             tensor._array = value
             tensor._counter = [0]
@@ -235,12 +226,9 @@ def _binary_function(
             shape = array.shape
             value = _empty(shape, dtype)
             entry(array.ravel(), right, value if len(shape) == 1 else value.ravel())
-        elif dtype in FLOATING and dtype in plain:
-            right = float(other)
-            (value,) = kernel(array.shape, (array, right), (dtype,))
-            if entry is None:
-                number_entries[dtype] = kernel.entry("as", dtype, 1)
         else:
+            if entry is None and dtype in FLOATING and dtype in plain:
+                number_entries[dtype] = kernel.entry("as", dtype, 1)
             return otherwise(input, other)
         tensor = _new(Tensor)
         tensor._array = value
