@@ -185,11 +185,11 @@ MAKE_VIEW = {
     "view of no_grad": lambda lib, b: under(lib.no_grad, lambda: b[0:1]).view(1),
     "view of inference": lambda lib, b: under(lib.inference_mode, lambda: b[0:1]).view(1),
     "view, no_grad, of inference": lambda lib, b: under(
-        lib.no_grad, lambda view=under(lib.inference_mode, lambda: b[0:1]): view.view(1)
+        lib.no_grad, lambda: under(lib.inference_mode, lambda: b[0:1]).view(1)
     ),
     "several of inference": lambda lib, b: under(lib.inference_mode, lambda: b[0:1]).split(1)[0],
     "inference of no_grad": lambda lib, b: under(
-        lib.inference_mode, lambda view=under(lib.no_grad, lambda: b[0:1]): view.view(1)
+        lib.inference_mode, lambda: under(lib.no_grad, lambda: b[0:1]).view(1)
     ),
     "view of a view of a view": lambda lib, b: b.view(2, 1)[0:1].t()[0],
     "data, inference": lambda lib, b: under(lib.inference_mode, lambda: b.data)[0:1],
