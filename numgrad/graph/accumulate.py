@@ -17,7 +17,8 @@ from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
-from numgrad.kernels.strides import layout_of, may_overlap
+from numgrad.kernels.memory import empty
+from numgrad.kernels.strides import is_dense, layout_of, may_overlap
 
 __all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "add_retained", "gradient_edge"]
 
@@ -81,7 +82,7 @@ class AccumulateGrad(Node):
             if current is not None:
                 leaf._grad = current + gradient
             elif modes.trace is None:
-                leaf._grad = wrap(np.empty_like(leaf._array)).copy_(gradient)
+                leaf._grad = wrap(_like(leaf._array)).copy_(gradient)
             else:
                 leaf._grad = gradient.clone()
         if leaf._post_accumulate_hooks:
@@ -133,11 +134,16 @@ def _as_gradient_of(
     """Return a gradient that is the leaf's to keep, with the leaf's strides if those are dense."""
     if gradient.ndim < 2 or leaf.flags.c_contiguous:
         return gradient if owned and gradient.flags.c_contiguous else private_copy(gradient)
-    if owned and gradient.strides == leaf.strides:
+    if owned and gradient.strides == leaf.strides and is_dense(leaf):
         return gradient
-    copy = np.empty_like(leaf)
+    copy = _like(leaf)
     copy[...] = gradient
     return copy
+
+
+def _like(leaf: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return new memory for a gradient, in PyTorch's layout: a dense leaf's, else row by row."""
+    return np.empty_like(leaf) if is_dense(leaf) else empty(leaf.shape, leaf.dtype)
 
 
 def gradient_edge(tensor: Tensor) -> Edge:

@@ -105,7 +105,12 @@ def run(
                 following = None
             else:
                 node = heappop(heap)[1]
-            if needed is not None and node not in needed and node not in captures:
+            if (
+                needed is not None
+                and node not in needed
+                and node not in captures
+                and (len(roots) > 1 or node is not roots[0][0][0])  # of that hooks are called
+            ):
                 del pending[node]
                 continue
             attached = node.attached
@@ -226,8 +231,8 @@ def _request(
             captures.setdefault(node, []).append((number, position))
     if needed is None:
         needed = nodes_towards(captures, [node for (node, _), _ in roots if node is not None])
-    if accumulate:  # leaves among the inputs are fed; the others' gradients are captured
-        needed.update(node for node in captures if type(node) is AccumulateGrad)
+    if accumulate:  # then the inputs' own nodes run, too
+        needed.update(captures)
     return Request(by_tensors, [None] * len(inputs), captures, needed)
 
 
