@@ -15,28 +15,11 @@ from typing import Any
 
 from numgrad.graph.modes import modes
 
-__all__ = ["DEEP", "elsewhere", "reenter"]
+__all__ = ["DEEP", "elsewhere"]
 
-DEEP = 25  # passes inside of each other that one stack takes, with the user's own calls between
-
-
-def reenter(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call what may start a backward pass while one runs.
-
-    Parameters
-    ----------
-    function : callable
-    *arguments
-        What to call it with.
-    """
-    depth = modes.depth
-    if depth >= DEEP:
-        return elsewhere(function, *arguments)
-    modes.depth = depth + 1
-    try:
-        return function(*arguments)
-    finally:
-        modes.depth = depth
+# Passes inside of each other that one stack takes, with the user's own calls between; they are
+# counted in ``modes.depth``.
+DEEP = 25
 
 
 def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
