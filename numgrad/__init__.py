@@ -65,6 +65,7 @@ from numgrad.kernels.threads import get_num_threads, set_num_threads
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
+from numgrad.serialization import load, save
 from numgrad.tensor import Tensor
 
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
@@ -120,6 +121,7 @@ __all__ = [
     "is_inference",
     "is_inference_mode_enabled",
     "jit",
+    "load",
     "long",
     "memory_stats",
     "nan",
@@ -127,6 +129,7 @@ __all__ = [
     "pi",
     "printoptions",
     "promote_types",
+    "save",
     "set_anomaly_enabled",
     "set_default_dtype",
     "set_grad_enabled",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy as copy_module
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import numgrad.ops  # noqa: F401 - fills the registries
+from numgrad.copying import deep_copy, reduce_tensor, shallow_copy
 from numgrad.device import CPU
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference, wrap
+from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
 from numgrad.graph.differentiate import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import modes
@@ -155,7 +155,7 @@ def _detach_(self: Tensor) -> Tensor:
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
             "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-            "function in torch/optim/optimizer.py as a solution."
+            "function in torch/optim/optimizer.py as the solution."
         )
     self._edge = NO_EDGE
     return self
@@ -189,26 +189,6 @@ def _storage_offset(self: Tensor) -> int:
 def _data_ptr(self: Tensor) -> int:
     """Return the address of the first element."""
     return address_of(self._array)
-
-
-def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Copy a leaf with its gradient; other tensors refuse, as in PyTorch."""
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
-            "because of a torch.nn.utils.weight_norm usage, see "
-            "https://github.com/pytorch/pytorch/pull/103001"
-        )
-    if id(self) in memo:
-        known: Tensor = memo[id(self)]
-        return known
-    copied = wrap(self._array.copy())
-    copied._edge = self._edge
-    if self._grad is not None:
-        copied._grad = copy_module.deepcopy(self._grad, memo)
-    memo[id(self)] = copied
-    return copied
 
 
 def _iterate(self: Tensor) -> Iterator[Tensor]:
@@ -330,14 +310,15 @@ def _bind() -> None:
         "__eq__": _operator("eq"),
         "__ne__": _operator("ne"),
         "__hash__": object.__hash__,
-        "__reduce_ex__": _reduce,
+        "__reduce_ex__": reduce_tensor,
         "__getitem__": getitem,
         "__setitem__": setitem,
         "__iter__": _iterate,
         "__repr__": tensor_repr,
         "__str__": tensor_repr,
         "__format__": tensor_format,
-        "__deepcopy__": _deepcopy,
+        "__copy__": shallow_copy,
+        "__deepcopy__": deep_copy,
         "__array__": conversion.to_array,
         "__bool__": conversion.to_bool,
         "__complex__": conversion.to_complex,
@@ -377,18 +358,6 @@ def _bind() -> None:
     }
     for name, attribute in own.items():
         setattr(Tensor, name, attribute)
-
-
-def _reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
-    """Pickle the elements and whether they require grad; no graph, no gradient, no sharing."""
-    return _rebuild, (np.ascontiguousarray(self._array), self.requires_grad)
-
-
-def _rebuild(array: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
-    """Return an unpickled tensor, a leaf."""
-    tensor = wrap(array)
-    tensor.requires_grad = requires_grad
-    return tensor
 
 
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:

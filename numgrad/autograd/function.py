@@ -257,8 +257,12 @@ class Function:
         recorded = recording and True in needs
         if recorded or moving:
             made = _new(cls._backward_cls)
-            made.targets = tuple([target for target, _ in edges])
-            made.numbers = tuple([number for _, number in edges])
+            if len(edges) == 1:
+                target, number = edges[0]
+                made.targets, made.numbers = (target,), (number,)
+            else:
+                made.targets = tuple([target for target, _ in edges])
+                made.numbers = tuple([number for _, number in edges])
             made.sequence = sequence
             made.attached = None
             made.saved = ()
@@ -267,15 +271,19 @@ class Function:
             made.input_metas = tuple(metas)
             ctx._node = weakref.ref(made)
         node = made if recorded else None
+        is_new = True
+        for argument in args:
+            if argument is output:
+                is_new = False
         if (
-            node is not None
+            is_new
+            and node is not None
             and isinstance(output, Tensor)
             and output._base is None
             and output._edge is NO_EDGE
             and ctx.dirty_tensors is None
             and ctx.non_differentiable is None
             and output._array.dtype.kind in "fc"
-            and not any(output is argument for argument in args)
         ):  # nearly every call
             node.num_outputs = 1
             node.output_metas = ((output._array.shape, output._array.dtype),)
@@ -348,10 +356,11 @@ def _save(ctx: FunctionCtx, node: FunctionNode | None, observed: bool) -> None:
             "autograd internal error: to_save attribute is expected to be a tuple but is "
             f"{type(saved).__name__}"
         )
-    for position, tensor in enumerate(saved):
+    for tensor in saved:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"save_for_backward can only save variables, but argument {position} is of type "
+                "save_for_backward can only save variables, but argument "
+                f"{[each is tensor for each in saved].index(True)} is of type "
                 f"{type(tensor).__name__}"
             )
     ctx.to_save = None

@@ -10,8 +10,9 @@ import numpy as np
 from numgrad.autograd.function_context import FunctionCtx
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
+from numgrad.graph.modes import modes
 from numgrad.graph.node import FREED, Node, modified_message
-from numgrad.graph.reentrance import reenter
+from numgrad.graph.reentrance import DEEP, elsewhere
 from numgrad.graph.saved import (
     PackedTensor,
     PackHook,
@@ -130,9 +131,7 @@ class FunctionNode(Node):
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Run the user's backward pass on tensors; the engine keeps it from being recorded."""
-        found = self.run_tensors(
-            [None if gradient is None else wrap(gradient) for gradient in gradients]
-        )
+        found = self.run_tensors([None if each is None else wrap(each) for each in gradients])
         count = len(found)
         owned = _NOT_OWNED[count] if count < 8 else (False,) * count
         return [None if each is None else each._array for each in found], owned
@@ -149,7 +148,15 @@ class FunctionNode(Node):
         backward = function._backward_rule()
         if function.boxed_grads_call:
             given = (list(given),)
-        found = reenter(backward, ctx, *given)
+        depth = modes.depth
+        if depth >= DEEP:
+            found = elsewhere(backward, ctx, *given)
+        else:
+            modes.depth = depth + 1
+            try:
+                found = backward(ctx, *given)
+            finally:
+                modes.depth = depth
         return self.checked(found if isinstance(found, tuple) else (found,))
 
     def _materialized(self, gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
@@ -169,7 +176,9 @@ class FunctionNode(Node):
         """
         metas = self.input_metas
         expected = len(metas)
-        if len(found) < expected or any(each is not None for each in found[expected:]):
+        if len(found) != expected and (
+            len(found) < expected or any(each is not None for each in found[expected:])
+        ):
             raise RuntimeError(
                 f"function {type(self).__name__} returned an incorrect number of gradients "
                 f"(expected {expected}, got {len(found)})"
@@ -188,7 +197,7 @@ class FunctionNode(Node):
             if gradient is None:
                 results.append(None)
                 continue
-            if not isinstance(gradient, Tensor):
+            if type(gradient) is not Tensor and not isinstance(gradient, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
             index = len(results)
             if self.targets[index] is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -13,16 +15,34 @@ from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
 from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
-from numgrad.kernels.accumulate import add_into, private_copy
-from numgrad.kernels.strides import layout_of, may_overlap
+from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+from numgrad.kernels.memory import empty
+from numgrad.kernels.strides import is_dense, layout_of, may_overlap
 
-__all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "gradient_edge"]
+__all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "add_retained", "gradient_edge"]
 
 OVERLAPS_ITSELF = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
 )
 _new = object.__new__
+
+
+# Held while a gradient is added to what a tensor has, so that no thread's part is lost. It is one
+# for all tensors: what it costs is to be paid for every leaf in every pass. The same thread may
+# take it again, because a finalizer can run anywhere.
+_adding = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """Start afresh in a forked child: the thread that held the lock may not exist there."""
+    global _adding
+    _adding = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class AccumulateGrad(Node):
@@ -35,40 +55,44 @@ class AccumulateGrad(Node):
     def accumulate_array(self, gradient: np.ndarray[Any, Any], owned: bool) -> None:
         """Add a gradient that carries no graph; keep the array itself if it is ours to keep."""
         leaf = self.variable
-        current = leaf._grad
-        if current is None:
-            leaf._grad = wrap(_as_gradient_of(leaf._array, gradient, owned))
-        else:  # even if it is part of a graph, as in PyTorch; then its version tells
-            array = current._array
-            if not array.flags.c_contiguous and may_overlap(layout_of(array)):
-                raise RuntimeError(OVERLAPS_ITSELF)
-            try:
-                current._counter[0] += 1
-            except RuntimeError:  # an inference tensor has no version
-                check_counted(current)
-            if traces:
-                before_write(current)
-                note_write(current._counter)
-            add_into(array, gradient)
+        with _adding:
+            current = leaf._grad
+            if current is None:
+                leaf._grad = wrap(_as_gradient_of(leaf._array, gradient, owned))
+            else:  # even if it is part of a graph, as in PyTorch; then its version tells
+                array = current._array
+                if not array.flags.c_contiguous and may_overlap(layout_of(array)):
+                    raise RuntimeError(OVERLAPS_ITSELF)
+                try:
+                    current._counter[0] += 1
+                except RuntimeError:  # an inference tensor has no version
+                    check_counted(current)
+                if traces:
+                    before_write(current)
+                    note_write(current._counter)
+                add_into(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
     def accumulate_tensor(self, gradient: Tensor) -> None:
         """Add a gradient that may carry a graph of its own."""
         leaf = self.variable
-        current = leaf._grad
-        if current is None:
-            if modes.trace is None:
-                leaf._grad = wrap(np.empty_like(leaf._array)).copy_(gradient)
+        with _adding:
+            current = leaf._grad
+            if current is not None:
+                leaf._grad = current + gradient
+            elif modes.trace is None:
+                leaf._grad = wrap(_like(leaf._array)).copy_(gradient)
             else:
                 leaf._grad = gradient.clone()
-        else:
-            leaf._grad = current + gradient
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
     def call_post_accumulate_hooks(self) -> None:
         """Call the hooks that get the leaf after its gradient was added."""
+        if modes.depth > DEEP:
+            elsewhere(self.call_post_accumulate_hooks)
+            return
         leaf = self.variable
         for hook in list((leaf._post_accumulate_hooks or {}).values()):
             result = hook(leaf)
@@ -92,17 +116,34 @@ class AccumulateGrad(Node):
         return ()
 
 
+def add_retained(tensor: Tensor, gradient: Any) -> None:
+    """Add a gradient, an array or a tensor, to that which a computed tensor retains."""
+    with _adding:
+        present = tensor._grad
+        if isinstance(gradient, Tensor):
+            tensor._grad = gradient.clone() if present is None else present + gradient
+        elif present is None:
+            tensor._grad = wrap(private_copy(gradient))
+        else:
+            tensor._grad = wrap(add_arrays(present._array, gradient))
+
+
 def _as_gradient_of(
     leaf: np.ndarray[Any, Any], gradient: np.ndarray[Any, Any], owned: bool
 ) -> np.ndarray[Any, Any]:
     """Return a gradient that is the leaf's to keep, with the leaf's strides if those are dense."""
     if gradient.ndim < 2 or leaf.flags.c_contiguous:
         return gradient if owned and gradient.flags.c_contiguous else private_copy(gradient)
-    if owned and gradient.strides == leaf.strides:
+    if owned and gradient.strides == leaf.strides and is_dense(leaf):
         return gradient
-    copy = np.empty_like(leaf)
+    copy = _like(leaf)
     copy[...] = gradient
     return copy
+
+
+def _like(leaf: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return new memory for a gradient, in PyTorch's layout: a dense leaf's, else row by row."""
+    return np.empty_like(leaf) if is_dense(leaf) else empty(leaf.shape, leaf.dtype)
 
 
 def gradient_edge(tensor: Tensor) -> Edge:

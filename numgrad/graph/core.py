@@ -220,8 +220,7 @@ class Tensor:
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
         made = wrap(self._array if modes.dual is None else self._array[...])
-        if is_inference(self):
-            made._counter = self._counter
+        made._counter = self._counter if is_inference(self) else [0]  # in any mode
         return made
 
     @data.setter
@@ -234,6 +233,10 @@ class Tensor:
                 "dtype"
             )
         self._array = value._array
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
 
 def check_requires_grad(tensor: Tensor) -> None:
@@ -370,7 +373,8 @@ def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     if tensor._view_origin:
         view._view_origin = tensor._view_origin
     if not modes.grad:
-        view._view_origin = "inference" if modes.inference else "no_grad"
+        if tensor._view_origin != "inference":  # that stays said of all views of a view
+            view._view_origin = "inference" if modes.inference else "no_grad"
         if base._edge is not NO_EDGE:
             view._edge = NOWHERE
     return view

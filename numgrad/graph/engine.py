@@ -91,29 +91,32 @@ def run(
         heappush(heap, (-node.sequence, node))
     # Once counted: the gradients that leaves wait for. Then hooks can see what run this is, too.
     waits: dict[Node, int] | None = None
-    outer: Any = None
+    task: Task | None = None
 
     previous_mode = modes.grad
     modes.grad = create_graph
     try:
         if leaves and any(map(_is_urgent, leaves)):
-            outer, modes.task = modes.task, Task(roots, request)
-            waits = _count_ways_to_leaves(list(pending), needed)
-            _feed_complete(leaves, waits, request)
+            task = Task(roots, request)
+            waits = _watch(task, pending, leaves)
         while heap or following:
             if following:
                 node = (heappushpop(heap, following) if heap else following)[1]
                 following = None
             else:
                 node = heappop(heap)[1]
-            if needed is not None and node not in needed and node not in captures:
+            if (
+                needed is not None
+                and node not in needed
+                and node not in captures
+                and (len(roots) > 1 or node is not roots[0][0][0])  # of that hooks are called
+            ):
                 del pending[node]
                 continue
             attached = node.attached
             if attached is not None and waits is None:
-                outer, modes.task = modes.task, Task(roots, request)
-                waits = _count_ways_to_leaves(list(pending), needed)
-                _feed_complete(leaves, waits, request)
+                task = Task(roots, request)
+                waits = _watch(task, pending, leaves)
             arrived = pending.pop(node)
             if attached is not None or captures:
                 call_out(node, arrived, request)
@@ -167,9 +170,8 @@ def run(
                 else:
                     heappush(heap, (-target.sequence, target))
             if urgent:
-                outer, modes.task = modes.task, Task(roots, request)
-                waits = _count_ways_to_leaves(list(pending), needed)
-                _feed_complete(leaves, waits, request)
+                task = Task(roots, request)
+                waits = _watch(task, pending, leaves)
             for leaf in complete:
                 _feed(leaf, leaves.pop(leaf), request)
         for leaf, arrived in leaves.items():
@@ -180,8 +182,9 @@ def run(
         raise
     finally:
         modes.grad = previous_mode
-        if waits is not None:
-            modes.task = outer
+        if task is not None:  # without a call, in which Ctrl-C could come
+            modes.task = task.outer
+            modes.depth = task.depth
     if inputs is None:
         return []
     if by_tensors and not create_graph:  # views that were made without grad mode are no results
@@ -228,8 +231,8 @@ def _request(
             captures.setdefault(node, []).append((number, position))
     if needed is None:
         needed = nodes_towards(captures, [node for (node, _), _ in roots if node is not None])
-    if accumulate:  # leaves among the inputs are fed; the others' gradients are captured
-        needed.update(node for node in captures if type(node) is AccumulateGrad)
+    if accumulate:  # then the inputs' own nodes run, too
+        needed.update(captures)
     return Request(by_tensors, [None] * len(inputs), captures, needed)
 
 
@@ -276,6 +279,23 @@ def _is_urgent(leaf: Any) -> bool:
     if leaf.attached is not None or variable._post_accumulate_hooks is not None:
         return True
     return variable._grad is not None and variable._array.size > LARGE
+
+
+def _watch(
+    task: Task, pending: dict[Node, Arrived], leaves: dict[AccumulateGrad, Arrived]
+) -> dict[Node, int]:
+    """Let hooks see the run from now on, and leaves be fed as soon as they can be.
+
+    Returns
+    -------
+    dict
+        How many gradients each leaf waits for.
+    """
+    modes.task = task
+    modes.depth = task.depth + 1
+    waits = _count_ways_to_leaves(list(pending), task.request.needed)
+    _feed_complete(leaves, waits, task.request)
+    return waits
 
 
 def _feed_complete(

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from numgrad.graph.accumulate import add_retained
 from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.handles import Hooks
+from numgrad.graph.modes import modes
 from numgrad.graph.node import Arrived, Node
-from numgrad.kernels.accumulate import add_arrays, private_copy
+from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.kernels.accumulate import private_copy
 
 __all__ = ["Request", "Task", "call_out", "run_post_hooks"]
 
@@ -32,14 +35,20 @@ class Task:
     Attributes
     ----------
     request : Request
+    outer : Task or None
+        The run that this one is inside of.
+    depth : int
+        How many passes that was inside of.
     """
 
-    __slots__ = ("__weakref__", "_reached", "_roots", "request")
+    __slots__ = ("__weakref__", "_reached", "_roots", "depth", "outer", "request")
 
     def __init__(self, roots: Sequence[tuple[Edge, Tensor]], request: Request) -> None:
         self.request = request
         self._roots = roots
         self._reached: set[Node] | None = None
+        self.outer: Task | None = modes.task
+        self.depth: int = modes.depth
 
     def runs(self, node: Node) -> bool:
         """Return whether the gradients of a node's outputs are computed in this run."""
@@ -60,6 +69,9 @@ class Task:
 
 def call_out(node: Node, arrived: Arrived, request: Request) -> None:
     """Run what comes before a node and take what the caller asked for, in PyTorch's order."""
+    if modes.depth > DEEP:
+        elsewhere(call_out, node, arrived, request)
+        return
     captured = request.captures.get(node)
     needed = request.needed is None or node in request.needed
     if captured and needed:  # that is before the hooks
@@ -105,12 +117,7 @@ def _run_tensor_hooks(node: Node, arrived: Arrived, by_tensors: bool) -> None:
         gradient, tensor = arrived[2 * number], reference()
         if gradient is None or tensor is None:
             continue
-        if by_tensors:
-            tensor._grad = gradient.clone() if tensor._grad is None else tensor._grad + gradient
-        elif tensor._grad is None:
-            tensor._grad = wrap(private_copy(gradient))
-        else:
-            tensor._grad = wrap(add_arrays(tensor._grad._array, gradient))
+        add_retained(tensor, gradient)
 
 
 def _run_pre_hooks(hooks: Hooks, arrived: Arrived, by_tensors: bool) -> None:
@@ -135,6 +142,9 @@ def run_post_hooks(
     sequence
         The gradients that it gives, or what the hooks put in their place.
     """
+    if modes.depth > DEEP:
+        replaced: Sequence[Any] = elsewhere(run_post_hooks, hooks, outputs, arrived, by_tensors)
+        return replaced
     given = _tensors(arrived[::2], by_tensors)
     results = _tensors(outputs, by_tensors)
     for hook in list(hooks.values()):

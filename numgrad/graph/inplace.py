@@ -40,6 +40,7 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
     if not requires_grad and not recorded:
         return
     if tensor._view_origin:
+        check_counted(tensor)
         raise RuntimeError(forbidden_view(tensor, "is being"))
     if requires_grad and (base.grad_fn is None or base._level is not None):
         raise RuntimeError(

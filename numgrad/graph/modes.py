@@ -47,7 +47,8 @@ class _Modes(threading.local):
     keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
     exec_group: Any = None  # backward passes that share what they compute again
-    depth = 0  # how many backward functions of the user's run inside of each other
+    depth = 0  # how many backward passes that call the user's code run inside of each other
+    worker: Any = None  # on a thread for the innermost of these: who it is (graph.reentrance)
     task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
 
 

@@ -1,25 +1,32 @@
 """Backward passes inside of backward passes, to any depth.
 
-What a user's backward function calls stands on Python's stack, and so does what that calls in turn.
-So every some passes inside of each other, the next one gets a thread, and with it a stack, of its
-own.
+What a user's backward function or hook calls stands on Python's stack, and so does what that calls
+in turn. So every some passes inside of each other, the next call gets a thread, and with it a
+stack, of its own.
 """
 
 from __future__ import annotations
 
+import contextvars
+import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from numgrad.graph.modes import modes
 
-__all__ = ["reenter"]
+__all__ = ["DEEP", "elsewhere"]
 
-DEEP = 25  # passes inside of each other that one stack takes, with the user's own calls between
+# Passes inside of each other that one stack takes, with the user's own calls between; they are
+# counted in ``modes.depth``.
+DEEP = 25
 
 
-def reenter(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call what may start a backward pass while one runs.
+def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function on a thread of its own, in this thread's modes, and wait for it.
+
+    Whatever interrupts the wait, such as Ctrl-C, interrupts the call, and is raised when that has
+    ended: nobody goes on behind the caller's back.
 
     Parameters
     ----------
@@ -27,32 +34,98 @@ def reenter(function: Callable[..., Any], *arguments: Any) -> Any:
     *arguments
         What to call it with.
     """
-    depth = modes.depth
-    if depth >= DEEP:
-        return _elsewhere(function, arguments)
-    modes.depth = depth + 1
+    outer = modes.worker
+    worker = _Worker(function, arguments)
+    if outer is not None:
+        outer.inner = worker
     try:
-        return function(*arguments)
+        return worker.result()
     finally:
-        modes.depth = depth
+        if outer is not None:
+            outer.inner = None
 
 
-def _elsewhere(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Call a function on a thread of its own, in this thread's modes, and wait for it."""
-    state = {**modes.__dict__, "depth": 0}
-    results: list[Any] = []
-    errors: list[BaseException] = []
+class _Worker:
+    """One call on a thread of its own.
 
-    def work() -> None:
+    Attributes
+    ----------
+    inner : _Worker or None
+        Whom this one waits for.
+    """
+
+    __slots__ = (
+        "active",
+        "done",
+        "error",
+        "finished",
+        "function",
+        "inner",
+        "lock",
+        "thread",
+        "value",
+    )
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        state = {**modes.__dict__, "depth": 0, "worker": self}
+        self.function: Callable[[], Any] | None = lambda: function(*arguments)
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.inner: _Worker | None = None
+        self.active = self.done = False
+        self.lock = threading.Lock()
+        self.finished = threading.Lock()
+        self.finished.acquire()
+        context = contextvars.copy_context()
+        self.thread = threading.Thread(
+            target=context.run, args=(self._work, state), name="numgrad backward"
+        )
+
+    def _work(self, state: dict[str, Any]) -> None:
         modes.__dict__.update(state)
         try:
-            results.append(function(*arguments))
-        except BaseException as error:  # for the thread that waits
-            errors.append(error)
+            try:
+                self.active = True
+                if self.function is not None:
+                    self.value = self.function()
+            except BaseException as error:  # for the thread that waits
+                self.error = error
+            with self.lock:
+                self.active = False
+        except BaseException as error:  # an interruption that came late
+            self.active = False
+            self.error = error
+        finally:
+            self.function = None
+            self.done = True
+            self.finished.release()
 
-    thread = threading.Thread(target=work, name="numgrad backward")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    def result(self) -> Any:
+        """Start the thread, wait, and return or raise what the call does."""
+        interruption: BaseException | None = None
+        self.thread.start()
+        while not self.done:
+            try:
+                self.finished.acquire()
+            except BaseException as error:
+                interruption = error
+                self._interrupt(type(error))
+        raised = interruption or self.error
+        self.error = None
+        if raised is not None:
+            try:
+                raise raised
+            finally:
+                raised = interruption = None  # its traceback holds this frame
+        return self.value
+
+    def _interrupt(self, kind: type[BaseException]) -> None:
+        """Raise in the thread that works: the last of those that wait for each other."""
+        worker = self
+        while worker.inner is not None:
+            worker = worker.inner
+        with worker.lock:
+            if worker.active:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(worker.thread.ident or 0), ctypes.py_object(kind)
+                )

@@ -15,6 +15,7 @@ from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.modes import modes, observe, stop_observing
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
+from numgrad.graph.reentrance import DEEP, elsewhere
 
 __all__ = [
     "PackHook",
@@ -78,7 +79,8 @@ class PackedTensor:
 
     def unpack(self) -> Tensor:
         """Return what the user's other hook makes of it."""
-        tensor = self.unpack_hook(self.value)
+        hook = self.unpack_hook
+        tensor = hook(self.value) if modes.depth <= DEEP else elsewhere(hook, self.value)
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "

@@ -12,6 +12,7 @@ import numpy as np
 __all__ = [
     "Layout",
     "extent",
+    "is_dense",
     "layout_of",
     "may_overlap",
     "positions",
@@ -89,6 +90,23 @@ def extent(layout: Layout) -> tuple[int, int]:
         else:
             low += (length - 1) * step
     return low, high + 1
+
+
+def is_dense(array: Array) -> bool:
+    """Return whether the elements fill their stretch of memory, each place once, in any order.
+
+    Examples
+    --------
+    >>> is_dense(np.zeros((2, 3)).T), is_dense(np.zeros((2, 3))[:, :2])
+    (True, False)
+    """
+    expected = array.itemsize
+    for step, length in sorted(zip(array.strides, array.shape, strict=True)):
+        if length != 1:
+            if step != expected:
+                return False
+            expected *= length
+    return True
 
 
 def may_overlap(layout: Layout) -> bool:

@@ -96,7 +96,12 @@ def _unary_function(
         if input._base is not None:
             refresh_view(input)
         entry = entries.get(dtype)
-        if entry is not None and array.size <= SMALL and _is_plain(array):
+        # Of fewer than two dims, strides leave no choice of the result's.
+        if (
+            entry is not None
+            and array.size <= SMALL
+            and (array.ndim < 2 or array.flags.c_contiguous)
+        ):
             shape = array.shape
             value = _empty(shape, dtype)
             entry(array.ravel(), value if len(shape) == 1 else value.ravel())
@@ -115,11 +120,6 @@ def _unary_function(
         return tensor
 
     return function
-
-
-def _is_plain(*arrays: np.ndarray[Any, Any]) -> bool:
-    """Whether the strides of arrays of one shape leave no choice of the result's."""
-    return all(array.ndim < 2 or array.flags.c_contiguous for array in arrays)
 
 
 def make_operator(
@@ -196,7 +196,11 @@ def _binary_function(
             if input._base is not None:
                 refresh_view(input)
             entry = entries.get(dtype)
-            if entry is not None and array.size <= SMALL and _is_plain(array, right):
+            if (
+                entry is not None
+                and array.size <= SMALL
+                and (len(shape) < 2 or (array.flags.c_contiguous and right.flags.c_contiguous))
+            ):
                 value = _empty(shape, dtype)
                 flat = value if len(shape) == 1 else value.ravel()
                 entry(array.ravel(), right.ravel(), flat)
@@ -221,7 +225,11 @@ def _binary_function(
         if input._base is not None:
             refresh_view(input)
         entry = number_entries.get(dtype)
-        if entry is not None and array.size <= SMALL and _is_plain(array):
+        if (
+            entry is not None
+            and array.size <= SMALL
+            and (array.ndim < 2 or array.flags.c_contiguous)
+        ):
             right = float(other)
             shape = array.shape
             value = _empty(shape, dtype)

@@ -393,9 +393,9 @@ class Primitive:
         outputs: list[Tensor]
         if self.view:
             outputs = [view_of(inputs[0], array) for array in arrays]
-            if self.multiple_views:
+            if self.multiple_views and modes.grad and inputs[0]._view_origin != "inference":
                 for output in outputs:
-                    output._view_origin = "multiple" if modes.grad else output._view_origin
+                    output._view_origin = "multiple"
         else:
             outputs = [wrap(array) for array in arrays]
         if traces and modes.dual is not None:

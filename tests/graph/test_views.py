@@ -183,6 +183,16 @@ MAKE_VIEW = {
     "several, no_grad": lambda lib, b: under(lib.no_grad, lambda: b.split(1)[0]),
     "view of several": lambda lib, b: b.split(1)[0].view(1),
     "view of no_grad": lambda lib, b: under(lib.no_grad, lambda: b[0:1]).view(1),
+    "view of inference": lambda lib, b: under(lib.inference_mode, lambda: b[0:1]).view(1),
+    "view, no_grad, of inference": lambda lib, b: under(
+        lib.no_grad, lambda: under(lib.inference_mode, lambda: b[0:1]).view(1)
+    ),
+    "several of inference": lambda lib, b: under(lib.inference_mode, lambda: b[0:1]).split(1)[0],
+    "inference of no_grad": lambda lib, b: under(
+        lib.inference_mode, lambda: under(lib.no_grad, lambda: b[0:1]).view(1)
+    ),
+    "view of a view of a view": lambda lib, b: b.view(2, 1)[0:1].t()[0],
+    "data, inference": lambda lib, b: under(lib.inference_mode, lambda: b.data)[0:1],
     "leaf": lambda lib, b: b[0:1].requires_grad_(),
     "detached": lambda lib, b: b.detach()[0:1],
     "data": lambda lib, b: b.data[0:1],

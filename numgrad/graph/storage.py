@@ -1,0 +1,111 @@
+"""The memory that tensors lie in, as bytes: several may lie in the same, and copies keep that."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.graph.core import Tensor
+from numgrad.kernels.memory import empty
+from numgrad.kernels.strides import extent, layout_of, strided_view
+
+__all__ = ["Span", "array_within", "compact", "span_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Span(NamedTuple):
+    """A stretch of memory.
+
+    Attributes
+    ----------
+    start, stop : int
+        The addresses of its first byte and of the one behind its last.
+    array : numpy.ndarray
+        An array that reaches from one to the other.
+    """
+
+    start: int
+    stop: int
+    array: Array
+
+    def copy(self) -> Array:
+        """Return the bytes, in new memory."""
+        array = self.array
+        low, high = extent(layout_of(array))
+        elements = strided_view(array, ((high - low,), (1,), low))
+        copy = empty(self.stop - self.start, np.uint8)
+        copy.view(array.dtype)[...] = elements
+        return copy
+
+    def contains(self, other: Span) -> bool:
+        """Return whether another span is part of this one."""
+        return self.start <= other.start and other.stop <= self.stop
+
+
+def span_of(tensor: Tensor) -> Span:
+    """Return the memory of a tensor, for a view that of its base.
+
+    Examples
+    --------
+    >>> import numgrad as ng
+    >>> x = ng.zeros(2, 3)
+    >>> span = span_of(x[1])
+    >>> span.stop - span.start, span.start == x.data_ptr()
+    (24, True)
+    """
+    array = np.asarray(tensor._array if tensor._base is None else tensor._base._array)
+    address: int = array.__array_interface__["data"][0]
+    if any(step % array.itemsize for step in array.strides):
+        array = np.asarray(array, order="C")  # a field of NumPy's records; nobody shares it
+        array = array if array.flags.c_contiguous else array.copy()
+        address = array.__array_interface__["data"][0]
+    low, high = extent(layout_of(array))
+    return Span(address + low * array.itemsize, address + high * array.itemsize, array)
+
+
+def array_within(
+    memory: Array, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> Array:
+    """Return an array that lies in some bytes; strides and offset count bytes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it does not lie in them.
+
+    Examples
+    --------
+    >>> array_within(np.arange(4.0).view(np.uint8), np.float64, (2,), (16,), 8)
+    array([1., 3.])
+    """
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if offset < 0:
+        raise ValueError("an array can't start before its memory")
+    return np.ndarray(shape, dtype, memory, offset, strides)
+
+
+def compact(array: Array) -> tuple[Array, tuple[int, ...]]:
+    """Return the elements of an array, and strides to see them by, in bytes.
+
+    Dims keep their order in memory, and what is repeated stays repeated, but nothing lies between.
+
+    Examples
+    --------
+    >>> compact(np.zeros((2, 6), order="F")[:, ::3])
+    (array([0., 0., 0., 0.]), (8, 16))
+    """
+    dims = sorted(range(array.ndim), key=lambda dim: (-abs(array.strides[dim]), dim))
+    strides = [0] * array.ndim
+    step = array.itemsize
+    once: list[Any] = [slice(None)] * array.ndim
+    for dim in reversed(dims):
+        if array.strides[dim] == 0 and array.shape[dim] > 1:
+            once[dim] = slice(0, 1)
+        else:
+            strides[dim] = step
+            step *= max(array.shape[dim], 1)
+    flat = array[(*once, ...)].transpose(dims).reshape(-1)
+    return (flat.copy() if np.may_share_memory(flat, array) else flat), tuple(strides)

@@ -1,0 +1,205 @@
+"""Backward passes that start inside of backward passes, from every place where users' code runs."""
+
+from __future__ import annotations
+
+import contextvars
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import numgrad as ng
+
+
+class Calling(ng.autograd.Function):
+    """The identity; its backward pass calls a function."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, function: Callable[[], None]) -> Any:
+        ctx.function = function
+        return x * 1
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        with ng.enable_grad():
+            ctx.function()
+        return gradient, None
+
+
+def _by_function(x: Any, go_on: Callable[[], None]) -> Any:
+    return Calling.apply(x, go_on)
+
+
+def _by_tensor_hook(x: Any, go_on: Callable[[], None]) -> Any:
+    y = x * 1
+    y.register_hook(lambda gradient: go_on())
+    return y
+
+
+def _by_leaf_hook(x: Any, go_on: Callable[[], None]) -> Any:
+    x.register_hook(lambda gradient: go_on())
+    return x * 1
+
+
+def _by_node_hook(x: Any, go_on: Callable[[], None]) -> Any:
+    y = x * 1
+    y.grad_fn.register_hook(lambda inputs, outputs: go_on())
+    return y
+
+
+def _by_node_prehook(x: Any, go_on: Callable[[], None]) -> Any:
+    y = x * 1
+    y.grad_fn.register_prehook(lambda outputs: go_on())
+    return y
+
+
+def _by_post_accumulate_hook(x: Any, go_on: Callable[[], None]) -> Any:
+    x.register_post_accumulate_grad_hook(lambda leaf: go_on())
+    return x * 1
+
+
+def _by_unpacking(x: Any, go_on: Callable[[], None]) -> Any:
+    def unpack(packed: Any) -> Any:
+        go_on()
+        return packed
+
+    with ng.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach(), unpack):
+        return x.exp().log()
+
+
+PLACES = {
+    function.__name__[1:]: function
+    for function in (
+        _by_function,
+        _by_tensor_hook,
+        _by_leaf_hook,
+        _by_node_hook,
+        _by_node_prehook,
+        _by_post_accumulate_hook,
+        _by_unpacking,
+    )
+}
+
+
+def _descend(lib: Any, place: Callable[..., Any], depth: int, bottom: Callable[[], None]) -> Any:
+    """Run passes inside of each other and return the leaf of the outermost one."""
+    leaves = []
+
+    def go_down(remaining: int) -> None:
+        x = lib.ones(2, requires_grad=True)
+        leaves.append(x)
+        with lib.enable_grad():
+            y = place(x, (lambda: go_down(remaining - 1)) if remaining else bottom).sum()
+        y.backward()
+
+    go_down(depth)
+    assert len(leaves) >= depth
+    return leaves
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_passes_start_inside_of_passes_to_any_depth(place: str) -> None:
+    reached = []
+    # One operation unpacks twice, so that way the passes double with every level.
+    depth = 5 if place == "by_unpacking" else 1000
+    leaves = _descend(ng, PLACES[place], depth, lambda: reached.append(ng.is_grad_enabled()))
+    assert set(reached) == {place == "by_function"}
+    assert all((leaf.grad - 1).abs().max().item() < 1e-6 for leaf in leaves)
+
+
+def test_places_may_alternate_on_the_way_down() -> None:
+    ways = [PLACES[name] for name in PLACES if name != "by_unpacking"]
+    count = [0]
+
+    def alternate(x: Any, go_on: Callable[[], None]) -> Any:
+        count[0] += 1
+        return ways[count[0] % len(ways)](x, go_on)
+
+    leaves = _descend(ng, alternate, 300, lambda: None)
+    assert [leaf.grad.tolist() for leaf in leaves] == [[1, 1]] * 301
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("depth", [0, 2, 60])
+def test_an_error_comes_up_from_any_depth_and_all_goes_on(place: str, depth: int) -> None:
+    def fail() -> None:
+        raise KeyError("deep")
+
+    depth = min(depth, 3) if place == "by_unpacking" else depth
+    before = dict(ng.graph.modes.modes.__dict__)
+    with pytest.raises(KeyError, match="deep"):
+        _descend(ng, PLACES[place], depth, fail)
+    after = ng.graph.modes.modes.__dict__
+    assert {k: v for k, v in after.items() if v or k in before} == before
+    x = ng.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to one thread here")
+@pytest.mark.parametrize("place", ["by_function", "by_tensor_hook", "by_post_accumulate_hook"])
+@pytest.mark.parametrize("depth", [0, 10, 60])
+def test_ctrl_c_ends_the_innermost_pass_and_with_it_all_others(place: str, depth: int) -> None:
+    threads = []
+    went_on = []
+
+    def wait_for_ctrl_c() -> None:
+        threads.append(threading.current_thread())
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        for _ in range(1000):
+            time.sleep(0.01)
+        went_on.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        _descend(ng, PLACES[place], depth, wait_for_ctrl_c)
+    assert not went_on
+    assert (threads[0] is threading.main_thread()) == (depth < 25)
+    assert ng.is_grad_enabled()
+    x = ng.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_a_deep_pass_sees_the_modes_and_the_context_of_its_caller() -> None:
+    seen = []
+    setting = contextvars.ContextVar("setting", default="default")
+
+    def look() -> None:
+        seen.append((ng.is_grad_enabled(), ng.is_anomaly_enabled(), setting.get()))
+
+    token = setting.set("the caller's")
+    try:
+        _descend(ng, PLACES["by_tensor_hook"], 60, look)
+    finally:
+        setting.reset(token)
+    assert seen == [(False, False, "the caller's")]
+
+
+@pytest.mark.parametrize("place", ["by_function", "by_tensor_hook", "by_node_hook"])
+def test_inner_passes_do_what_they_do_in_pytorch(lib: Any, place: str) -> None:
+    """Shallow, with PyTorch: the gradients of a pass inside of another one add up."""
+
+    class Passing(lib.autograd.Function):  # type: ignore[misc,name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any, function: Any) -> Any:
+            ctx.function = function
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            ctx.function()
+            return gradient, None
+
+    places = {**PLACES, "by_function": lambda x, go_on: Passing.apply(x, go_on)}
+    x = lib.ones(2, requires_grad=True)
+
+    def inner() -> None:
+        with lib.enable_grad():
+            loss = (x * 5).sum()
+        loss.backward()
+
+    places[place](x * 2, inner).sum().backward()
+    assert x.grad.tolist() == [7, 7]
