@@ -11,13 +11,14 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.inplace import write_elements
 from numgrad.kernels.expression import Symbol, literal
+from numgrad.ops.complex_views import real as real_view
 from numgrad.ops.declare import unary
 from numgrad.ops.domains import NONZERO, REAL
 from numgrad.ops.functions import public, publish
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.selection import where
 
-__all__ = ["absolute", "angle", "conj", "imag", "is_complex", "real", "sgn", "zero_of"]
+__all__ = ["absolute", "angle", "conj", "is_complex", "real", "sgn", "zero_of"]
 
 
 def _declare_conj(name: str, node: str) -> Any:
@@ -91,70 +92,11 @@ def is_complex(value: Any) -> bool:
     return value.is_complex if isinstance(value, Symbol) else value._array.dtype.kind == "c"
 
 
-def _samples(function: str) -> list[Any]:
-    """Return where tests differentiate the parts: complex numbers made from real ones."""
-    part = {"real": lambda x: real(x * (1 + 2j)), "imag": lambda x: imag(x * (1 + 2j))}[function]
-    return [
-        lambda make: (part, [make(2, 3)], {}),
-        lambda make: (part, [make()], {}),
-        lambda make: (part, [make(0)], {}),
-    ]
-
-
-_real = Primitive(
-    "real",
-    "RealBackward0",
-    lambda input: input.real,
-    ["input"],
-    [lambda g: g],
-    view=True,
-    samples=_samples("real"),
-)
-_imag = Primitive(
-    "imag",
-    "ImagBackward0",
-    lambda input: input.imag,
-    ["input"],
-    [lambda g: g * 1j],
-    view=True,
-    samples=_samples("imag"),
-)
-
-
-@public(method=False)
-def real(input: Any) -> Any:
-    """Return the real part as a view; a real tensor is returned as it is.
-
-    The gradient of the input is g.
-
-    >>> import numgrad as ng
-    >>> ng.real(ng.tensor([1 + 2j]))
-    tensor([1.])
-    """
-    if isinstance(input, Symbol):
-        return Symbol.apply("real", input) if input.is_complex else input
-    return _real.apply(input) if input._array.dtype.kind == "c" else input
-
-
-@public(method=False)
-def imag(input: Tensor) -> Tensor:
-    """Return the imaginary part of a complex tensor as a view.
-
-    The gradient of the input is i g.
-
-    Raises
-    ------
-    RuntimeError
-        If the tensor is real.
-
-    >>> import numgrad as ng
-    >>> ng.imag(ng.tensor([1 + 2j]))
-    tensor([2.])
-    """
-    if input._array.dtype.kind != "c":
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    result: Tensor = _imag.apply(input)
-    return result
+def real(value: Any) -> Any:
+    """Return the real part of a symbol, or that of a tensor as a view."""
+    if isinstance(value, Symbol):
+        return Symbol.apply("real", value) if value.is_complex else value
+    return real_view(value)
 
 
 def _sgn_rule(g: Any, y: Any, input: Any) -> Any:
@@ -196,9 +138,10 @@ absolute = publish(
 def _angle_rule(g: Any, input: Any) -> Any:
     if not is_complex(input):
         return zero_of(g)
-    nothing = input == 0
-    size = where(nothing, 1, real(input * conj(input)))
-    return where(nothing, 0, g * _times_i(input) / size)
+    size = absolute(input)
+    nothing = size == 0
+    size = where(nothing, 1, size)
+    return where(nothing, 0, g * _times_i(input / size) / size)
 
 
 def _times_i(z: Any) -> Any:

@@ -23,11 +23,11 @@ from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.saved import pack_saved
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
-from numgrad.ops.filling import copy, fill, zero
+from numgrad.ops.filling import copy, fill_in_place, zero
 from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
 
 # Functions that write one number everywhere: elements that share a place do no harm.
-_WRITES_ONE_NUMBER = {fill, zero}
+_WRITES_ONE_NUMBER = {fill_in_place, zero}
 # What writes 0 and 1 over the tensor: its history ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
