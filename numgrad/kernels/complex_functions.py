@@ -63,7 +63,7 @@ PI = math.pi
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Make a function a part of kernels; no loop of complex numbers is vectorised: calls may stay."""
+    """Make a function a part of kernels, which LLVM may call: no such loop is vectorised anyway."""
     return part(function, inlined=False)
 
 
