@@ -21,22 +21,23 @@ from numgrad.ops.selection import where
 __all__ = ["absolute", "angle", "conj", "is_complex", "real", "sgn", "zero_of"]
 
 
-def _declare_conj(name: str, node: str) -> Any:
+def _declare_conj(name: str, node: str, accepts: str = "c") -> Any:
     return unary(
         name,
         lambda g: conj(g),
         REAL,
-        formula=lambda input: Symbol.apply("conj", input),
+        formula=lambda input: conj(input),
         kind="same",
-        accepts="c",
+        accepts=accepts,
         node=node,
-        function_name=name,
+        function_name=name.removesuffix("_in_place"),
         doc="Return the complex conjugate in new memory. The cotangent is conjugated.",
     )
 
 
 _conj = _declare_conj("conj", "ConjBackward0")
 _conj_physical = _declare_conj("conj_physical", "ConjPhysicalBackward0")
+_conj_physical_in_place = _declare_conj("conj_physical_in_place", "ConjPhysicalBackward1", "fc")
 
 
 @public()
@@ -60,7 +61,7 @@ def conj(input: Any) -> Any:
     return input.conjugate()
 
 
-@public(inplace=True)
+@public()
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex conjugate in new memory; a real tensor is returned as it is.
 
@@ -70,14 +71,73 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.conj_physical(ng.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    if input._array.dtype.kind != "c":
+    return _conjugated(_conj_physical, input, out)
+
+
+@public("conj_physical", function=False, method=False, inplace=True)
+def conj_physical_in_place(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return what ``input.conj_physical_()`` writes; see `conj_physical`.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1 + 2j]).conj_physical_()
+    tensor([1.-2.j])
+    """
+    return _conjugated(_conj_physical_in_place, input, out)
+
+
+def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
+    if input._array.dtype.kind not in primitive.accepts:
         if out is None:
             return input
         if out is not input:
             write_elements(out, ..., input._array)
         return out
-    result: Tensor = _conj_physical(input, out=out)
+    result: Tensor = primitive(input, out=out)
     return result
+
+
+@public()
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return the tensor itself: no tensor is the conjugate of others' memory.
+
+    >>> import numgrad as ng
+    >>> ng.resolve_conj(ng.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
+    return input
+
+
+@public()
+def resolve_neg(input: Tensor) -> Tensor:
+    """Return the tensor itself: no tensor is the negative of others' memory.
+
+    >>> import numgrad as ng
+    >>> ng.resolve_neg(ng.tensor([1 + 2j]).conj().imag)
+    tensor([-2.])
+    """
+    return input
+
+
+@public()
+def is_conj(input: Tensor) -> bool:
+    """Return False: conjugates are in memory of their own, see `conj`.
+
+    >>> import numgrad as ng
+    >>> ng.is_conj(ng.tensor([1 + 2j]).conj())
+    False
+    """
+    return False
+
+
+@public()
+def is_neg(input: Tensor) -> bool:
+    """Return False: negatives are in memory of their own.
+
+    >>> import numgrad as ng
+    >>> ng.is_neg(ng.tensor([1 + 2j]).conj().imag)
+    False
+    """
+    return False
 
 
 def zero_of(g: Any) -> Any:
@@ -132,7 +192,27 @@ absolute = publish(
         example="ng.abs(ng.tensor([-1.5, 2.0]))\ntensor([1.5000, 2.0000])",
     ),
     "absolute",
+    inplace=False,
 )
+
+
+@public("abs", "absolute", function=False, method=False, inplace=True)
+def absolute_in_place(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return what ``input.abs_()`` writes; see `abs`.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is complex: its absolute values are real.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-1.5, 2.0]).abs_()
+    tensor([1.5000, 2.0000])
+    """
+    if input._array.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    result: Tensor = absolute(input, out=out)
+    return result
 
 
 def _angle_rule(g: Any, input: Any) -> Any:

@@ -141,7 +141,7 @@ def inplace(
     """
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
-        check_inplace(tensor, recorded, function.__name__)
+        check_inplace(tensor, recorded, function.__name__.removesuffix("_in_place"))
     if type(tensor._counter) is not list:
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:

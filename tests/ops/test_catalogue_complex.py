@@ -37,17 +37,6 @@ ELEMENTWISE = [
 ]
 # Kernels of complex64 are emitted as those of complex128 are; these have one of every kind.
 SINGLE = ["mul", "true_divide", "where", "pow_tensors", "exp", "log", "acosh", "abs", "angle"]
-    "mul",
-    "true_divide",
-    "where",
-    "pow_tensors",
-    "exp",
-    "log",
-    "acosh",
-    "abs",
-    "angle",
-    "sgn",
-]
 SAMPLES = [
     pytest.param(sample, id=f"{primitive.name}-{number}")
     for primitive in array_primitives()
