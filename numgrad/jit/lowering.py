@@ -114,12 +114,12 @@ def _drop_first_dim(value: Value) -> Value:
     return reshape(value, value.shape[1:])
 
 
-@lowering("copy", "fill_tensor")
+@lowering("copy", "fill_tensor", "fill_tensor_in_place")
 def _copy(value: Value, source: Value) -> Value:
     return broadcast(cast(source, value.dtype), value.shape)
 
 
-@lowering("fill_number")
+@lowering("fill_number", "fill_number_in_place")
 def _fill_number(input: Value, value: Any) -> Value:
     return broadcast(constant(value.item(), value.dtype), input.shape)
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
+from numgrad.kernels.elementwise import Elementwise
+from numgrad.kernels.expression import Symbol
 from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
 from numgrad.kernels.fold_loops import PART, TILE
 from numgrad.kernels.folds import Run, parts_of, share, spans_of
@@ -25,6 +27,16 @@ __all__ = ["EXPONENTIALS", "logsumexp", "shifted_totals", "std", "var", "var_mea
 
 # Elements that a thread takes at least, as `folds.GRAIN` is for what only adds.
 TWO_PASSES, EXPONENTIALS = 1 << 16, 1 << 15
+_SHIFTED_EXP = Elementwise(
+    "exponential of a difference",
+    ["x", "centre"],
+    lambda s: [Symbol.apply("exp", s["x"] - s["centre"])],
+)
+_SHIFTED_LOG = Elementwise(
+    "logarithm and a centre",
+    ["x", "centre"],
+    lambda s: [Symbol.apply("log", s["x"]) + s["centre"]],
+)
 ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
 
@@ -206,6 +218,10 @@ def _complex_logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool) -> Ar
         return np.full_like(sum(array, dims, keepdim), -math.inf)
     top = amax(array.real, dims, True)
     top[np.isinf(top)] = 0
-    with np.errstate(all="ignore"):
-        total = np.log(sum(np.exp(array - top), dims, True)) + top
+    dtype = array.dtype
+    # Array and centre are both complex, so that the loop has one pattern.
+    centre = top.astype(dtype)
+    (powers,) = _SHIFTED_EXP(array.shape, [array, centre], [dtype])
+    total = sum(powers, dims, True)
+    (total,) = _SHIFTED_LOG(total.shape, [total, centre], [dtype])
     return total.reshape(reduced_shape(array.shape, dims, keepdim))

@@ -109,6 +109,31 @@ def _logcumsumexp(a, out, n, inner, first, last):  # type: ignore[no-untyped-def
                 out[p + j] = top + scalar.log(total)
 
 
+@kernel
+def _complex_logcumsumexp(a, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+    """Carry the logarithm itself, as PyTorch does: its imaginary part is not turned back."""
+    tiles = (inner + TILE - 1) // TILE
+    for item in range(first, last):
+        block, tile = item // tiles, item % tiles
+        columns = np.uintp(lesser(TILE, inner - tile * TILE))
+        p = np.uintp(block * n * inner + tile * TILE)
+        for j in range(columns):
+            out[p + j] = a[p + j]
+        for i in range(1, n):
+            q, p = p, np.uintp((block * n + i) * inner + tile * TILE)
+            for j in range(columns):
+                x, y = a[p + j], out[q + j]
+                larger, smaller = (x, y) if x.real >= y.real else (y, x)
+                if (x != x) | (y != y):
+                    out[p + j] = complex(np.nan, np.nan)
+                elif np.isfinite(larger.real) | (larger.real != smaller.real):
+                    out[p + j] = larger + scalar.log1p(scalar.exp(smaller - larger))
+                elif larger.real < 0:  # of 0 there is no angle
+                    out[p + j] = smaller
+                else:
+                    out[p + j] = scalar.log(scalar.exp(x) + scalar.exp(y))
+
+
 def linear_recurrence(factors: Array, terms: Array, dim: int, *, reverse: bool = False) -> Array:
     """Return ``y[i] = terms[i] + factors[i] * y[i - 1]`` along a dim.
 
@@ -145,7 +170,7 @@ def linear_recurrence(factors: Array, terms: Array, dim: int, *, reverse: bool =
 def logcumsumexp(array: Array, dim: int) -> Array:
     """Return the logarithms of cumulative sums of exponentials, without overflow.
 
-    Mirrors ``torch.logcumsumexp`` for floating point elements; any strides.
+    Mirrors ``torch.logcumsumexp`` for floating point and complex elements; any strides.
 
     Examples
     --------
@@ -156,8 +181,10 @@ def logcumsumexp(array: Array, dim: int) -> Array:
     flat = contiguous(array)
     outer, n, inner = around(array.shape, dim)
 
+    run: Any = _complex_logcumsumexp if array.dtype.kind == "c" else _logcumsumexp
+
     def task(first: int, last: int) -> None:
-        _logcumsumexp(flat, out, n, inner, first, last)
+        run(flat, out, n, inner, first, last)
 
     share_scan(task, outer, n, inner)
     return out.reshape(array.shape)

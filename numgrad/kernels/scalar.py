@@ -12,9 +12,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from numgrad.kernels import complex_functions
 from numgrad.kernels.pipeline import PART_OPTIONS, is_inlined, part
 from numgrad.kernels.vector import (
     activations,
@@ -87,140 +88,6 @@ def _for_types(own: dict[Any, Any]) -> Any:
     return decorate
 
 
-@_for_types(exponentials.EXP)
-def _real_exp(x):  # type: ignore[no-untyped-def]
-    return np.exp(x)
-
-
-@_for_types(logarithms.LOG1P)
-def _real_log1p(x):  # type: ignore[no-untyped-def]
-    return np.log1p(x)
-
-
-@_for_types(logarithms.LOG)
-def _real_log(x):  # type: ignore[no-untyped-def]
-    return np.log(x)
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_exp(z):  # type: ignore[no-untyped-def]
-    """Return e**z for complex z; without an imaginary part it stays without one."""
-    return complex(_real_exp(z.real), z.imag) if z.imag == 0 else np.exp(z)
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_expm1(z):  # type: ignore[no-untyped-def]
-    """Return exp(z) - 1 for complex z: expm1(x) cos(y) + (cos(y) - 1) in the real part."""
-    half = np.sin(z.imag * like(z, 0.5))
-    grown = expm1(z.real)
-    real_part = grown * np.cos(z.imag) - like(z, 2) * half * half
-    return complex(real_part, (grown + like(z, 1)) * np.sin(z.imag))
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_log1p(z):  # type: ignore[no-untyped-def]
-    """Return log(1 + z) for complex z; near 0 from abs(1 + z)**2 - 1 = x (2 + x) + y**2."""
-    x, y, one, half = z.real, z.imag, like(z, 1), like(z, 0.5)
-    if (np.abs(x) < half) & (np.abs(y) < half):
-        size = half * _real_log1p(x * (like(z, 2) + x) + y * y)
-    else:
-        size = _real_log(hypot(one + x, y))
-    return complex(size, math.atan2(y, one + x))
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_log2(z):  # type: ignore[no-untyped-def]
-    """Return log(z) / ln 2 for complex z."""
-    logarithm, ln_2 = np.log(z), like(z, 0.6931471805599453)
-    return complex(logarithm.real / ln_2, logarithm.imag / ln_2)
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_exp2(z):  # type: ignore[no-untyped-def]
-    """Return 2**z for complex z; without an imaginary part it stays without one."""
-    if z.imag == 0:
-        return complex(exp2(z.real), z.imag)
-    scale, angle = exp2(z.real), z.imag * like(z, 0.6931471805599453)
-    return complex(scale * cos(angle), scale * sin(angle))
-
-
-# Where a part is 0 its product with an infinite function of the other part is left out: it would be
-# nan. The cases are those of C99, annex G.
-@njit(nogil=True, error_model="numpy")
-def _complex_sinh(z):  # type: ignore[no-untyped-def]
-    """Return sinh x cos y + i cosh x sin y."""
-    x, y = z.real, z.imag
-    if y == 0:
-        return complex(sinh(x), y)
-    if x == 0:
-        return complex(x * cos(y), sin(y))
-    return complex(sinh(x) * cos(y), cosh(x) * sin(y))
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_cosh(z):  # type: ignore[no-untyped-def]
-    """Return cosh x cos y + i sinh x sin y."""
-    x, y = z.real, z.imag
-    if y == 0:
-        return complex(cosh(x), math.copysign(like(z, 1), x) * y)
-    if x == 0:
-        return complex(cos(y), x * sin(y))
-    return complex(cosh(x) * cos(y), sinh(x) * sin(y))
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_tanh(z):  # type: ignore[no-untyped-def]
-    """Return tanh(x + i y); where abs(x) is large, +-1 + 4 i sin y cos y exp(-2 abs(x)).
-
-    Source: W. Kahan, "Branch cuts for complex elementary functions" (1987).
-    """
-    x, y, one = z.real, z.imag, like(z, 1)
-    size = np.abs(x)
-    if size > like(z, 22):
-        rest = like(z, 0)
-        if np.isfinite(y):
-            rest = like(z, 4) * sin(y) * cos(y) * _real_exp(-size) * _real_exp(-size)
-        return complex(math.copysign(one, x), rest)
-    if y == 0:
-        return complex(tanh(x), y)
-    slope = tan(y)
-    growth = one + slope * slope
-    s = sinh(x)
-    divisor = one + growth * s * s
-    return complex(growth * np.sqrt(one + s * s) * s / divisor, slope / divisor)
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_sin(z):  # type: ignore[no-untyped-def]
-    """Return -i sinh(i z)."""
-    turned = _complex_sinh(complex(-z.imag, z.real))
-    return complex(turned.imag, -turned.real)
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_cos(z):  # type: ignore[no-untyped-def]
-    """Return cosh(i z)."""
-    return _complex_cosh(complex(-z.imag, z.real))
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_tan(z):  # type: ignore[no-untyped-def]
-    """Return -i tanh(i z)."""
-    turned = _complex_tanh(complex(-z.imag, z.real))
-    return complex(turned.imag, -turned.real)
-
-
-@njit(nogil=True, error_model="numpy")
-def _complex_sigmoid(z):  # type: ignore[no-untyped-def]
-    """Return 1/(1 + e**-z) for complex z."""
-    one = complex(like(z, 1), like(z, 0))
-    return complex_divide(one, one + _complex_exp(-z))
-
-
-def _for_complex(function: Any) -> dict[Any, Any]:
-    return dict.fromkeys(_COMPLEX_TYPES, function)
-
-
 # --- choosing ---------------------------------------------------------------------------------
 
 
@@ -260,37 +127,22 @@ def cbrt(x):  # type: ignore[no-untyped-def]
     return _double_cbrt(float(x))
 
 
-@_for_types(exponentials.EXP | _for_complex(_complex_exp))
+@_for_types(exponentials.EXP | complex_functions.EXP)
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e to the power `x`."""
     return np.exp(x)
 
 
-@_for_types(exponentials.EXP2 | _for_complex(_complex_exp2))
+@_for_types(exponentials.EXP2 | complex_functions.EXP2)
 def exp2(x):  # type: ignore[no-untyped-def]
     """Return 2 to the power `x`."""
     return np.exp2(x)
 
 
-@part
-def complex_divide(a, b):  # type: ignore[no-untyped-def]
-    """Return the quotient of complex numbers by Smith's method; that by 0 is inf or nan.
-
-    Source: R. L. Smith, "Algorithm 116: Complex division", CACM 5 (1962).
-    """
-    if np.abs(b.real) >= np.abs(b.imag):
-        if b.real == 0:
-            size = np.abs(b.real)
-            return complex(a.real / size, a.imag / size)
-        ratio = b.imag / b.real
-        scale = b.real + b.imag * ratio
-        return complex((a.real + a.imag * ratio) / scale, (a.imag - a.real * ratio) / scale)
-    ratio = b.real / b.imag
-    scale = b.real * ratio + b.imag
-    return complex((a.real * ratio + a.imag) / scale, (a.imag * ratio - a.real) / scale)
+complex_divide = complex_functions.divide
 
 
-@_for_types(exponentials.EXPM1 | _for_complex(_complex_expm1))
+@_for_types(exponentials.EXPM1 | complex_functions.EXPM1)
 def expm1(x):  # type: ignore[no-untyped-def]
     """Return exp(x) - 1, exact near 0."""
     return np.expm1(x)
@@ -299,7 +151,7 @@ def expm1(x):  # type: ignore[no-untyped-def]
 _double_sigmoid = activations.SIGMOID[types.float64]
 
 
-@_for_types(activations.SIGMOID | _for_complex(_complex_sigmoid))
+@_for_types(activations.SIGMOID | complex_functions.SIGMOID)
 def sigmoid(x):  # type: ignore[no-untyped-def]
     """Return 1/(1 + exp(-x))."""
     return _double_sigmoid(float(x))
@@ -323,25 +175,25 @@ def logsigmoid(x):  # type: ignore[no-untyped-def]
     return _double_logsigmoid(float(x))
 
 
-@_for_types(logarithms.LOG)
+@_for_types(logarithms.LOG | complex_functions.LOG)
 def log(x):  # type: ignore[no-untyped-def]
     """Return the natural logarithm."""
     return np.log(x)
 
 
-@_for_types(logarithms.LOG1P | _for_complex(_complex_log1p))
+@_for_types(logarithms.LOG1P | complex_functions.LOG1P)
 def log1p(x):  # type: ignore[no-untyped-def]
     """Return log(1 + x), exact near 0."""
     return np.log1p(x)
 
 
-@_for_types(logarithms.LOG2 | _for_complex(_complex_log2))
+@_for_types(logarithms.LOG2 | complex_functions.LOG2)
 def log2(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 2."""
     return np.log2(x)
 
 
-@_for_types(logarithms.LOG10)
+@_for_types(logarithms.LOG10 | complex_functions.LOG10)
 def log10(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 10."""
     return np.log10(x)
@@ -373,8 +225,12 @@ def _pow(base, exponent):  # type: ignore[no-untyped-def]
             return result
 
         return integer_power
-    if isinstance(types.unliteral(base), types.Complex):
-        return pow
+    if {base, exponent} & _COMPLEX_TYPES.keys():
+        # A Python number has all digits, an array beside it may have fewer: those decide.
+        is_single = {base, exponent} & {types.complex64, types.float32}
+        convert = np.complex64 if is_single else np.complex128
+        power = complex_functions.POW[types.complex64 if is_single else types.complex128]
+        return lambda base, exponent: power(convert(base), convert(exponent))
     if base in powers.POW and base == exponent:
         return powers.POW[base].py_func
     return lambda base, exponent: math.pow(base, exponent)
@@ -383,13 +239,13 @@ def _pow(base, exponent):  # type: ignore[no-untyped-def]
 # --- trigonometry -----------------------------------------------------------------------------
 
 
-@_for_types(trigonometry.SIN | _for_complex(_complex_sin))
+@_for_types(trigonometry.SIN | complex_functions.SIN)
 def sin(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle in radians."""
     return np.sin(x)
 
 
-@_for_types(trigonometry.COS | _for_complex(_complex_cos))
+@_for_types(trigonometry.COS | complex_functions.COS)
 def cos(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle in radians."""
     return np.cos(x)
@@ -419,25 +275,25 @@ def is_far(x):  # type: ignore[no-untyped-def]
     return np.isnan(x)
 
 
-@_for_types(trigonometry.TAN | _for_complex(_complex_tan))
+@_for_types(trigonometry.TAN | complex_functions.TAN)
 def tan(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle in radians."""
     return np.tan(x)
 
 
-@_for_types(inverse_trigonometry.ASIN)
+@_for_types(inverse_trigonometry.ASIN | complex_functions.ASIN)
 def asin(x):  # type: ignore[no-untyped-def]
     """Return the angle whose sine is `x`."""
     return np.arcsin(x)
 
 
-@_for_types(inverse_trigonometry.ACOS)
+@_for_types(inverse_trigonometry.ACOS | complex_functions.ACOS)
 def acos(x):  # type: ignore[no-untyped-def]
     """Return the angle whose cosine is `x`."""
     return np.arccos(x)
 
 
-@_for_types(inverse_trigonometry.ATAN)
+@_for_types(inverse_trigonometry.ATAN | complex_functions.ATAN)
 def atan(x):  # type: ignore[no-untyped-def]
     """Return the angle whose tangent is `x`."""
     return np.arctan(x)
@@ -449,37 +305,37 @@ def atan2(y, x):  # type: ignore[no-untyped-def]
     return math.atan2(y, x)
 
 
-@_for_types(hyperbolic.SINH | _for_complex(_complex_sinh))
+@_for_types(hyperbolic.SINH | complex_functions.SINH)
 def sinh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic sine."""
     return np.sinh(x)
 
 
-@_for_types(hyperbolic.COSH | _for_complex(_complex_cosh))
+@_for_types(hyperbolic.COSH | complex_functions.COSH)
 def cosh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic cosine."""
     return np.cosh(x)
 
 
-@_for_types(hyperbolic.TANH | _for_complex(_complex_tanh))
+@_for_types(hyperbolic.TANH | complex_functions.TANH)
 def tanh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic tangent."""
     return np.tanh(x)
 
 
-@_for_types(inverse_hyperbolic.ASINH)
+@_for_types(inverse_hyperbolic.ASINH | complex_functions.ASINH)
 def asinh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic sine."""
     return np.arcsinh(x)
 
 
-@_for_types(inverse_hyperbolic.ACOSH)
+@_for_types(inverse_hyperbolic.ACOSH | complex_functions.ACOSH)
 def acosh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic cosine, not negative; nan below 1."""
     return np.arccosh(x)
 
 
-@_for_types(inverse_hyperbolic.ATANH)
+@_for_types(inverse_hyperbolic.ATANH | complex_functions.ATANH)
 def atanh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic tangent; nan outside [-1, 1]."""
     return np.arctanh(x)
@@ -555,8 +411,8 @@ def sign(x):  # type: ignore[no-untyped-def]
 @part
 def sgn(x):  # type: ignore[no-untyped-def]
     """Return x / abs(x) for complex `x`, 0 at 0."""
-    size = np.abs(x)
-    return x * like(x, 0) if size == like(x, 0) else x / size
+    size, zero = np.abs(x), like(x, 0)
+    return complex(zero, zero) if size == zero else complex(x.real / size, x.imag / size)
 
 
 @part

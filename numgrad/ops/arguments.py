@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, TypeVar
 
 from numgrad.graph.core import Tensor
+from numgrad.graph.modes import is_grad_enabled
 
 __all__ = ["accept_axis", "read_dims", "read_sizes", "require_tensors", "wrap_dim"]
 
@@ -161,3 +162,19 @@ def require_tensors(tensors: Any, function: str) -> tuple[Tensor, ...]:
                 f"{type(tensor).__name__}"
             )
     return tuple(tensors)
+
+
+def refuse_complex_gradient(function: str, *tensors: Tensor) -> None:
+    """Raise where PyTorch has no derivative of a complex result: that of the first tensor's dtype.
+
+    Raises
+    ------
+    RuntimeError
+        If the first tensor is complex, one of them requires grad, and grad mode is on.
+    """
+    if tensors[0]._array.dtype.kind != "c" or not is_grad_enabled():
+        return
+    if any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError(
+            f"{function} does not support automatic differentiation for outputs with complex dtype."
+        )

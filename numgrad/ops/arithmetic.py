@@ -497,7 +497,7 @@ _ADDCDIV = elementwise(
         None,
     ),
     (REAL, REAL, NONZERO, number(1.5)),
-    formula=lambda input, tensor1, tensor2, value: input + value * (tensor1 / tensor2),
+    formula=lambda input, tensor1, tensor2, value: input + value * tensor1 / tensor2,
     accepts="fc",
     node="AddcdivBackward0",
     numbers=("value",),

@@ -11,31 +11,33 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.inplace import write_elements
 from numgrad.kernels.expression import Symbol, literal
+from numgrad.ops.complex_views import real as real_view
 from numgrad.ops.declare import unary
 from numgrad.ops.domains import NONZERO, REAL
 from numgrad.ops.functions import public, publish
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.selection import where
 
-__all__ = ["absolute", "angle", "conj", "imag", "is_complex", "real", "sgn", "zero_of"]
+__all__ = ["absolute", "angle", "conj", "is_complex", "real", "sgn", "zero_of"]
 
 
-def _declare_conj(name: str, node: str) -> Any:
+def _declare_conj(name: str, node: str, accepts: str = "c") -> Any:
     return unary(
         name,
         lambda g: conj(g),
         REAL,
-        formula=lambda input: Symbol.apply("conj", input),
+        formula=lambda input: conj(input),
         kind="same",
-        accepts="c",
+        accepts=accepts,
         node=node,
-        function_name=name,
+        function_name=name.removesuffix("_in_place"),
         doc="Return the complex conjugate in new memory. The cotangent is conjugated.",
     )
 
 
 _conj = _declare_conj("conj", "ConjBackward0")
 _conj_physical = _declare_conj("conj_physical", "ConjPhysicalBackward0")
+_conj_physical_in_place = _declare_conj("conj_physical_in_place", "ConjPhysicalBackward1", "fc")
 
 
 @public()
@@ -59,7 +61,7 @@ def conj(input: Any) -> Any:
     return input.conjugate()
 
 
-@public(inplace=True)
+@public()
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex conjugate in new memory; a real tensor is returned as it is.
 
@@ -69,14 +71,73 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.conj_physical(ng.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    if input._array.dtype.kind != "c":
+    return _conjugated(_conj_physical, input, out)
+
+
+@public("conj_physical", function=False, method=False, inplace=True)
+def conj_physical_in_place(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return what ``input.conj_physical_()`` writes; see `conj_physical`.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1 + 2j]).conj_physical_()
+    tensor([1.-2.j])
+    """
+    return _conjugated(_conj_physical_in_place, input, out)
+
+
+def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
+    if input._array.dtype.kind not in primitive.accepts:
         if out is None:
             return input
         if out is not input:
             write_elements(out, ..., input._array)
         return out
-    result: Tensor = _conj_physical(input, out=out)
+    result: Tensor = primitive(input, out=out)
     return result
+
+
+@public()
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return the tensor itself: no tensor is the conjugate of others' memory.
+
+    >>> import numgrad as ng
+    >>> ng.resolve_conj(ng.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
+    return input
+
+
+@public()
+def resolve_neg(input: Tensor) -> Tensor:
+    """Return the tensor itself: no tensor is the negative of others' memory.
+
+    >>> import numgrad as ng
+    >>> ng.resolve_neg(ng.tensor([1 + 2j]).conj().imag)
+    tensor([-2.])
+    """
+    return input
+
+
+@public()
+def is_conj(input: Tensor) -> bool:
+    """Return False: conjugates are in memory of their own, see `conj`.
+
+    >>> import numgrad as ng
+    >>> ng.is_conj(ng.tensor([1 + 2j]).conj())
+    False
+    """
+    return False
+
+
+@public()
+def is_neg(input: Tensor) -> bool:
+    """Return False: negatives are in memory of their own.
+
+    >>> import numgrad as ng
+    >>> ng.is_neg(ng.tensor([1 + 2j]).conj().imag)
+    False
+    """
+    return False
 
 
 def zero_of(g: Any) -> Any:
@@ -91,70 +152,11 @@ def is_complex(value: Any) -> bool:
     return value.is_complex if isinstance(value, Symbol) else value._array.dtype.kind == "c"
 
 
-def _samples(function: str) -> list[Any]:
-    """Return where tests differentiate the parts: complex numbers made from real ones."""
-    part = {"real": lambda x: real(x * (1 + 2j)), "imag": lambda x: imag(x * (1 + 2j))}[function]
-    return [
-        lambda make: (part, [make(2, 3)], {}),
-        lambda make: (part, [make()], {}),
-        lambda make: (part, [make(0)], {}),
-    ]
-
-
-_real = Primitive(
-    "real",
-    "RealBackward0",
-    lambda input: input.real,
-    ["input"],
-    [lambda g: g],
-    view=True,
-    samples=_samples("real"),
-)
-_imag = Primitive(
-    "imag",
-    "ImagBackward0",
-    lambda input: input.imag,
-    ["input"],
-    [lambda g: g * 1j],
-    view=True,
-    samples=_samples("imag"),
-)
-
-
-@public(method=False)
-def real(input: Any) -> Any:
-    """Return the real part as a view; a real tensor is returned as it is.
-
-    The gradient of the input is g.
-
-    >>> import numgrad as ng
-    >>> ng.real(ng.tensor([1 + 2j]))
-    tensor([1.])
-    """
-    if isinstance(input, Symbol):
-        return Symbol.apply("real", input) if input.is_complex else input
-    return _real.apply(input) if input._array.dtype.kind == "c" else input
-
-
-@public(method=False)
-def imag(input: Tensor) -> Tensor:
-    """Return the imaginary part of a complex tensor as a view.
-
-    The gradient of the input is i g.
-
-    Raises
-    ------
-    RuntimeError
-        If the tensor is real.
-
-    >>> import numgrad as ng
-    >>> ng.imag(ng.tensor([1 + 2j]))
-    tensor([2.])
-    """
-    if input._array.dtype.kind != "c":
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    result: Tensor = _imag.apply(input)
-    return result
+def real(value: Any) -> Any:
+    """Return the real part of a symbol, or that of a tensor as a view."""
+    if isinstance(value, Symbol):
+        return Symbol.apply("real", value) if value.is_complex else value
+    return real_view(value)
 
 
 def _sgn_rule(g: Any, y: Any, input: Any) -> Any:
@@ -190,15 +192,36 @@ absolute = publish(
         example="ng.abs(ng.tensor([-1.5, 2.0]))\ntensor([1.5000, 2.0000])",
     ),
     "absolute",
+    inplace=False,
 )
+
+
+@public("abs", "absolute", function=False, method=False, inplace=True)
+def absolute_in_place(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return what ``input.abs_()`` writes; see `abs`.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is complex: its absolute values are real.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-1.5, 2.0]).abs_()
+    tensor([1.5000, 2.0000])
+    """
+    if input._array.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    result: Tensor = absolute(input, out=out)
+    return result
 
 
 def _angle_rule(g: Any, input: Any) -> Any:
     if not is_complex(input):
         return zero_of(g)
-    nothing = input == 0
-    size = where(nothing, 1, real(input * conj(input)))
-    return where(nothing, 0, g * _times_i(input) / size)
+    size = absolute(input)
+    nothing = size == 0
+    size = where(nothing, 1, size)
+    return where(nothing, 0, g * _times_i(input / size) / size)
 
 
 def _times_i(z: Any) -> Any:

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
-from numgrad.ops.complex import conj, imag, real
+from numgrad.kernels.elementwise import Elementwise
+from numgrad.kernels.expression import Symbol
+from numgrad.ops.complex import conj
+from numgrad.ops.complex_views import imag, real
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, write_result
 from numgrad.ops.primitive import Primitive, require_tensor
@@ -16,17 +19,36 @@ from numgrad.ops.promotion import broadcast_shapes
 __all__ = ["complex_", "polar"]
 
 
-def _join(real: Array, imag: Array) -> Array:
-    """Return a complex array; unlike ``real + 1j * imag``, this keeps infinities and signs of 0."""
-    shape = np.broadcast_shapes(real.shape, imag.shape)
-    joined = np.empty(shape, np.result_type(real.dtype, np.complex64))
-    joined.real, joined.imag = real, imag
+def _complex_of(real: Symbol, imag: Symbol) -> Symbol:
+    """Return a complex symbol; unlike ``real + 1j * imag`` it keeps infinities and signs of 0."""
+    return Symbol("complex_of", (real, imag), is_complex=True)
+
+
+_JOINED = Elementwise(
+    "complex", ["real", "imag"], lambda given: [_complex_of(given["real"], given["imag"])]
+)
+_FROM_POLAR = Elementwise(
+    "polar",
+    ["abs", "angle"],
+    lambda given: [
+        _complex_of(*(given["abs"] * Symbol.apply(wave, given["angle"]) for wave in ("cos", "sin")))
+    ],
+)
+
+
+def _joined(kernel: Elementwise, first: Array, second: Array) -> Array:
+    """Return the complex array that a kernel makes of two real ones."""
+    shape = np.broadcast_shapes(first.shape, second.shape)
+    (joined,) = kernel(shape, [first, second], [np.result_type(first.dtype, np.complex64)])
     return joined
 
 
+def _join(real: Array, imag: Array) -> Array:
+    return _joined(_JOINED, real, imag)
+
+
 def _from_polar(abs: Array, angle: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return _join(abs * np.cos(angle), abs * np.sin(angle))
+    return _joined(_FROM_POLAR, abs, angle)
 
 
 _COMPLEX = Primitive(

@@ -1,13 +1,17 @@
 """Domains: where an operand of an elementwise operation is defined and smooth.
 
 Property tests draw points from a domain and differentiate numerically there, so it keeps away
-from kinks, poles and branch points; these have tests of their own, against PyTorch.
+from kinks, poles and branch points; these have tests of their own, against PyTorch. Complex points
+have a real part from the domain and an imaginary part that is not small: no branch cut is near.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 __all__ = [
     "MASK",
@@ -21,6 +25,9 @@ __all__ = [
     "interval",
     "number",
 ]
+
+
+_OFF = (0.25, 1.25)  # how far complex points are from the real axis
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,26 @@ class Domain:
     is_mask: bool = False
     is_number: bool = False
     apart: float = 0.0
+
+    def draw(
+        self, shape: tuple[int, ...], random: np.random.Generator, *, is_complex: bool = False
+    ) -> np.ndarray[Any, Any]:
+        """Return numbers from all intervals in float64, or complex ones beside them.
+
+        Examples
+        --------
+        >>> POSITIVE.draw((2,), np.random.default_rng(0), is_complex=True).dtype
+        dtype('complex128')
+        """
+        intervals = np.array(self.intervals)
+        chosen = intervals[random.integers(len(intervals), size=shape)]
+        low, high = chosen[..., 0], chosen[..., 1]
+        values = np.asarray(low + random.random(shape) * (high - low))
+        if not is_complex:
+            return values
+        return np.asarray(
+            values + 1j * random.choice([-1, 1], shape) * random.uniform(*_OFF, shape)
+        )
 
 
 def interval(low: float, high: float) -> Domain:

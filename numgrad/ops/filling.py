@@ -148,34 +148,60 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     return result
 
 
-_FILL: Primitive = Primitive(
-    "fill_number",
-    "FillBackward2",
-    lambda array, value: np.full(array.shape, value),
-    ["input"],
-    [lambda g: zero_of(g)],
-    samples=[
-        lambda make: (fill, [make(2, 3)], {"value": 2.0}),
-        lambda make: (fill, [make()], {"value": 2.0}),
-        lambda make: (fill, [make(0)], {"value": 2.0}),
-    ],
-)
-_FILL_TENSOR: Primitive = Primitive(
-    "fill_tensor",
-    "FillBackward3",
-    _copy,
-    ["input", "value"],
-    [lambda g: zero_of(g), lambda g: g],
-    linear=True,
-    samples=[
-        lambda make: (fill, [make(2, 3), make()], {}),
-        lambda make: (fill, [make(0), make()], {}),
-        lambda make: (fill, [make(), make()], {}),
-    ],
-)
+def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Primitive]:
+    """Declare filling with a number and with a tensor; in place PyTorch's nodes are others."""
+
+    def filled(input: Tensor, value: Any) -> Tensor:
+        return _fill((by_number, by_tensor), input, value)
+
+    by_number = Primitive(
+        f"fill_number{suffix}",
+        nodes[0],
+        lambda array, value: np.full(array.shape, value),
+        ["input"],
+        [lambda g: zero_of(g)],
+        samples=[
+            lambda make: (filled, [make(2, 3)], {"value": 2.0}),
+            lambda make: (filled, [make()], {"value": 2.0}),
+            lambda make: (filled, [make(0)], {"value": 2.0}),
+        ],
+    )
+    by_tensor = Primitive(
+        f"fill_tensor{suffix}",
+        nodes[1],
+        _copy,
+        ["input", "value"],
+        [lambda g: zero_of(g), lambda g: g],
+        linear=True,
+        samples=[
+            lambda make: (filled, [make(2, 3), make()], {}),
+            lambda make: (filled, [make(0), make()], {}),
+            lambda make: (filled, [make(), make()], {}),
+        ],
+    )
+    return by_number, by_tensor
 
 
-@public(method=False, inplace=True)
+_FILLS = _declare_fills("", ("FillBackward0", "FillBackward1"))
+_FILLS_IN_PLACE = _declare_fills("_in_place", ("FillBackward2", "FillBackward3"))
+
+
+def _fill(primitives: tuple[Primitive, Primitive], input: Tensor, value: Any) -> Tensor:
+    by_number, by_tensor = primitives
+    result: Tensor
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value._array.ndim} dimensions."
+            )
+        result = by_tensor.apply(input, value)
+    else:
+        result = by_number.apply(input, value=scalar_array(value, input._array.dtype))
+    return result
+
+
+@public(method=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """Return a tensor of the input's shape and dtype, filled with one value.
 
@@ -192,20 +218,21 @@ def fill(input: Tensor, value: Any) -> Tensor:
         If `value` has dims, or does not fit the dtype.
 
     >>> import numgrad as ng
+    >>> ng.fill(ng.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    return _fill(_FILLS, input, value)
+
+
+@public("fill", function=False, method=False, inplace=True)
+def fill_in_place(input: Tensor, value: Any) -> Tensor:
+    """Return what ``input.fill_(value)`` writes; see `fill`.
+
+    >>> import numgrad as ng
     >>> ng.zeros(2).fill_(3)
     tensor([3., 3.])
     """
-    result: Tensor
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                "fill_ only supports 0-dimension value tensor but got tensor with "
-                f"{value._array.ndim} dimensions."
-            )
-        result = _FILL_TENSOR.apply(input, value)
-    else:
-        result = _FILL.apply(input, value=scalar_array(value, input._array.dtype))
-    return result
+    return _fill(_FILLS_IN_PLACE, input, value)
 
 
 _ZERO: Primitive = Primitive(

@@ -23,11 +23,11 @@ from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.saved import pack_saved
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.strides import extent, layout_of, may_overlap, repeats_elements
-from numgrad.ops.filling import copy, fill, zero
+from numgrad.ops.filling import copy, fill_in_place, zero
 from numgrad.ops.strided import Geometry, geometry_of, strided, strided_scatter
 
 # Functions that write one number everywhere: elements that share a place do no harm.
-_WRITES_ONE_NUMBER = {fill, zero}
+_WRITES_ONE_NUMBER = {fill_in_place, zero}
 # What writes 0 and 1 over the tensor: its history ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
@@ -141,7 +141,7 @@ def inplace(
     """
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
-        check_inplace(tensor, recorded, function.__name__)
+        check_inplace(tensor, recorded, function.__name__.removesuffix("_in_place"))
     if type(tensor._counter) is not list:
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:

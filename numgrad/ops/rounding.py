@@ -8,8 +8,8 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.inplace import write_elements
-from numgrad.graph.modes import is_grad_enabled
 from numgrad.kernels.expression import Symbol
+from numgrad.ops.arguments import refuse_complex_gradient
 from numgrad.ops.comparison import isfinite, isnan
 from numgrad.ops.complex import zero_of
 from numgrad.ops.declare import elementwise, unary
@@ -232,10 +232,7 @@ def nan_to_num(
     if kind == "f":
         result: Tensor = _NAN_TO_NUM(input, *replacements, out=out)
         return result
-    if input.requires_grad and is_grad_enabled():
-        raise RuntimeError(
-            "nan_to_num does not support automatic differentiation for outputs with complex dtype."
-        )
+    refuse_complex_gradient("nan_to_num", input)
     flat = input._array.copy("C").reshape(-1)
     replaced = _NAN_TO_NUM(wrap(flat.view(limits.dtype)), *replacements)._array.view(flat.dtype)
     return _copy_to(wrap(replaced.reshape(input._array.shape)), out)

@@ -19,7 +19,6 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.differentiate import grad
 from numgrad.kernels.elementwise import SMALL
-from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.functions import FUNCTIONS
 from numgrad.ops.primitive import CATALOGUE, Primitive
@@ -132,7 +131,8 @@ def _operands(
         if domain.is_number:
             operands.append(domain.intervals[0][0])
             continue
-        values = _draw(domain, count, random)
+        is_complex = dtype.kind == "c" and not domain.is_mask
+        values = domain.draw((count,), random, is_complex=is_complex)
         if domain.is_mask:
             operands.append(wrap(values > values.mean()))
             continue
@@ -146,13 +146,6 @@ def _operands(
         tensor = wrap(values.astype(dtype))
         operands.append(tensor.requires_grad_() if position in leaves else tensor)
     return operands
-
-
-def _draw(domain: Domain, count: int, random: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Return numbers from all intervals of a domain."""
-    intervals = np.array(domain.intervals)
-    low, high = intervals[random.integers(len(intervals), size=count)].T
-    return np.asarray(low + random.random(count) * (high - low))
 
 
 # --- operations with samples ---------------------------------------------------------------------
@@ -180,6 +173,8 @@ def _maker(dtype: np.dtype[Any]) -> Callable[..., Tensor]:
             values = low + (high - low) * steps
         else:
             values = random.uniform(low, high, count)
+        if dtype.kind == "c":
+            values = values + 1j * random.uniform(low, high, count)
         tensor = wrap(values.astype(dtype).reshape(shape))
         return tensor.requires_grad_() if dtype.kind in "fc" else tensor
 

@@ -218,7 +218,7 @@ def exclusive_product(input: Tensor, dim: int) -> Tensor:
 
 
 def _logcumsumexp(array: Array, dim: int) -> Array:
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fc":
         name = dtypes.of_numpy(array.dtype).scalar_name
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{name}'")
     return recurrences.logcumsumexp(array, dim)
@@ -227,11 +227,11 @@ def _logcumsumexp(array: Array, dim: int) -> Array:
 def _logcumsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dim: int) -> Tensor:
     """Return the sum over k from i on of g[k] exp(x[i] - y[k]), a recurrence from the end.
 
-    Its factors exp(y[i - 1] - y[i]) are at most 1, so that nothing overflows.
+    Its factors exp(y[i - 1] - y[i]) are at most 1 for real numbers, so that nothing overflows.
     """
-    factors = exp(sub(_SHIFT.apply(y, dim=dim, by=1, fill=0.0), y))
+    factors = conj(exp(sub(_SHIFT.apply(y, dim=dim, by=1, fill=0.0), y)))
     total = _RECURRENCE.apply(factors, g, dim=dim, reverse=True)
-    product: Tensor = mul(exp(sub(input, y)), total)
+    product: Tensor = mul(conj(exp(sub(input, y))), total)
     return product
 
 
@@ -256,18 +256,18 @@ def logcumsumexp(input: Tensor, dim: Any = NO_DIM) -> Tensor:
     """Return the logarithms of the cumulative sums of exponentials along `dim`, without overflow.
 
     The gradient at i is the sum over all k from i on of g[k] exp(x[i] - y[k]). Mirrors
-    ``torch.logcumsumexp`` for real numbers.
+    ``torch.logcumsumexp``.
 
     Parameters
     ----------
     input : tensor
-        Floating point.
+        Floating point or complex.
     dim : int
 
     Raises
     ------
     NotImplementedError
-        If the elements are not real floating point numbers.
+        If the elements are integers or bools.
     IndexError
         If there is no such dim.
 

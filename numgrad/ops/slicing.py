@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.accumulate import private_copy
-from numgrad.ops.arguments import accept_axis, wrap_dim
+from numgrad.ops.arguments import accept_axis, refuse_complex_gradient, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 
@@ -316,7 +316,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     IndexError
         If there is no such dim or position.
     RuntimeError
-        If `src` has another shape.
+        If `src` has another shape; as in PyTorch, if one requires grad and the input is complex.
 
     >>> import numgrad as ng
     >>> ng.select_scatter(ng.zeros(2, 2), ng.ones(2), 0, 1)
@@ -327,6 +327,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     position = wrap_dim(dim, len(shape))
     place = _place(index, shape, position)
     _check_part(src._array.shape, shape[:position] + shape[position + 1 :])
+    refuse_complex_gradient("select_scatter", input, src)
     result: Tensor = _SELECT_SCATTER.apply(input, src, dim=position, index=place)
     return result
 
@@ -350,7 +351,8 @@ def slice_scatter(
     IndexError
         If there is no such dim.
     RuntimeError
-        If `src` has another shape, or the step is not positive.
+        If `src` has another shape, or the step is not positive; as in PyTorch, if one requires
+        grad and the input is complex.
 
     >>> import numgrad as ng
     >>> ng.slice_scatter(ng.zeros(4), ng.ones(2), 0, 1, 3)
@@ -363,6 +365,7 @@ def slice_scatter(
     first, last, _ = slice(start, end, step).indices(shape[position])
     length = len(range(first, last, step))
     _check_part(src._array.shape, (*shape[:position], length, *shape[position + 1 :]))
+    refuse_complex_gradient("slice_scatter", input, src)
     result: Tensor = _SLICE_SCATTER.apply(
         input, src, dim=position, start=first, stop=last, step=step
     )

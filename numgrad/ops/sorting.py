@@ -147,9 +147,9 @@ def _values(function: Any) -> Any:
 
 
 def _check_real(input: Tensor, function: str) -> None:
-    """Raise if the elements have no order."""
+    """Raise if the elements have no order; the words begin with a blank in PyTorch, too."""
     if input._array.dtype.kind == "c":
-        raise RuntimeError(f"{function}(): input tensor must be of non-complex type")
+        raise RuntimeError(f" {function} does not support complex dtypes on CPU")
 
 
 @public()
@@ -180,8 +180,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     >>> ng.sort(ng.tensor([3.0, 1.0, 2.0])).values
     tensor([1., 2., 3.])
     """
-    _check_real(input, "sort")
     at = wrap_dim(dim, input._array.ndim)
+    _check_real(input, "Sort")
     primitive = _SORT if stable is None else _SORT_STABLE
     return _sort_type(*primitive.apply(input, dim=at, descending=bool(descending)))
 
@@ -241,11 +241,11 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> ng.topk(ng.tensor([3.0, 1.0, 2.0]), 2).values
     tensor([3., 2.])
     """
-    _check_real(input, "topk")
     shape = input._array.shape
     at = wrap_dim(dim, len(shape))
     if not 0 <= k <= (shape[at] if shape else 1):
         raise RuntimeError("selected index k out of range")
+    _check_real(input, "topk")
     return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=bool(largest)))
 
 
@@ -275,9 +275,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     >>> ng.kthvalue(ng.tensor([3.0, 1.0, 2.0]), 2).values
     tensor(2.)
     """
-    _check_real(input, "kthvalue")
     shape = input._array.shape
     at = wrap_dim(dim, len(shape))
     if not 1 <= k <= (shape[at] if shape else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(at))
+    if input._array.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"kthvalue_cpu\" not implemented for '{input.dtype.scalar_name}'"
+        )
     return _kthvalue_type(*_KTHVALUE.apply(input, dim=at, k=k, keepdim=bool(keepdim)))

@@ -17,6 +17,13 @@ from numgrad.kernels import scatter
 from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.casts import contiguous
+from numgrad.ops.complex_views import (
+    REAL_DTYPES,
+    VIEW_AS_COMPLEX,
+    VIEW_AS_REAL,
+    view_as_complex,
+    view_as_real,
+)
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 
@@ -28,13 +35,9 @@ __all__ = [
     "move",
     "strided",
     "strided_scatter",
-    "view_as_complex",
-    "view_as_real",
 ]
 
 Array = np.ndarray[Any, Any]
-_REAL = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
-_COMPLEX = {"float32": np.dtype(np.complex64), "float64": np.dtype(np.complex128)}
 
 
 def _as_strided(array: Array, layout: Layout, own: Layout) -> Array:
@@ -254,90 +257,6 @@ def as_strided_scatter(
     return _scatter(input, src, layout_of(input._array), inner)
 
 
-_VIEW_AS_REAL: Primitive = Primitive(
-    "view_as_real",
-    "ViewAsRealBackward0",
-    lambda array: array[..., None].view(_REAL[array.dtype.name]),
-    ["input"],
-    [lambda g: view_as_complex(contiguous(g))],
-    view=True,
-    linear=True,
-    samples=[
-        lambda make: (lambda x: view_as_real(x * (1 + 2j)), [make(2)], {}),
-        lambda make: (lambda x: view_as_real(x * (1 + 2j)), [make()], {}),
-        lambda make: (lambda x: view_as_real(x * (1 + 2j)), [make(0)], {}),
-    ],
-)
-_VIEW_AS_COMPLEX: Primitive = Primitive(
-    "view_as_complex",
-    "ViewAsComplexBackward0",
-    lambda array: array.view(_COMPLEX[array.dtype.name])[..., 0],
-    ["input"],
-    [lambda g: view_as_real(g)],
-    view=True,
-    linear=True,
-    samples=[
-        lambda make: (view_as_complex, [make(3, 2)], {}),
-        lambda make: (view_as_complex, [make(2)], {}),
-        lambda make: (view_as_complex, [make(0, 2)], {}),
-    ],
-)
-
-
-@public(method=False)
-def view_as_real(input: Tensor) -> Tensor:
-    """Return a complex tensor as a view of real numbers, with a last dim (real, imaginary).
-
-    The gradient of the input is g, viewed as complex.
-
-    Raises
-    ------
-    RuntimeError
-        If the tensor is not complex.
-
-    >>> import numgrad as ng
-    >>> ng.view_as_real(ng.tensor([1 + 2j]))
-    tensor([[1., 2.]])
-    """
-    if input._array.dtype.kind != "c":
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-    result: Tensor = _VIEW_AS_REAL.apply(input)
-    return result
-
-
-@public(method=False)
-def view_as_complex(input: Tensor) -> Tensor:
-    """Return a real tensor with a last dim of size 2 as a view of complex numbers.
-
-    The gradient of the input is g, viewed as real.
-
-    Raises
-    ------
-    RuntimeError
-        If the tensor is not floating point, or its last dim does not have size 2 and stride 1.
-
-    >>> import numgrad as ng
-    >>> ng.view_as_complex(ng.tensor([[1.0, 2.0]]))
-    tensor([1.+2.j])
-    """
-    array = input._array
-    if array.dtype.kind != "f":
-        raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a "
-            f"tensor of scalar type: {input.dtype.scalar_name}"
-        )
-    if array.ndim == 0:
-        raise RuntimeError("Input tensor must have one or more dimensions")
-    if array.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if array.size and array.strides[-1] != array.itemsize:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if array.size and any(step % (2 * array.itemsize) for step in array.strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    result: Tensor = _VIEW_AS_COMPLEX.apply(input)
-    return result
-
-
 class Geometry(NamedTuple):
     """Where a view lies in the memory of its base, in elements of the one of smaller dtype.
 
@@ -362,9 +281,9 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     if outer.dtype != inner.dtype:
         parts = "base" if outer.dtype.kind == "c" else "view"
         if parts == "base":
-            outer = outer[..., None].view(_REAL[outer.dtype.name])
+            outer = outer[..., None].view(REAL_DTYPES[outer.dtype.name])
         else:
-            inner = inner[..., None].view(_REAL[inner.dtype.name])
+            inner = inner[..., None].view(REAL_DTYPES[inner.dtype.name])
     shape, stride, _ = layout_of(inner)
     offset = (address_of(inner) - address_of(outer)) // inner.itemsize if inner.size else 0
     return Geometry(layout_of(outer), (shape, stride, offset), parts)
@@ -393,14 +312,14 @@ def _view_history(view: Tensor, base: Tensor) -> Edge:
     geometry = geometry_of(view, base)
     source = base
     if geometry.parts == "base":
-        source = _recorded(_VIEW_AS_REAL, base, base._array[..., None].view(view._array.dtype))
+        source = _recorded(VIEW_AS_REAL, base, base._array[..., None].view(view._array.dtype))
     layouts = {"layout": geometry.inner, "own": geometry.outer}
     array = view._array
     if geometry.parts == "view":
         array = array[..., None].view(base._array.dtype)
     result = _recorded(_AS_STRIDED, source, array, **layouts)
     if geometry.parts == "view":
-        result = _recorded(_VIEW_AS_COMPLEX, result, view._array)
+        result = _recorded(VIEW_AS_COMPLEX, result, view._array)
     return NO_EDGE if result._edge is None else result._edge
 
 

@@ -164,7 +164,9 @@ asinh = publish(
 
 def _acosh_rule(g: Any, input: Any) -> Any:
     if is_complex(input):  # the root of a product is not the product of the roots
-        return g * conj(rsqrt(input - 1) * rsqrt(input + 1))
+        # Subtracting -1 keeps the sign of an imaginary part that is 0, which tells the side of the
+        # branch cut; adding 1 does not.
+        return g * conj(rsqrt(input - 1) * rsqrt(input - -1))
     return g * rsqrt(input * input - 1)
 
 
@@ -181,7 +183,7 @@ acosh = publish(
 atanh = publish(
     unary(
         "atanh",
-        lambda g, input: g * conj(1 / (1 - input * input)),
+        lambda g, input: g / conj(1 - input * input),
         UNIT,
         doc="Return the inverse hyperbolic tangent, nan outside [-1, 1].\n\n"
         "Derivative: 1/(1 - x**2).",

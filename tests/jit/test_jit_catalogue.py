@@ -21,7 +21,6 @@ from numgrad.ops.elementwise import ElementwisePrimitive
 from tests.ops.catalogue_strategies import (
     array_primitives,
     as_tensors,
-    draw_values,
     elementwise_primitives,
 )
 from tests.ops.test_catalogue_derivatives import make_samples
@@ -84,7 +83,7 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
         elif domain.is_mask:
             values.append(random.random(shape) < 0.5)
         else:
-            values.append(draw_values(domain, shape, random))
+            values.append(domain.draw(shape, random))
     tensors = as_tensors(values)
     numbers = {k: v for k, v in enumerate(tensors) if not isinstance(v, Tensor)}
     moving = [v for v in tensors if isinstance(v, Tensor)]

@@ -75,19 +75,12 @@ def operands_of(draw: st.DrawFn, primitive: ElementwisePrimitive) -> Operands:
         if domain.apart and first is not None:
             array = _apart_from(first, own_shape, domain, random)
         else:
-            array = draw_values(domain, own_shape, random)
+            array = domain.draw(own_shape, random)
         if first is None:
             first = array
         values.append(draw(_laid_out(array)))
     result_shape = np.broadcast_shapes(*[np.shape(value) for value in values])
     return Operands(values, result_shape)
-
-
-def draw_values(domain: Domain, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
-    """Return an array of numbers from all intervals of a domain."""
-    intervals = np.array(domain.intervals)
-    chosen = intervals[random.integers(len(intervals), size=shape)]
-    return np.asarray(chosen[..., 0] + random.random(shape) * (chosen[..., 1] - chosen[..., 0]))
 
 
 def _apart_from(

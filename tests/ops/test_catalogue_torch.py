@@ -50,6 +50,7 @@ CALLS: dict[str, Any] = {
     "clampmax_max_tensor": lambda m, a, bound: m.clamp_max(a, bound),
     "clampmax_max_number": lambda m, a, bound: m.clamp_max(a, bound),
     "round_decimals": lambda m, a, scale: m.round(a, decimals=1),
+    "conj_physical_in_place": lambda m, a: a.clone().conj_physical_(),
     "floor_divide_": lambda m, a, b: m.floor_divide(a, b),
 }
 
