@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy as copy_module
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -155,7 +156,7 @@ def _detach_(self: Tensor) -> Tensor:
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
             "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-            "function in torch/optim/optimizer.py as a solution."
+            "function in torch/optim/optimizer.py as the solution."
         )
     self._edge = NO_EDGE
     return self
@@ -265,6 +266,19 @@ def _matmul(self: Tensor, other: Any) -> Any:
     return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
 
 
+def _invert(self: Tensor) -> Any:
+    if self._array.dtype.kind in "fc":
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return FUNCTIONS["bitwise_not"](self)
+
+
+def _cpu(self: Tensor) -> Tensor:
+    """Return the tensor itself, which is on the CPU."""
+    return self
+
+
 def _contains(self: Tensor, element: Any) -> bool:
     """Return whether any element equals a number or tensor."""
     if not isinstance(element, OPERANDS):
@@ -313,6 +327,10 @@ def _bind_operators() -> None:
             setattr(Tensor, f"__i{name}__", getattr(Tensor, f"{target}_"))
 
 
+# What programs for several devices and layouts ask of a tensor before they use one.
+_KINDS_THERE_ARE_NOT = ("is_cuda", "is_meta", "is_mps", "is_quantized", "is_sparse", "is_xpu")
+
+
 def _bind() -> None:
     """Put every method and operator on `Tensor`."""
     for name, function in METHODS.items():
@@ -324,7 +342,7 @@ def _bind() -> None:
         "__neg__": FUNCTIONS["neg"],
         "__pos__": METHODS["positive"],
         "__abs__": FUNCTIONS["abs"],
-        "__invert__": FUNCTIONS["bitwise_not"],
+        "__invert__": _invert,
         "__contains__": _contains,
         "__matmul__": _matmul,
         "__eq__": _operator("eq"),
@@ -374,8 +392,14 @@ def _bind() -> None:
         "real": property(FUNCTIONS["real"]),
         "imag": property(FUNCTIONS["imag"]),
         "device": property(lambda self: CPU),
+        "cpu": _cpu,
+        "is_cpu": property(lambda self: True),
     }
+    for name in _KINDS_THERE_ARE_NOT:
+        own[name] = property(lambda self: False)
     for name, attribute in own.items():
+        if inspect.isfunction(attribute) and attribute.__module__ == __name__:
+            attribute.__name__, attribute.__qualname__ = name, f"Tensor.{name}"  # errors say it
         setattr(Tensor, name, attribute)
 
 

@@ -91,9 +91,6 @@ def backward(
             "transforms."
         )
     outputs = _as_tuple(tensors)
-    for output in outputs:
-        if not isinstance(output, Tensor) and not isinstance(output, GradientEdge):
-            raise AssertionError("Expected output to be a torch.Tensor")
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
@@ -312,6 +309,9 @@ def roots_of(outputs: tuple[Any, ...], grad_tensors: Any) -> list[tuple[Edge, Te
         given = (grad_tensors,)
     else:
         given = tuple(grad_tensors)
+    for output in outputs:
+        if not isinstance(output, (Tensor, GradientEdge)):
+            raise AssertionError("Expected output to be a torch.Tensor")
     cotangents = []
     # What is no gradient at all is found before how many there are, as in PyTorch.
     for position, (output, gradient) in enumerate(zip(outputs, given)):  # noqa: B905 - see below
