@@ -44,7 +44,7 @@ class Same(ng.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, tangent: Any) -> Any:
-        return 2 * tangent
+        return tangent.view_as(tangent)
 
 
 class Doubled(ng.autograd.Function):
@@ -111,10 +111,11 @@ def test_gradients_of_a_function_have_tangents() -> None:
 
 def test_an_argument_that_is_returned_keeps_its_own_tangent() -> None:
     with forward_ad.dual_level():
-        x = forward_ad.make_dual(ng.ones(2), ng.ones(2))
+        given = ng.ones(2)
+        x = forward_ad.make_dual(ng.ones(2), given)
         y = Same.apply(x)
-        tangents = [forward_ad.unpack_dual(each).tangent.tolist() for each in (x, y)]
-    assert tangents == [[1.0, 1.0], [2.0, 2.0]]
+        tangents = [forward_ad.unpack_dual(each).tangent for each in (x, y)]
+    assert tangents[0] is given and tangents[1]._base is given
 
 
 def test_the_tangent_of_an_argument_that_was_written_to_is_what_jvp_says() -> None:
