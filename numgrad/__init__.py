@@ -57,6 +57,7 @@ from numgrad.jit.api import jit
 from numgrad.kernels.cache_files import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
+from numgrad.layouts import contiguous_format, layout, memory_format, preserve_format, strided
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
@@ -87,6 +88,7 @@ __all__ = [
     "compile",
     "complex64",
     "complex128",
+    "contiguous_format",
     "device",
     "double",
     "dtype",
@@ -115,11 +117,14 @@ __all__ = [
     "is_inference",
     "is_inference_mode_enabled",
     "jit",
+    "layout",
     "long",
+    "memory_format",
     "memory_stats",
     "nan",
     "no_grad",
     "pi",
+    "preserve_format",
     "printoptions",
     "promote_types",
     "set_anomaly_enabled",
@@ -128,6 +133,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "short",
+    "strided",
     "tensor",
     "uint8",
     "uint16",

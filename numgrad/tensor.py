@@ -18,12 +18,14 @@ from numgrad.graph.differentiate import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import address_of
+from numgrad.layouts import strided
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
 from numgrad.ops.indexing import getitem, setitem
 from numgrad.ops.inplace import inplace_method
+from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.strided import geometry_of
@@ -274,8 +276,9 @@ def _invert(self: Tensor) -> Any:
     return FUNCTIONS["bitwise_not"](self)
 
 
-def _cpu(self: Tensor) -> Tensor:
-    """Return the tensor itself, which is on the CPU."""
+def _cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Return the tensor itself, which is on the CPU; a memory format would be that of a copy."""
+    check_memory_format("cpu", memory_format)
     return self
 
 
@@ -394,6 +397,7 @@ def _bind() -> None:
         "device": property(lambda self: CPU),
         "cpu": _cpu,
         "is_cpu": property(lambda self: True),
+        "layout": property(lambda self: strided),
     }
     for name in _KINDS_THERE_ARE_NOT:
         own[name] = property(lambda self: False)
