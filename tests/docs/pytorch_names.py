@@ -1,8 +1,8 @@
 """The table of PyTorch's names, docs/pytorch-names.md: written here, and checked by the tests.
 
-``python -m tests.docs.pytorch_names`` writes it anew. Where PyTorch is installed, its names are
-read from it; elsewhere those that are in the file are sorted again into what is here and what is
-missing, which is all that adding a function asks for.
+``python -m tests.docs.pytorch_names`` writes it anew. Where the PyTorch that it is of is installed,
+its names are read from it; elsewhere those that are in the file are sorted again into what is here
+and what is missing, which is all that adding a function asks for.
 """
 
 from __future__ import annotations
@@ -241,10 +241,15 @@ def write(names: dict[str, set[str]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-if __name__ == "__main__":
+def installed() -> bool:
+    """Whether the PyTorch that the table is of is installed."""
     try:
-        known = names_of_pytorch()
+        torch = importlib.import_module("torch")
     except ModuleNotFoundError:
-        known = names_in_table()
-    TABLE.write_text(write(known))
+        return False
+    return str(torch.__version__).startswith(f"{VERSION}.")
+
+
+if __name__ == "__main__":
+    TABLE.write_text(write(names_of_pytorch() if installed() else names_in_table()))
     print(f"wrote {TABLE}", file=sys.stderr)
