@@ -60,6 +60,97 @@ def trains_two_layers(torch: Any) -> None:
 
 
 @program
+def steps_with_momentum_in_a_class(torch: Any) -> None:
+    class Descent:
+        def __init__(self, parameters: Any, rate: float, momentum: float) -> None:
+            self.parameters = list(parameters)
+            self.rate, self.momentum = rate, momentum
+            self.velocities = [torch.zeros_like(each) for each in self.parameters]
+
+        @torch.no_grad()  # type: ignore[untyped-decorator]
+        def step(self) -> None:
+            for parameter, velocity in zip(self.parameters, self.velocities, strict=True):
+                velocity.mul_(self.momentum).add_(parameter.grad)
+                parameter.add_(velocity, alpha=-self.rate)
+
+        def zero_grad(self) -> None:
+            for parameter in self.parameters:
+                parameter.grad = None
+
+    x = torch.linspace(0, 1, 20)
+    slope = torch.tensor(0.0, requires_grad=True)
+    offset = torch.tensor(1.0, requires_grad=True)
+    descent = Descent([slope, offset], rate=0.1, momentum=0.5)
+    for _ in range(30):
+        descent.zero_grad()
+        loss = ((slope * x + offset - 3 * x) ** 2).mean()
+        loss.backward()
+        descent.step()
+    print(f"{loss.item():.3f}", slope, offset, slope.grad_fn, slope._version)
+
+
+@program
+def classifies(torch: Any) -> None:
+    x = torch.arange(12.0).reshape(4, 3).sin()
+    labels = torch.tensor([0, 2, 1, 1])
+    w = torch.zeros(3, 3, requires_grad=True)
+    scores = torch.log_softmax(x @ w, dim=1)
+    loss = -scores[torch.arange(4), labels].mean()
+    print(loss, -scores.gather(1, labels.unsqueeze(1)).mean())
+    loss.backward()
+    print(w.grad)
+    hits = torch.zeros(4, 3).scatter_(1, labels[:, None], 1.0)
+    print(hits, (hits * scores).sum(), (scores.argmax(1) == labels).float().mean())
+
+
+@program
+def remembers_and_attends(torch: Any) -> None:
+    w = (torch.arange(16.0).reshape(4, 4) / 16).requires_grad_()
+    state, states = torch.zeros(2, 4), []
+    for x in torch.arange(40.0).reshape(5, 2, 4).cos():
+        state = torch.tanh(x + state @ w)
+        states.append(state)
+    history = torch.stack(states)
+    history.sum().backward()
+    print(history.shape, history.grad_fn.name(), f"{w.grad.norm().item():.3f}")
+    query = torch.arange(12.0).reshape(1, 3, 4).sin().requires_grad_()
+    later = torch.triu(torch.ones(3, 3, dtype=torch.bool), diagonal=1)
+    weights = (query @ query.transpose(-2, -1) / 2).masked_fill(later, -math.inf).softmax(-1)
+    print(weights)
+    (weights @ query).sum().backward()
+    print(query.grad.shape, query.grad.isnan().any())
+
+
+@program
+def descends_by_conjugate_gradients(torch: Any) -> None:
+    matrix, target = torch.tensor([[3.0, 1.0], [1.0, 2.0]]), torch.tensor([1.0, 1.0])
+
+    def energy(x: Any) -> Any:
+        return 0.5 * x @ matrix @ x - target @ x
+
+    x = torch.zeros(2, requires_grad=True)
+    rest = -torch.autograd.grad(energy(x), x)[0]
+    way = rest.clone()
+    for _ in range(2):
+        _, bend = torch.autograd.functional.hvp(energy, x, way)
+        step = (rest @ rest) / (way @ bend)
+        with torch.no_grad():
+            x += step * way
+        before, rest = rest, rest - step * bend
+        way = rest + (rest @ rest) / (before @ before) * way
+    print(x, energy(x))
+
+
+@program
+def follows_hamiltons_equations(torch: Any) -> None:
+    z = start = torch.tensor([1.0, 0.0], requires_grad=True)
+    for _ in range(10):
+        (slope,) = torch.autograd.grad((z**2).sum() / 2, z, create_graph=True)
+        z = z + 0.1 * torch.stack([slope[1], -slope[0]])
+    print(z, torch.autograd.grad(z[0], start))
+
+
+@program
 def looks_at_a_graph(torch: Any) -> None:
     x = torch.ones(3, 4, requires_grad=True)
     w = torch.ones(4, 2, requires_grad=True)
