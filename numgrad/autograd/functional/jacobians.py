@@ -119,7 +119,7 @@ def jacobian(
                 blocks = [
                     wrap(np.zeros((*shape, *tensor._array.shape), tensor._array.dtype))
                     if gradient is None
-                    else gradient.reshape(*shape, *tensor._array.shape)
+                    else gradient.reshape((*shape, *tensor._array.shape))
                     for gradient, tensor in zip(gradients, run.inputs, strict=True)
                 ]
             found.append(unpack(finish(blocks, create_graph), run.several_inputs))
