@@ -62,6 +62,7 @@ from numgrad.jit.decorator import jit
 from numgrad.kernels.cache_files import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
+from numgrad.layouts import contiguous_format, layout, memory_format, preserve_format, strided
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
@@ -93,6 +94,7 @@ __all__ = [
     "compile",
     "complex64",
     "complex128",
+    "contiguous_format",
     "device",
     "double",
     "dtype",
@@ -121,12 +123,15 @@ __all__ = [
     "is_inference",
     "is_inference_mode_enabled",
     "jit",
+    "layout",
     "load",
     "long",
+    "memory_format",
     "memory_stats",
     "nan",
     "no_grad",
     "pi",
+    "preserve_format",
     "printoptions",
     "promote_types",
     "save",
@@ -136,6 +141,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "short",
+    "strided",
     "tensor",
     "uint8",
     "uint16",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,12 +18,14 @@ from numgrad.graph.differentiate import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import address_of
+from numgrad.layouts import strided
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
 from numgrad.ops.indexing import getitem, setitem
 from numgrad.ops.inplace import inplace_method
+from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.strided import geometry_of
@@ -245,6 +248,20 @@ def _matmul(self: Tensor, other: Any) -> Any:
     return FUNCTIONS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
 
 
+def _invert(self: Tensor) -> Any:
+    if self._array.dtype.kind in "fc":
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return FUNCTIONS["bitwise_not"](self)
+
+
+def _cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Return the tensor itself, which is on the CPU; a memory format would be that of a copy."""
+    check_memory_format("cpu", memory_format)
+    return self
+
+
 def _contains(self: Tensor, element: Any) -> bool:
     """Return whether any element equals a number or tensor."""
     if not isinstance(element, OPERANDS):
@@ -293,6 +310,10 @@ def _bind_operators() -> None:
             setattr(Tensor, f"__i{name}__", getattr(Tensor, f"{target}_"))
 
 
+# What programs for several devices and layouts ask of a tensor before they use one.
+_KINDS_THERE_ARE_NOT = ("is_cuda", "is_meta", "is_mps", "is_quantized", "is_sparse", "is_xpu")
+
+
 def _bind() -> None:
     """Put every method and operator on `Tensor`."""
     for name, function in METHODS.items():
@@ -304,7 +325,7 @@ def _bind() -> None:
         "__neg__": FUNCTIONS["neg"],
         "__pos__": METHODS["positive"],
         "__abs__": FUNCTIONS["abs"],
-        "__invert__": FUNCTIONS["bitwise_not"],
+        "__invert__": _invert,
         "__contains__": _contains,
         "__matmul__": _matmul,
         "__eq__": _operator("eq"),
@@ -355,8 +376,15 @@ def _bind() -> None:
         "real": property(FUNCTIONS["real"]),
         "imag": property(FUNCTIONS["imag"]),
         "device": property(lambda self: CPU),
+        "cpu": _cpu,
+        "is_cpu": property(lambda self: True),
+        "layout": property(lambda self: strided),
     }
+    for name in _KINDS_THERE_ARE_NOT:
+        own[name] = property(lambda self: False)
     for name, attribute in own.items():
+        if inspect.isfunction(attribute) and attribute.__module__ == __name__:
+            attribute.__name__, attribute.__qualname__ = name, f"Tensor.{name}"  # errors say it
         setattr(Tensor, name, attribute)
 
 

@@ -1,9 +1,18 @@
 """The public autograd API, under PyTorch's names."""
 
-from numgrad.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
+from numgrad.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    variable,
+)
 from numgrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from numgrad.autograd.function import Function
 from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from numgrad.autograd.variable import Variable
 from numgrad.graph.differentiate import backward, grad
 from numgrad.graph.modes import (
     enable_grad,
@@ -17,6 +26,7 @@ from numgrad.graph.modes import (
 __all__ = [
     "Function",
     "GradcheckError",
+    "Variable",
     "anomaly_mode",
     "backward",
     "detect_anomaly",
@@ -35,4 +45,5 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "variable",
 ]

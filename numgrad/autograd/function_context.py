@@ -83,7 +83,18 @@ class FunctionCtx:
         )
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Set whether the backward pass gets zeros, and not None, where no gradient came."""
+        """Set whether the backward pass gets zeros, and not None, where no gradient came.
+
+        Raises
+        ------
+        TypeError
+            If that is no bool.
+        """
+        if not isinstance(value, bool):
+            raise TypeError(
+                "set_materialize_grads received an invalid combination of arguments - got "
+                f"({type(value).__name__}), but expected (bool)"
+            )
         self.materialize_grads = value
 
     @property

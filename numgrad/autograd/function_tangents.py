@@ -20,6 +20,8 @@ def apply_observed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     ------
     NotImplementedError
         If an argument has a tangent, and the Function no ``jvp``.
+    RuntimeError
+        If ``jvp`` does not do to tangents what ``forward`` does to the arguments' memory.
     """
     dual = modes.dual
     tensors: list[Tensor] = []
@@ -37,6 +39,7 @@ def apply_observed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     if node is not None and node.is_reached():
         note_node(node)
     if moving:
+        versions = [None if tangent is None else tangent._version for tangent in tangents]
         with dual.hidden():
             found = node.run_tangents(tangents)
         if found is None:
@@ -45,8 +48,53 @@ def apply_observed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         outputs = output if isinstance(output, tuple) else (output,)
         for result, tangent in zip(outputs, found, strict=True):
             if isinstance(result, Tensor) and result._array.dtype.kind in "fc":
+                _check_memory(tensors, tangents, versions, result, tangent)
                 _put(dual, tensors, tangents, result, tangent)
     return output
+
+
+def _check_memory(
+    tensors: Sequence[Tensor],
+    tangents: Sequence[Tensor | None],
+    versions: Sequence[int | None],
+    result: Tensor,
+    tangent: Tensor | None,
+) -> None:
+    """Raise unless the tangent of an output shares memory as the output does.
+
+    Where an argument was written to, its tangent has to be written to and returned; where a view of
+    one is returned, a view of its tangent.
+    """
+    for argument, given, version in zip(tensors, tangents, versions, strict=True):
+        if given is None:
+            continue
+        if result is argument:
+            if given._version == version:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients "
+                    "inplace. If the forward is modifying an input inplace, then the jvp function "
+                    "must modify the corresponding gradient inplace."
+                )
+            if tangent is not given:
+                raise RuntimeError(
+                    "An inplace custom Function is not returning the forward mode gradients as-is. "
+                    "If the forward is modifying an input inplace, then the jvp function must "
+                    "modify the gradient inplace and return it as-is."
+                )
+        elif tangent is not None and result._base is not None:
+            if result._base is not (argument if argument._base is None else argument._base):
+                continue
+            if tangent._base is None:
+                raise RuntimeError(
+                    "A custom Function's forward is returning a view (or an input as-is) but the "
+                    "jvp is not returning a view."
+                )
+            if tangent._base is not (given if given._base is None else given._base):
+                same = "" if given._base is None else "same base as the "
+                raise RuntimeError(
+                    "A custom Function is returning a view but the jvp is not returning a view of "
+                    f"the {same}given grad input."
+                )
 
 
 def _put(

@@ -68,6 +68,8 @@ class GradcheckError(RuntimeError):
     True
     """
 
+    __module__ = "numgrad.autograd.gradcheck"  # where people find it
+
 
 @dataclass(frozen=True)
 class Options:

@@ -15,7 +15,7 @@ from numgrad.autograd.saving import (
     saved_tensors_hooks,
 )
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, is_inference
 from numgrad.graph.differentiate import GradientEdge
 from numgrad.graph.handles import Hooks, RemovableHandle
 from numgrad.graph.hooks import Task
@@ -81,7 +81,8 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """
     tensors: Iterable[Tensor] = [tensor] if isinstance(tensor, Tensor) else tensor
     for each in tensors:
-        bump_version(each)
+        if not is_inference(each):  # those have no version; PyTorch says nothing of it
+            bump_version(each)
 
 
 class _MultiHandle(RemovableHandle):

@@ -58,7 +58,7 @@ def jvp(
         If primals and tangents differ in structure or shapes, or `func` returns anything but
         tensors.
     ValueError
-        If a primal is of integers.
+        If a primal or a tangent is of integers.
 
     Notes
     -----
@@ -121,7 +121,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     Raises
     ------
     RuntimeError, ValueError
-        As `jvp`.
+        As `jvp`; also if a tangent has another dtype than its primal.
 
     Examples
     --------
@@ -145,7 +145,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 f"{spec!r}"
             )
         given = _tensors(given, "tangents")
-        pushed = linear([_fit(t, p) for t, p in zip(given, leaves, strict=True)])
+        for number, (tangent, primal) in enumerate(zip(given, leaves, strict=True)):
+            _check_like(number, tangent, primal)
+        pushed = linear(given)
         pairs = zip(pushed, linear.outputs, strict=True)
         return pytree.unflatten(output_spec, [zeros_like(o) if t is None else t for t, o in pairs])
 
@@ -197,6 +199,17 @@ def _tensors(leaves: Sequence[Any], what: str) -> list[Tensor]:
     return [accept(leaf) if isinstance(leaf, Tensor) else from_numpy(leaf) for leaf in leaves]
 
 
+def _check_like(number: int, tangent: Tensor, primal: Tensor) -> None:
+    """Raise unless a tangent has the shape and the dtype of its primal."""
+    for what in ("shape", "dtype"):
+        own, wanted = getattr(tangent, what), getattr(primal, what)
+        if own != wanted:
+            raise RuntimeError(
+                f"tangent:{number} with {what} {own} in flattened pytree doesn't match the {what} "
+                f"{wanted} of the corresponding primal."
+            )
+
+
 def _fit(tangent: Tensor, primal: Tensor) -> Tensor:
     """Return a tangent in its primal's dtype, or raise if it has another shape."""
     array, like = tangent._array, primal._array
@@ -208,6 +221,10 @@ def _fit(tangent: Tensor, primal: Tensor) -> Tensor:
         )
     if array.dtype == like.dtype:
         return tangent
+    if array.dtype.kind not in "fc":
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
+        )
     if array.dtype.kind == "c":
         raise RuntimeError(
             f"{_API}: Expected the tangent of a real primal to be real, got {tangent.dtype}"

@@ -91,9 +91,6 @@ def backward(
             "transforms."
         )
     outputs = _as_tuple(tensors)
-    for output in outputs:
-        if not isinstance(output, Tensor) and not isinstance(output, GradientEdge):
-            raise AssertionError("Expected output to be a torch.Tensor")
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
@@ -315,7 +312,11 @@ def roots_of(outputs: tuple[Any, ...], grad_tensors: Any) -> list[tuple[Edge, Te
     cotangents = []
     # What is no gradient at all is found before how many there are, as in PyTorch.
     for position, (output, gradient) in enumerate(zip(outputs, given)):  # noqa: B905 - see below
-        array = None if isinstance(output, GradientEdge) else output._array
+        array = None
+        if isinstance(output, Tensor):
+            array = output._array
+        elif not isinstance(output, GradientEdge):
+            raise AssertionError("Expected output to be a torch.Tensor")
         if not (
             array is not None
             and type(gradient) is Tensor

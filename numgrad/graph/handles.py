@@ -22,6 +22,8 @@ class RemovableHandle:
     It does not keep the hook alive.
     """
 
+    __module__ = "numgrad.utils.hooks"  # where people find it
+
     _next_id = itertools.count().__next__
 
     def __init__(self, hooks: Hooks) -> None:

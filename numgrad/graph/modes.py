@@ -280,6 +280,9 @@ class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name
         self._previous = is_grad_enabled()
         _set_grad(mode)
 
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def clone(self) -> set_grad_enabled:
         """Return the same setting, to be entered for one call of a decorated function."""
         return set_grad_enabled(self.mode)

@@ -8,6 +8,7 @@ every run.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -44,7 +45,10 @@ def restore_tensor(saved: SavedArray, edge: Edge, owner: Node | None = None) -> 
         return node.variable
     tensor = wrap(array)
     tensor._counter = saved[1]
-    tensor._edge = edge
+    if type(node) is AccumulateGrad:  # a hook's stand-in for a leaf is a leaf
+        tensor._edge, tensor._accumulator = None, weakref.ref(node)
+    else:
+        tensor._edge = edge
     return tensor
 
 

@@ -13,8 +13,10 @@ from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.strides import strided_view
+from numgrad.layouts import contiguous_format, preserve_format
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.functions import METHODS, public
+from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import Primitive
 
 __all__ = [
@@ -194,17 +196,27 @@ _CLONE: Primitive = Primitive(
 
 
 @public()
-def clone(input: Tensor) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """Return a copy in new memory, laid out as the input is where its elements fill memory.
 
     The gradient is g.
+
+    Parameters
+    ----------
+    input : tensor
+    memory_format : memory_format, optional
+        `contiguous_format` has the copy in C order instead.
 
     >>> import numgrad as ng
     >>> x = ng.tensor([1.0, 2.0])
     >>> x.clone() is x
     False
     """
-    result: Tensor = _CLONE.apply(input, contiguous=False)
+    in_order = False
+    if memory_format is not None:
+        check_memory_format("clone", memory_format)
+        in_order = memory_format is contiguous_format
+    result: Tensor = _CLONE.apply(input, contiguous=in_order)
     return result
 
 
@@ -215,28 +227,51 @@ def clone_contiguous(input: Tensor) -> Tensor:
 
 
 @public(function=False)
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """Return the tensor itself if it lies in C order in memory, else a copy that does.
 
     The gradient is g.
+
+    Parameters
+    ----------
+    input : tensor
+    memory_format : memory_format, optional
+        Only `contiguous_format`.
+
+    Raises
+    ------
+    RuntimeError
+        For `preserve_format`.
 
     >>> import numgrad as ng
     >>> ng.ones(2, 3).t().contiguous().stride()
     (2, 1)
     """
+    if memory_format is not None:
+        check_memory_format("contiguous", memory_format)
     if input._array.flags.c_contiguous:
         return input
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return clone_contiguous(input)
 
 
 @public(function=False)
-def is_contiguous(input: Tensor) -> bool:
+def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
     """Return whether the elements lie in C order in memory, without gaps.
+
+    Parameters
+    ----------
+    input : tensor
+    memory_format : memory_format, optional
+        Changes nothing.
 
     >>> import numgrad as ng
     >>> ng.ones(2, 3).t().is_contiguous()
     False
     """
+    if memory_format is not None:
+        check_memory_format("is_contiguous", memory_format)
     return input._array.flags.c_contiguous
 
 
@@ -267,6 +302,7 @@ def to(
     other: Tensor | None = None,
     non_blocking: bool = False,
     copy: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return the tensor in another dtype; the tensor itself if nothing changes.
 
@@ -286,6 +322,8 @@ def to(
         Changes nothing.
     copy : bool
         Copy also if nothing changes.
+    memory_format : memory_format, optional
+        `contiguous_format` has the result, if it is a copy, in C order.
 
     Raises
     ------
@@ -314,9 +352,15 @@ def to(
         _check_device(device)
     if other is not None:
         dtype = other.dtype
+    if memory_format is not None:
+        check_memory_format("to", memory_format)
     if dtype is None:
-        return clone(input) if copy else input
-    return _to_dtype(input, dtypes.to_dtype(dtype), copy)
+        found = clone(input) if copy else input
+    else:
+        found = _to_dtype(input, dtypes.to_dtype(dtype), copy)
+    if memory_format is contiguous_format and found is not input:
+        found = contiguous(found)
+    return found
 
 
 def _is_dtype(value: Any) -> bool:

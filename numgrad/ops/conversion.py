@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import NO_EDGE, Tensor, refresh_view
-from numgrad.graph.modes import traces
+from numgrad.graph.modes import is_grad_enabled, traces
 from numgrad.graph.tracing import note_numbers
 
 __all__ = [
@@ -36,10 +36,11 @@ _SCALAR_REQUIRES_GRAD = (
 )
 
 
-def _requires_grad(tensor: Tensor) -> bool:
+def _is_tracked(tensor: Tensor) -> bool:
+    """Return whether leaving the graph would go unnoticed: not where nothing is recorded anyway."""
     if tensor._base is not None:
         refresh_view(tensor)
-    return tensor._edge is not NO_EDGE
+    return tensor._edge is not NO_EDGE and is_grad_enabled()
 
 
 def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -53,9 +54,9 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     Raises
     ------
     RuntimeError
-        If the tensor requires grad, unless forced.
+        If the tensor requires grad, unless forced, or in `no_grad`.
     """
-    if not force and _requires_grad(tensor):
+    if not force and _is_tracked(tensor):
         raise RuntimeError(_NEEDS_DETACH)
     array = tensor._array
     if traces:
@@ -111,7 +112,7 @@ def _scalar(tensor: Tensor, warns: bool = True) -> Any:
     if traces:
         note_numbers(tensor._array)
     number = tensor._array.item()
-    if warns and _requires_grad(tensor):
+    if warns and _is_tracked(tensor):
         warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
     return number
 

@@ -124,6 +124,12 @@ class _NotImplementedNode(Node):
         """Raise: there is no derivative."""
         return self.run_arrays(gradients)
 
+    def run_tangents(self, tangents: Sequence[Tensor | None]) -> Any:
+        """Raise: there is no derivative."""
+        raise NotImplementedError(
+            f"Trying to use forward AD with aten::{self.function_name} that does not support it."
+        )
+
 
 _NotImplementedNode.__name__ = _NotImplementedNode.__qualname__ = "NotImplemented"
 

@@ -12,6 +12,7 @@ from numgrad import dtypes
 from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
+from numgrad.layouts import contiguous_format, preserve_format, strided
 
 __all__ = [
     "Array",
@@ -242,7 +243,7 @@ def check_device(function: str, device: Any) -> None:
 
 def check_layout(function: str, layout: Any) -> None:
     """Raise unless `layout` is strided (the only one there is) or None."""
-    if layout is not None and str(layout) != "torch.strided":
+    if layout is not None and layout is not strided:
         raise TypeError(
             f"{function}(): argument 'layout' must be torch.layout, not {type_name(layout)}"
         )
@@ -250,7 +251,7 @@ def check_layout(function: str, layout: Any) -> None:
 
 def check_memory_format(function: str, memory_format: Any) -> None:
     """Raise unless `memory_format` is one of the two there are, preserving or contiguous."""
-    if str(memory_format) not in ("None", "torch.preserve_format", "torch.contiguous_format"):
+    if not any(memory_format is each for each in (None, preserve_format, contiguous_format)):
         raise TypeError(
             f"{function}(): argument 'memory_format' must be torch.memory_format, not "
             f"{type_name(memory_format)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,23 @@ def _reversed(input: Tensor) -> Tensor:
     >>> ng.ones(2, 3).T.shape
     torch.Size([3, 2])
     """
-    return permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
+    ndim = input._array.ndim
+    if ndim == 0:
+        warnings.warn(
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif ndim != 2:
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return permute(input, tuple(range(ndim - 1, -1, -1)))
 
 
 def _matrices(input: Tensor, name: str) -> None:

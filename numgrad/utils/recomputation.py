@@ -39,6 +39,8 @@ enable checkpoint\N{NON-BREAKING HYPHEN}debug mode globally.
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function was not like the first."""
 
+    __module__ = "numgrad.utils.checkpoint"  # where people find it
+
 
 class _AllComputed(Exception):
     """Ends the second run of a function as soon as all that was saved is there."""

@@ -44,7 +44,7 @@ class Same(ng.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, tangent: Any) -> Any:
-        return 2 * tangent
+        return tangent.view_as(tangent)
 
 
 class Doubled(ng.autograd.Function):
@@ -111,10 +111,11 @@ def test_gradients_of_a_function_have_tangents() -> None:
 
 def test_an_argument_that_is_returned_keeps_its_own_tangent() -> None:
     with forward_ad.dual_level():
-        x = forward_ad.make_dual(ng.ones(2), ng.ones(2))
+        given = ng.ones(2)
+        x = forward_ad.make_dual(ng.ones(2), given)
         y = Same.apply(x)
-        tangents = [forward_ad.unpack_dual(each).tangent.tolist() for each in (x, y)]
-    assert tangents == [[1.0, 1.0], [2.0, 2.0]]
+        tangents = [forward_ad.unpack_dual(each).tangent for each in (x, y)]
+    assert tangents[0] is given and tangents[1]._base is given
 
 
 def test_the_tangent_of_an_argument_that_was_written_to_is_what_jvp_says() -> None:
@@ -233,8 +234,15 @@ def test_writes_to_inference_tensors_are_refused_where_they_are_marked() -> None
     with ng.inference_mode():
         x = ng.ones(2)
         assert Doubled.apply(x).tolist() == [2.0, 2.0]
+
+    class Marks(ng.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x
+
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
-        ng.autograd.graph.increment_version(x)
+        Marks.apply(x)
 
 
 def test_functions_of_inference_tensors_run_but_do_not_save_them() -> None:

@@ -47,6 +47,9 @@ def describe(result: Any) -> Any:
 
 
 SAME = """
+F.jacobian(lambda s: s * 2, s)
+F.jacobian(lambda x, y: (x * y).sum(), (s, s))
+F.jacobian(lambda s: s**2, s, create_graph=True)
 F.vjp(lambda x: x**2, x, x)
 F.vjp(lambda x: x.sum(), x)
 F.vjp(lambda x: x.sum().reshape(1, 1), x)

@@ -13,8 +13,11 @@ import pytest
 import numgrad as ng
 from numgrad import pytree
 
-# PyTorch's own forward mode compiles with what PyTorch itself deprecates.
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+# PyTorch compiles its forward mode, with what it deprecates itself.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
+    pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node"),
+]
 
 Pair = collections.namedtuple("Pair", "first second")
 
@@ -141,6 +144,10 @@ func.jacrev(func.jacfwd(lambda x: x.prod()))(x)
 )
 
 ERRORS = """
+func.jvp(lambda x: x, (x,), (x.long(),))
+func.linearize(lambda x: x * 2, x)[1](x.double())
+func.linearize(lambda x: x * 2, x)[1](x[:1])
+func.linearize(lambda x, y: x * y, x, x)[1](x, x.long())
 func.grad(lambda x: x * 2)(x)
 func.grad(lambda x: (x * 2).sum(0, keepdim=True))(x)
 func.grad(lambda x: 3.0)(x)

@@ -67,7 +67,8 @@ def jacobian(
     TypeError
         If inputs or outputs are anything but tensors or tuples of them.
     RuntimeError
-        As `strict` says, and for what can't be combined.
+        As `strict` says, and for what can't be combined; for complex outputs without `vectorize`,
+        as the conjugate of the derivative is no Jacobian.
     NotImplementedError
         For forward mode with `create_graph` or without `vectorize`.
     AssertionError
@@ -96,6 +97,8 @@ def jacobian(
                 f"{_NAME}: `strict=True` and `vectorized=True` are not supported together. Please "
                 "either set `strict=False` or `vectorize=False`."
             )
+        if not vectorize:
+            _require_real(outputs)
         pull = BackwardMap(outputs, [gradient_edge(tensor) for tensor in run.inputs])
         found = []
         for number, output in enumerate(outputs):
@@ -116,11 +119,21 @@ def jacobian(
                 blocks = [
                     wrap(np.zeros((*shape, *tensor._array.shape), tensor._array.dtype))
                     if gradient is None
-                    else gradient.reshape(*shape, *tensor._array.shape)
+                    else gradient.reshape((*shape, *tensor._array.shape))
                     for gradient, tensor in zip(gradients, run.inputs, strict=True)
                 ]
             found.append(unpack(finish(blocks, create_graph), run.several_inputs))
     return unpack(found, run.several_outputs)
+
+
+def _require_real(outputs: Sequence[Tensor]) -> None:
+    """Raise for complex outputs, whose gradient PyTorch does not take to be 1 by itself."""
+    for output in outputs:
+        if output._array.dtype.kind == "c" and output._array.size:
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{output.dtype!r}"
+            )
 
 
 def _check_row(row: Sequence[Tensor | None], number: int, create_graph: bool) -> None:

@@ -1,0 +1,58 @@
+"""What the page for those who know PyTorch says of differences, where no other test does."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import weakref
+from typing import Any
+
+import numgrad as ng
+
+
+def test_a_gradient_with_a_graph_is_freed_with_its_leaf() -> None:
+    x = ng.tensor([1.0, 2.0], requires_grad=True)
+    (x**3).sum().backward(create_graph=True)
+    gone = [weakref.ref(x), weakref.ref(x.grad.grad_fn)]
+    assert x.grad.grad_fn is not None
+    del x
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+
+
+def test_a_function_takes_keyword_only_arguments() -> None:
+    class Scale(ng.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, *, k: float) -> Any:
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.k
+
+    x = ng.tensor([1.0, 2.0], requires_grad=True)
+    Scale.apply(x, k=3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_an_inference_tensor_that_requires_grad_is_a_leaf() -> None:
+    with ng.inference_mode():
+        x = ng.tensor([1.0, 2.0]).requires_grad_()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_hook_that_holds_its_tensor_is_freed_with_it() -> None:
+    x = ng.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g, y=y: g * y)
+    gone = weakref.ref(y)
+    del y
+    gc.collect()
+    assert gone() is None
+
+
+def test_built_in_methods_are_python_functions() -> None:
+    assert inspect.isfunction(ng.Tensor.backward)
+    assert ng.Tensor.backward.__qualname__ == "Tensor.backward"
