@@ -26,6 +26,7 @@ __all__ = [
     "as_strided_scatter",
     "geometry_of",
     "move",
+    "place",
     "strided",
     "strided_scatter",
     "view_as_complex",
@@ -145,7 +146,7 @@ def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     return move(input, outer, inner, outer)
 
 
-def _place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
+def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
     """Return a layout in the input's storage, counted from the input's first element.
 
     Raises
@@ -210,7 +211,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
             [1., 2.],
             [2., 3.]])
     """
-    layout = _place(input, size, stride, storage_offset, "as_strided")
+    layout = place(input, size, stride, storage_offset, "as_strided")
     result: Tensor = _AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
     return result
 
@@ -245,7 +246,7 @@ def as_strided_scatter(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    inner = _place(input, size, stride, storage_offset, "as_strided_scatter")
+    inner = place(input, size, stride, storage_offset, "as_strided_scatter")
     if src._array.shape != inner[0]:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
@@ -338,6 +339,12 @@ def view_as_complex(input: Tensor) -> Tensor:
     return result
 
 
+_APART = (
+    "a view does not lie in the memory of its base any more, because one of them was given other "
+    "memory (by `data =`, `set_` or `resize_`). Make the view anew."
+)
+
+
 class Geometry(NamedTuple):
     """Where a view lies in the memory of its base, in elements of the one of smaller dtype.
 
@@ -356,10 +363,18 @@ class Geometry(NamedTuple):
 
 
 def geometry_of(view: Tensor, base: Tensor) -> Geometry:
-    """Return where `view` lies in the memory of `base`."""
+    """Return where `view` lies in the memory of `base`.
+
+    Raises
+    ------
+    RuntimeError
+        If it lies elsewhere by now.
+    """
     outer, inner = base._array, view._array
     parts = ""
     if outer.dtype != inner.dtype:
+        if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:
+            raise RuntimeError(_APART)
         parts = "base" if outer.dtype.kind == "c" else "view"
         if parts == "base":
             outer = outer[..., None].view(_REAL[outer.dtype.name])
@@ -367,7 +382,13 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
             inner = inner[..., None].view(_REAL[inner.dtype.name])
     shape, stride, _ = layout_of(inner)
     offset = (address_of(inner) - address_of(outer)) // inner.itemsize if inner.size else 0
-    return Geometry(layout_of(outer), (shape, stride, offset), parts)
+    own = layout_of(outer)
+    low, high = extent((shape, stride, offset))
+    if high > low:
+        start, stop = extent(own)
+        if low < start or high > stop:  # what read and wrote there would leave the memory
+            raise RuntimeError(_APART)
+    return Geometry(own, (shape, stride, offset), parts)
 
 
 def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
