@@ -28,6 +28,7 @@ from numgrad.ops.inplace import inplace_method
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
+from numgrad.ops.resizing import resize_, resize_as_, set_
 from numgrad.ops.strided import geometry_of
 from numgrad.printing import tensor_format, tensor_repr
 
@@ -186,7 +187,12 @@ def _stride(self: Tensor, dim: int | None = None) -> Any:
 
 def _storage_offset(self: Tensor) -> int:
     """Return where the first element lies in the storage, in elements."""
-    return 0 if self._base is None else geometry_of(self, self._base).inner[2]
+    if self._base is None:
+        return self._offset
+    try:
+        return geometry_of(self, self._base).inner[2]
+    except RuntimeError:  # the view was given memory of its own
+        return 0
 
 
 def _data_ptr(self: Tensor) -> int:
@@ -357,6 +363,9 @@ def _bind() -> None:
         "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
         "detach_": _detach_,
         "is_inference": is_inference,
+        "resize_": resize_,
+        "resize_as_": resize_as_,
+        "set_": set_,
         "size": _size,
         "stride": _stride,
         "storage_offset": _storage_offset,

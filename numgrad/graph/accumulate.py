@@ -57,10 +57,12 @@ class AccumulateGrad(Node):
         leaf = self.variable
         with _adding:
             current = leaf._grad
+            array = leaf._array if current is None else current._array
+            if array.shape != gradient.shape:  # kernels rely on it
+                raise RuntimeError(_misfit(array, gradient))
             if current is None:
-                leaf._grad = wrap(_as_gradient_of(leaf._array, gradient, owned))
+                leaf._grad = wrap(_as_gradient_of(array, gradient, owned))
             else:  # even if it is part of a graph, as in PyTorch; then its version tells
-                array = current._array
                 if not array.flags.c_contiguous and may_overlap(layout_of(array)):
                     raise RuntimeError(OVERLAPS_ITSELF)
                 try:
@@ -79,6 +81,9 @@ class AccumulateGrad(Node):
         leaf = self.variable
         with _adding:
             current = leaf._grad
+            array = leaf._array if current is None else current._array
+            if array.shape != gradient._array.shape:
+                raise RuntimeError(_misfit(array, gradient._array))
             if current is not None:
                 leaf._grad = current + gradient
             elif modes.trace is None:
@@ -114,6 +119,14 @@ class AccumulateGrad(Node):
         if gradients[0] is not None:
             self.accumulate_tensor(gradients[0])
         return ()
+
+
+def _misfit(array: Any, gradient: Any) -> str:
+    return (
+        f"a gradient of size {list(gradient.shape)} came to a tensor that is of size "
+        f"{list(array.shape)} now, or whose gradient is: one of them was given data of another "
+        "size after the graph was recorded"
+    )
 
 
 def add_retained(tensor: Tensor, gradient: Any) -> None:

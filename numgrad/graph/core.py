@@ -105,6 +105,9 @@ class Tensor:
     _hooks: Hooks | None = None
     _post_accumulate_hooks: Hooks | None = None
     _retains_grad: bool = False
+    # After `resize_` or `set_`: the memory that there is, flat, and where in it the tensor starts.
+    _memory: np.ndarray[Any, Any] | None = None
+    _offset: int = 0
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
@@ -232,7 +235,20 @@ class Tensor:
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
-        self._array = value._array
+        array, own = value._array, self._array
+        if (
+            self._edge is not None
+            and self._edge[0] is not None
+            and (array.shape != own.shape or array.dtype != own.dtype)
+        ):  # the node that computed it has kernels for that shape
+            raise RuntimeError(
+                f"data of size {list(array.shape)} and {value.dtype!r} can't be assigned to a "
+                f"computed tensor of size {list(own.shape)} and {self.dtype!r}: gradients would "
+                "not fit the graph"
+            )
+        self._array = array
+        if self._memory is not None or self._offset:
+            self._memory, self._offset = None, 0
 
     @data.deleter
     def data(self) -> None:
@@ -273,7 +289,7 @@ def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
         )
 
 
-# What C++ calls the element types, as PyTorch's message about an assigned gradient does.
+# What C++ calls the element types, as some of PyTorch's messages do.
 _C_NAMES = {
     "bool": "bool",
     "uint8": "unsigned char",

@@ -33,6 +33,7 @@ __all__ = [
     "as_strided_scatter",
     "geometry_of",
     "move",
+    "place",
     "strided",
     "strided_scatter",
 ]
@@ -148,7 +149,7 @@ def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     return move(input, outer, inner, outer)
 
 
-def _place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
+def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
     """Return a layout in the input's storage, counted from the input's first element.
 
     Raises
@@ -213,7 +214,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
             [1., 2.],
             [2., 3.]])
     """
-    layout = _place(input, size, stride, storage_offset, "as_strided")
+    layout = place(input, size, stride, storage_offset, "as_strided")
     result: Tensor = _AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
     return result
 
@@ -248,13 +249,19 @@ def as_strided_scatter(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    inner = _place(input, size, stride, storage_offset, "as_strided_scatter")
+    inner = place(input, size, stride, storage_offset, "as_strided_scatter")
     if src._array.shape != inner[0]:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(inner[0])}"
         )
     return _scatter(input, src, layout_of(input._array), inner)
+
+
+_APART = (
+    "a view does not lie in the memory of its base any more, because one of them was given other "
+    "memory (by `data =`, `set_` or `resize_`). Make the view anew."
+)
 
 
 class Geometry(NamedTuple):
@@ -275,10 +282,18 @@ class Geometry(NamedTuple):
 
 
 def geometry_of(view: Tensor, base: Tensor) -> Geometry:
-    """Return where `view` lies in the memory of `base`."""
+    """Return where `view` lies in the memory of `base`.
+
+    Raises
+    ------
+    RuntimeError
+        If it lies elsewhere by now.
+    """
     outer, inner = base._array, view._array
     parts = ""
     if outer.dtype != inner.dtype:
+        if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:
+            raise RuntimeError(_APART)
         parts = "base" if outer.dtype.kind == "c" else "view"
         if parts == "base":
             outer = outer[..., None].view(REAL_DTYPES[outer.dtype.name])
@@ -286,7 +301,13 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
             inner = inner[..., None].view(REAL_DTYPES[inner.dtype.name])
     shape, stride, _ = layout_of(inner)
     offset = (address_of(inner) - address_of(outer)) // inner.itemsize if inner.size else 0
-    return Geometry(layout_of(outer), (shape, stride, offset), parts)
+    own = layout_of(outer)
+    low, high = extent((shape, stride, offset))
+    if high > low:
+        start, stop = extent(own)
+        if low < start or high > stop:  # what read and wrote there would leave the memory
+            raise RuntimeError(_APART)
+    return Geometry(own, (shape, stride, offset), parts)
 
 
 def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
