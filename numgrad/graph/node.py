@@ -262,6 +262,10 @@ class Node:
         """Return PyTorch's names of what was saved, without ``_saved_``, one for each value."""
         return ()
 
+    def takes_tensor(self, index: int) -> bool:
+        """Return whether a saved value is that of an operand which may be a tensor."""
+        return False
+
     def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
         """Return the tangent of each output, given those of the inputs.
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.node import Node
 from numgrad.graph.saved import (
     PackedTensor,
@@ -91,7 +94,13 @@ def saved_properties(names: Iterable[str]) -> dict[str, property]:
 def _value_of(name: str) -> Callable[[Node], Any]:
     def value(node: Node) -> Any:
         names = list(node.saved_names())
-        return saved_value(node, names.index(name)) if name in names else None
+        if name not in names:
+            return None
+        index = names.index(name)
+        found = saved_value(node, index)
+        # A number in the place of a tensor is a tensor of no dims.
+        takes_number = isinstance(found, Tensor) or not node.takes_tensor(index)
+        return found if takes_number else wrap(np.asarray(found))
 
     return value
 

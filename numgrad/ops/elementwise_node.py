@@ -26,8 +26,9 @@ from numgrad.kernels.define import define
 from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, run_source
-from numgrad.ops.primitive import Primitive, saved_name
+from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
+from numgrad.ops.saved_facts import saved_name
 
 if TYPE_CHECKING:
     from numgrad.ops.elementwise import ElementwisePrimitive
@@ -145,8 +146,12 @@ class ElementwiseNode(Node):
 
     def saved_names(self) -> list[str]:
         """Return PyTorch's names of what was saved."""
-        names = self.primitive.inputs
-        return ["result" if p < 0 else saved_name(names[p]) for p in self.plan.positions]
+        names, own = self.primitive.inputs, self.primitive.name
+        return ["result" if p < 0 else saved_name(names[p], own) for p in self.plan.positions]
+
+    def takes_tensor(self, index: int) -> bool:
+        """Return whether a saved value is that of an operand which may be a tensor."""
+        return 0 <= self.plan.positions[index] < self.primitive.tensor_count
 
     def raise_if_modified(self) -> None:
         """Raise if a tensor that was saved has been written to since."""

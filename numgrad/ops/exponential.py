@@ -128,7 +128,7 @@ def _make_easy_power(power: Any, formula: Any) -> Any:
     def rule(g: Any, input: Any) -> Any:
         return g * conj(power * pow(input, power - 1))
 
-    return elementwise(
+    easy = elementwise(
         f"pow_{power}",
         ("input", "exponent"),
         (rule, None),
@@ -140,6 +140,8 @@ def _make_easy_power(power: Any, formula: Any) -> Any:
         function_name="pow",
         doc=f"Return input ** {power}.",
     )
+    easy.node_class._saved_exponent = power  # what its node would have saved
+    return easy
 
 
 _EASY = {power: _make_easy_power(power, formula) for power, formula in _EASY_POWERS.items()}

@@ -50,7 +50,7 @@ _INDEX: Primitive = Primitive(
 )
 _INDEX_ADD: Primitive = Primitive(
     "index_backward",
-    "IndexPutBackward0",
+    "IndexPutImplBackward0",
     lambda array, shape, indices: add_indexed(np.zeros(shape, array.dtype), indices, array),
     ["input"],
     [lambda g, indices: _INDEX.apply(g, indices=indices)],

@@ -24,6 +24,7 @@ from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
 from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.tracing import Traced
+from numgrad.ops.saved_facts import fact_properties, saved_name
 
 __all__ = [
     "CATALOGUE",
@@ -34,7 +35,6 @@ __all__ = [
     "make_node_class",
     "require_tensor",
     "save_tensor",
-    "saved_name",
 ]
 
 Rule = Callable[..., Any]
@@ -47,11 +47,6 @@ def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
     counter = tensor._counter
     return (tensor._array, counter, counter[0])
-
-
-def saved_name(name: str) -> str:
-    """Return what PyTorch calls an operand or a result among the things that a node saved."""
-    return {"input": "self", "y": "result"}.get(name, name)
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -165,7 +160,7 @@ class PrimitiveNode(Node):
             inputs: list[Any] = [None] * len(self.targets)
             environment["inputs"] = inputs
         for index, (kind, position) in enumerate(plan.saved):
-            edge = self._saved_edge(kind, position)
+            edge = self._edge_of_saved(kind, position)
             owner = None if kind == "input" else self
             value = restore_tensor(saved[3 * index : 3 * index + 3], edge, owner)
             environment[plan.names[index]] = value
@@ -182,20 +177,20 @@ class PrimitiveNode(Node):
     def saved_edges(self) -> list[Edge]:
         """Return where the saved tensors hung in the graph."""
         saved = self.primitive.saved_for(self.needs, len(self.targets))
-        return [self._saved_edge(kind, position) for kind, position in saved]
+        return [self._edge_of_saved(kind, position) for kind, position in saved]
 
     def saved_names(self) -> list[str]:
         """Return PyTorch's names of what was saved."""
         primitive, count = self.primitive, len(self.targets)
         names = primitive.input_names(count)
         return [
-            saved_name(names[position])
-            if kind == "input"
-            else saved_name(primitive.outputs[position])
+            saved_name(
+                names[position] if kind == "input" else primitive.outputs[position], primitive.name
+            )
             for kind, position in primitive.saved_for(self.needs, count)
         ]
 
-    def _saved_edge(self, kind: str, position: int) -> Edge:
+    def _edge_of_saved(self, kind: str, position: int) -> Edge:
         if kind == "input":
             return self.edge(position)
         differentiable = self.output_metas[position][1].kind in "fc" and self.is_reached()
@@ -216,7 +211,9 @@ def make_node_class(
     **attributes
         Of the class.
     """
-    attributes |= saved_properties(map(saved_name, may_save))
+    primitive = attributes["primitive"].name if "primitive" in attributes else ""
+    attributes |= saved_properties([saved_name(kept, primitive) for kept in may_save])
+    attributes |= fact_properties(primitive)
     return type(name, (base,), {"__slots__": (), "__module__": "numgrad", **attributes})
 
 
