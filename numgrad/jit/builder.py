@@ -158,6 +158,7 @@ _KEYS: dict[str, Callable[[Value], Any]] = {
         value.attributes["offset"],
         value.attributes["strides"],
     ),
+    "join": lambda value: ("join", value.operands, value.attributes["starts"]),
     "matmul": lambda value: ("matmul", value.operands),
     # What a primitive does (draw random numbers, say) is not known here: each call is its own.
     "call": lambda value: None,

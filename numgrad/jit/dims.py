@@ -98,6 +98,11 @@ class Dims:
         elif value.operation == "update":
             for dim in range(len(value.shape)):
                 self._union((operands[0], dim), (value, dim))
+        elif value.operation == "join":
+            for part in operands:
+                for dim, n in enumerate(part.shape):
+                    if n == value.shape[dim]:
+                        self._union((part, dim), (value, dim))
         elif value.operation == "matmul":
             a, b = operands
             self._union((a, 1), (b, 0))

@@ -90,6 +90,10 @@ class Elements:
             found = self._names[key] = symbol(name)
         return found
 
+    def start_of(self, value: Value, position: int, start: int) -> Size:
+        """Return where a view or a part begins; small ones stay numbers, to show what is equal."""
+        return number(start) if abs(start) <= 2 else self.number_of(value, "start", position, start)
+
     def step_of(self, value: Value, position: int, step: int) -> Size:
         """Return a step of a view or update; small ones stay numbers, for LLVM to know."""
         return number(step) if abs(step) <= 2 else self.number_of(value, "step", position, step)
@@ -176,8 +180,7 @@ class Elements:
                 if self.dims.same((operand, dim), (value, target)):
                     found.append(index[target])
                     continue
-            start = self.number_of(value, "start", dim, offset) if offset else ZERO
-            place = Place(start, {})
+            place = Place(self.start_of(value, dim, offset), {})
             for target, step in terms:
                 if value.shape[target] != 1:
                     along = self.whole(value, target, index[target])

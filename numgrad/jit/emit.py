@@ -19,7 +19,7 @@ import numpy as np
 from numgrad.jit.elements import LEAVES
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_lines import Line, indent
-from numgrad.jit.nest_source import NestSource
+from numgrad.jit.nest_source import NestSource, band_lines
 from numgrad.jit.scalars import is_plain, plain_code, type_code
 from numgrad.jit.schedule import Nest, OpaqueStep, Schedule, schedule
 
@@ -123,13 +123,18 @@ class Emitted:
                 size = f"size_{name}"
                 kind = type_code(array.dtype)
                 lines.append(Line(f"{name} = part(room, at_{name}, {size}, {kind})"))
-        for nest in self.nests.values():
-            lines.append(Line(""))
-            if short:
-                lines += nest.near_lines(self.values)
-            else:
-                lines += nest.lines(self.values if literal else None)
+        values = self.values if literal else None
+        if short:
+            for nest in self.nests.values():
+                lines += [Line(""), *nest.near_lines(self.values)]
+        else:
+            for band in self.plan.bands:
+                lines += [Line(""), *band_lines([self.nests[k] for k in band], values)]
         return lines
+
+    def items(self, band: range) -> int:
+        """Return how many parts of some nests that are done together threads can do."""
+        return max([self.values[f"items{k}"] for k in band])
 
     def imports(self) -> list[str]:
         """Return the lines in front of the function."""
@@ -181,6 +186,8 @@ def emit(graph: Graph) -> Emitted:
     values = {**elements.dims.values, **elements.numbers}
     for nest in found.nests.values():
         values.update(nest.counts(values))
+    for band in plan.bands:
+        values[f"band{band.start}"] = max([values[f"items{k}"] for k in band])
     for nest in found.nests.values():
         for name, dtype, size in nest.partials:
             shape = (size.evaluate(values),)
@@ -188,8 +195,8 @@ def emit(graph: Graph) -> Emitted:
     found.values.update(values)
     _drop_unread(found)
     used: dict[str, None] = {}
-    for nest in found.nests.values():
-        for line in nest.lines():
+    for band in plan.bands:
+        for line in band_lines([found.nests[k] for k in band]):
             used.update(dict.fromkeys(_NAME.findall(line.code)))
     found.size_names += [name for name in used if name in values]
     at = 0

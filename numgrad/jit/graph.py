@@ -16,6 +16,8 @@ reshape     the operand's elements, in row-major order, in another shape
 reduce      ``kind`` (sum, prod, max, min, any, all) over ``dims``, which the result lacks
 update      the operand with a part replaced by the second: ``offset, strides`` (in elements of the
             flat operand) say where; the part's shape is the second operand's
+join        the operands side by side, each a box of the result, which they fill: ``starts``, for
+            each of them the index of its first element
 matmul      the product of two matrices
 call        a primitive of the catalogue as it stands: ``primitive, parameters``; its results are
             had by ``item``
@@ -35,7 +37,19 @@ __all__ = ["STRUCTURAL", "Affine", "Graph", "Value"]
 
 # Every other operation is elementwise.
 STRUCTURAL = frozenset(
-    ("input", "array", "constant", "view", "reshape", "reduce", "update", "matmul", "call", "item")
+    (
+        "input",
+        "array",
+        "constant",
+        "view",
+        "reshape",
+        "reduce",
+        "update",
+        "join",
+        "matmul",
+        "call",
+        "item",
+    )
 )
 
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bool": "b"}

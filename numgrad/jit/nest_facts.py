@@ -132,11 +132,12 @@ class NestFacts:
         if sink.kind in ("store", "copy"):
             index = elements.index(value, list(sink.axes))
             return elements.place(value, index)
+        if sink.kind == "window" and value.operation == "join":
+            return self._place_in_join(sink)
         if sink.kind == "window":
             attributes = value.attributes
             offset = attributes["offset"]
-            start = elements.number_of(value, "start", 0, offset) if offset else number(0)
-            place = Place(start, {})
+            place = Place(elements.start_of(value, 0, offset), {})
             index = elements.index(sink.source, list(sink.axes))
             assert isinstance(index, tuple)
             for dim, step in enumerate(attributes["strides"]):
@@ -148,6 +149,20 @@ class NestFacts:
             return None
         kept = [axis for axis in range(len(sink.axes)) if axis not in sink.reduced]
         return elements.place(value, elements.index(value, kept))
+
+    def _place_in_join(self, sink: Sink) -> Place:
+        """Return where the element of a part of a join goes."""
+        elements, part = self.plan.elements, sink.source
+        index = elements.index(part, list(sink.axes))
+        assert isinstance(index, tuple)
+        place = Place(number(0), {})
+        starts = sink.value.attributes["starts"][sink.number]
+        for dim, stride in enumerate(elements.dims.strides(sink.value)):
+            along = elements.whole(part, dim, index[dim])
+            which = sink.number * len(starts) + dim
+            along = along + Place(elements.start_of(sink.value, which, starts[dim]), {})
+            place = place + along.times(stride)
+        return place
 
     def counts(self, values: Mapping[str, int]) -> dict[str, int]:
         """Return the numbers of items, blocks and so on, given the sizes that names stand for."""

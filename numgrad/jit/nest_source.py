@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -15,7 +15,7 @@ from numgrad.jit.scalars import cast_code, identity_code, type_code
 from numgrad.jit.schedule import Schedule, Sink
 from numgrad.jit.sizes import Place, Size, product, symbol
 
-__all__ = ["NestSource"]
+__all__ = ["NestSource", "band_lines"]
 
 MANY = 64  # sines that a loop is given for itself: with more LLVM gives up
 LINE = 8  # elements of a cache line, at least
@@ -201,8 +201,11 @@ class NestSource(NestPasses):
 
     def lines(self, values: Mapping[str, int] | None = None) -> list[Line]:
         """Return the source of the nest; given what its sizes are, the source for just these."""
+        return band_lines([self], values)
+
+    def without_unread(self, lines: list[Line]) -> list[Line]:
+        """Return lines but for those that write to arrays that nobody reads."""
         writes = tuple(f"store({name}, " for name in self.unread)
-        lines = self._all_lines(values)
         return [line for line in lines if not line.code.lstrip().startswith(writes)]
 
     def length(self, values: Mapping[str, int]) -> int:
@@ -243,12 +246,18 @@ class NestSource(NestPasses):
         if len(self.rooms) * length <= ON_STACK:
             return [Line(f"{name} = stack({kind}, {length})") for name, kind in kinds.items()]
         lines, at = [], 0
+        blocks = f"blocks_{self.position}"
         for name, kind in kinds.items():
-            lines.append(Line(f"{name} = part(blocks, {at}, {length}, {kind})"))
+            lines.append(Line(f"{name} = part({blocks}, {at}, {length}, {kind})"))
             at += length * self.rooms[name].itemsize
-        return [Line(f"blocks = np.empty({at}, np.uint8)"), *lines]
+        return [Line(f"{blocks} = np.empty({at}, np.uint8)"), *lines]
 
-    def _all_lines(self, values: Mapping[str, int] | None) -> list[Line]:
+    def before_items(self, values: Mapping[str, int] | None) -> list[Line]:
+        """Return the lines in front of the loop over items."""
+        return self._room_lines(values) + self.top
+
+    def item_lines(self) -> list[Line]:
+        """Return the lines that do one item."""
         k = self.position
         body = self._row_lines()
         loops = self.loops
@@ -277,16 +286,7 @@ class NestSource(NestPasses):
             else:
                 inside = [*self._decode("row", loops.rows), *body]
                 body = [Line("for row in range(first_row, last_row):"), *indent(inside)]
-        body = head + self.item_start + body + self.item_end
-        if loops.inner or loops.rows:
-            body = [Line("for item in range(first, last):"), *indent(body)]
-        span = f"span({k}, header, items{k})"
-        lines = [Line(f"first, last = {span}"), Line("if first < last:")]
-        lines += indent(self._room_lines(values)) + indent(self.top) + indent(body)
-        if self.finish:
-            lines.append(Line(f"if finishes({k}, header):"))
-            lines += indent(self.finish)
-        return lines
+        return head + self.item_start + body + self.item_end
 
     def _decode(self, name: str, loops: list[Loop]) -> list[Line]:
         """Find the indices of loops that are counted as one."""
@@ -322,6 +322,38 @@ class NestSource(NestPasses):
                 start = Line(f"for {loop.index} in range({self.size_name(loop.size)}):")
                 lines = [start, *indent(lines)]
         return [*here.before, *lines, *here.after]
+
+
+def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = None) -> list[Line]:
+    """Return the source of nests that are done together, an item of each after the other.
+
+    Parameters
+    ----------
+    nests : sequence of NestSource
+        In the order of their positions.
+    values : mapping, optional
+        What the sizes are; the source is for just these.
+    """
+    k = nests[0].position
+    items = f"items{k}" if len(nests) == 1 else f"band{k}"
+    before: list[Line] = []
+    body: list[Line] = []
+    for nest in nests:
+        before += nest.without_unread(nest.before_items(values))
+        lines = nest.without_unread(nest.item_lines())
+        if len(nests) > 1:
+            lines = [Line(f"if item < {nest.items}:"), *indent(lines)]
+        body += lines
+    first = nests[0].loops
+    if len(nests) > 1 or first.inner or first.rows:
+        body = [Line("for item in range(first, last):"), *indent(body)]
+    lines = [Line(f"first, last = span({k}, header, {items})"), Line("if first < last:")]
+    lines += indent(before) + indent(body)
+    finish = [line for nest in nests for line in nest.finish]
+    if finish:
+        lines.append(Line(f"if finishes({k}, header):"))
+        lines += indent(finish)
+    return lines
 
 
 class _NearSource(NestSource):

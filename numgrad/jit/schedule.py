@@ -22,6 +22,7 @@ __all__ = ["Nest", "OpaqueStep", "Schedule", "Sink", "schedule"]
 
 AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
 _STEPS = frozenset(("matmul", "call"))
+_IN_MEMORY = frozenset(("reduce", "update", "join", "item", *_STEPS))
 _ROUNDS = 12
 
 
@@ -32,8 +33,8 @@ class Sink:
     Attributes
     ----------
     kind : str
-        ``"store"``, ``"window"`` (the part of an update), ``"reduce"``, or ``"copy"`` (a reduction
-        over nothing).
+        ``"store"``, ``"window"`` (the part of an update or join), ``"reduce"``, or ``"copy"`` (a
+        reduction over nothing).
     value : Value
         What it is, or is a part of.
     source : Value
@@ -44,6 +45,8 @@ class Sink:
         The loops that a reduction runs over.
     axes : tuple of int
         The loops of the nest that these are.
+    number : int
+        Which of the operands the part is.
     """
 
     kind: str
@@ -52,6 +55,7 @@ class Sink:
     domain: tuple[str, ...]
     reduced: frozenset[int] = frozenset()
     axes: tuple[int, ...] = ()
+    number: int = 1
 
 
 @dataclass(eq=False)
@@ -69,6 +73,11 @@ class Nest:
     sinks: list[Sink] = field(default_factory=list)
     inner: frozenset[int] | None = None
     blocked: frozenset[int] | None = None
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it visits elements only, each once."""
+        return not self.inner and not self.blocked
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -89,6 +98,9 @@ class Schedule:
         What is in memory, the leaves included.
     in_place : dict
         Updates that write over their operand, which nobody else needs.
+    bands : list of range
+        Nests, by their positions, whose loops are done together, a block of each after the other:
+        what several of them read comes from memory once.
     """
 
     def __init__(self, graph: Graph, elements: Elements, kept: set[Value]) -> None:
@@ -97,6 +109,7 @@ class Schedule:
         self.kept = kept
         self.steps: list[Nest | OpaqueStep] = []
         self.in_place: dict[Value, Value] = {}
+        self.bands: list[range] = []
         self.step_of: dict[Value, int] = {}  # where a kept value is complete
         self._users: dict[Value, int] = {}
         for value in graph.values():
@@ -112,7 +125,7 @@ class Schedule:
         return (
             step >= 0
             and self.step_of.get(value) == step
-            and value.operation not in ("update", "reduce", "item", *_STEPS)
+            and value.operation not in _IN_MEMORY
             and isinstance(self.steps[step], Nest)
         )
 
@@ -172,7 +185,9 @@ class Schedule:
         """Put a sink into the first nest that can take it, or into a new one."""
         needed = self._needed(sink)
         lower = max([0, *(self.step_of[value] for value, _ in needed)])
-        if sink.kind == "window":  # behind what it is a part of
+        if (
+            sink.kind == "window" and sink.value.operation == "update"
+        ):  # behind what it is a part of
             before = sink.value if sink.value in self.step_of else self.in_place[sink.value]
             lower = max(lower, self.step_of[before] + 1)
         for position in range(lower, len(self.steps)):
@@ -185,7 +200,7 @@ class Schedule:
             self.steps.append(fresh)
             if not self._join(fresh, position, sink, needed):
                 raise AssertionError("a new nest takes any sink")
-        self.step_of[sink.value] = position
+        self.step_of[sink.value] = max(position, self.step_of.get(sink.value, 0))
 
     def _needed(self, sink: Sink) -> list[Element]:
         """Return the kept values, other than leaves, that a sink reads, with their indices."""
@@ -257,7 +272,7 @@ class Schedule:
                 return False
             rows = [axis for axis in range(len(nest.domain)) if axis not in inner]
             return at == self.elements.index(value, rows)
-        if maker.kind != "store" or value.operation == "update":
+        if maker.kind != "store" or value.operation in _IN_MEMORY:
             return False
         if at == self.elements.index(value, list(maker.axes)):
             return True
@@ -265,6 +280,55 @@ class Schedule:
         if any(self.step_of[v] == position for v, _ in self._needed(maker)):
             return False
         return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
+
+    # --- bands ---
+
+    def find_bands(self) -> None:
+        """Put neighbouring nests into bands, where none needs what another one makes."""
+        made: set[Value] = set()
+        read: set[Value] = set()
+        self.bands = []
+        for position, nest in enumerate(self.steps):
+            if not isinstance(nest, Nest):
+                continue
+            last = self.bands[-1] if self.bands else range(0)
+            needs, reads = self._memory_of(nest, position)
+            if (
+                last.stop == position > last.start
+                and not needs & made
+                and (not nest.domain or reads & read)
+                and all(self._is_flat(member) for member in (*last, position))
+            ):
+                self.bands[-1] = range(last.start, position + 1)
+            else:
+                self.bands.append(range(position, position + 1))
+                made, read = set(), set()
+            made.update(sink.value for sink in nest.sinks)
+            read |= reads
+
+    def _is_flat(self, position: int) -> bool:
+        """Whether a step is a nest that visits elements only, each once, and has some."""
+        nest = self.steps[position]
+        sizes = self.elements.dims.values
+        return isinstance(nest, Nest) and nest.is_flat and all(sizes[n] for n in nest.domain)
+
+    def _memory_of(self, nest: Nest, position: int) -> tuple[set[Value], set[Value]]:
+        """Return what must be in memory before a nest, and what it reads."""
+        reads = {
+            value
+            for root, stored in self.roots(nest)
+            for value, index in self.walk([(root, stored)], position)
+            if value in self.kept
+            and not (stored and (value, index) == root)
+            and (not self.is_local(value, position) or _is_loose(index))
+        }
+        needs = {value for value in reads if value.operation not in LEAVES}
+        for sink in nest.sinks:
+            needs.discard(sink.value)
+        for sink in nest.sinks:
+            if sink.kind == "window" and sink.value.operation == "update":
+                needs |= {sink.value, self.in_place.get(sink.value, sink.value)}
+        return needs, reads
 
 
 def _is_loose(index: Index) -> bool:
@@ -287,6 +351,7 @@ def schedule(graph: Graph) -> Schedule:
         if not more:
             break
         kept = kept | more
+    found.find_bands()
     return found
 
 
@@ -294,7 +359,7 @@ def _initially_kept(graph: Graph, elements: Elements) -> set[Value]:
     """Return the values that have to be in memory."""
     kept = set(graph.outputs)
     for value in graph.values():
-        if value.operation in LEAVES or value.operation in ("reduce", "update", "item", *_STEPS):
+        if value.operation in LEAVES or value.operation in _IN_MEMORY:
             kept.add(value)
         kept.update(elements.needs_memory(value))
     kept = {value for value in kept if value.operation != "call"}
@@ -320,6 +385,10 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
             plan.step_of[value] = plan.step_of[value.operands[0]]
         elif operation == "update":
             _arrange_update(plan, value)
+        elif operation == "join":
+            for number, part in enumerate(value.operands):
+                domain = elements.domain(part)
+                plan.place(Sink("window", value, part, domain, number=number))
         elif operation == "reduce":
             plan.place(_reduction(elements, value))
         elif value in kept:

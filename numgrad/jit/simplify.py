@@ -5,10 +5,11 @@ rules about every new one:
 
 - `numgrad.jit.algebra`: identities of scalar operations, and constants;
 - `numgrad.jit.views`: views and reshapes;
-- `numgrad.jit.reductions`: reductions and updates.
+- `numgrad.jit.reductions`: reductions, updates and joins.
 
-Then views move before elementwise operations where that repeats no work (`numgrad.jit.pushing`).
-What no output needs is never visited again: a graph consists of what its outputs need.
+Then joins move behind elementwise operations (`numgrad.jit.joining`), and views before them where
+that repeats no work (`numgrad.jit.pushing`). What no output needs is never visited again: a graph
+consists of what its outputs need.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from __future__ import annotations
 from numgrad.jit.algebra import simplify_constant, simplify_elementwise
 from numgrad.jit.builder import Builder, Rule
 from numgrad.jit.graph import Graph, Value
+from numgrad.jit.joining import move_joins
 from numgrad.jit.pushing import push_views, rebuild
-from numgrad.jit.reductions import simplify_reduce, simplify_update
+from numgrad.jit.reductions import simplify_join, simplify_reduce, simplify_update
 from numgrad.jit.views import simplify_reshape, simplify_view
 
 __all__ = ["simplify"]
@@ -29,6 +31,7 @@ _RULES: dict[str, Rule] = {
     "reshape": simplify_reshape,
     "reduce": simplify_reduce,
     "update": simplify_update,
+    "join": simplify_join,
 }
 
 _ROUNDS = 8  # of moving views, each of which may show another that can move
@@ -58,6 +61,7 @@ def simplify(graph: Graph) -> Graph:
         builder.origin = value.origin
         new[value] = rebuild(builder, value, tuple([new[operand] for operand in value.operands]))
     result = Graph(graph.inputs, [new[output] for output in graph.outputs])
+    result = move_joins(builder, result) or result
     for _ in range(_ROUNDS):
         pushed = push_views(builder, result)
         if pushed is None:

@@ -24,6 +24,7 @@ _FORMS: dict[str, tuple[int | None, frozenset[str]]] = {
     "reshape": (1, frozenset()),
     "reduce": (1, frozenset(("kind", "dims"))),
     "update": (2, frozenset(("offset", "strides"))),
+    "join": (None, frozenset(("starts",))),
     "matmul": (2, frozenset()),
     "call": (None, frozenset(("primitive", "parameters"))),
     "item": (1, frozenset(("position",))),
@@ -236,6 +237,30 @@ def _update(value: Value) -> Iterator[str]:
         yield "the window has elements that are written more than once"
 
 
+def _join(value: Value) -> Iterator[str]:
+    starts, shape = value.attributes["starts"], value.shape
+    if len(starts) != len(value.operands):
+        yield f"there are {len(starts)} starts for {len(value.operands)} parts"
+        return
+    boxes = []
+    for part, start in zip(value.operands, starts, strict=True):
+        if part.dtype != value.dtype:
+            yield f"a part of {part.dtype} is not {value.dtype}"
+        if len(part.shape) != len(shape) or len(start) != len(shape):
+            yield f"a part of shape {part.shape} at {start} is no box in {shape}"
+            return
+        ends = [first + n for first, n in zip(start, part.shape, strict=True)]
+        if min(start, default=0) < 0 or any(e > n for e, n in zip(ends, shape, strict=True)):
+            yield f"a part reaches from {start} to {tuple(ends)}, of {shape}"
+        boxes.append(list(zip(start, ends, strict=True)))
+    for k, box in enumerate(boxes):
+        for other in boxes[:k]:
+            if all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True)):
+                yield f"two parts have elements in common: {other} and {box}"
+    if sum(prod(part.shape) for part in value.operands) != prod(shape):
+        yield f"the parts do not fill {shape}"
+
+
 def _matmul(value: Value) -> Iterator[str]:
     a, b = value.operands
     if len(a.shape) != 2 or len(b.shape) != 2:
@@ -262,6 +287,7 @@ _CHECKS: dict[str, Any] = {
     "reshape": _reshape,
     "reduce": _reduce,
     "update": _update,
+    "join": _join,
     "matmul": _matmul,
     "item": _item,
 }

@@ -154,6 +154,12 @@ def _structural(value: Value, operands: list[Any]) -> Any:
             )
             flat[places.reshape(-1)] = part.reshape(-1)
             return flat.reshape(shape)
+        case "join":
+            result = np.empty(shape, dtype)
+            for part, start in zip(operands, attributes["starts"], strict=True):
+                box = [slice(s, s + n) for s, n in zip(start, part.shape, strict=True)]
+                result[tuple(box)] = part
+            return result
         case "matmul":  # not by BLAS, whose bits depend on how operands lie in memory
             left, right = operands
             return (left[:, :, None] * right[None]).sum(axis=1, dtype=dtype)
