@@ -115,7 +115,7 @@ def _has_no_negative_zero(value: Value, depth: int = _DEPTH) -> bool:
         return all(map(check, operands[-2:]))
     if operation == "join":
         return all(map(check, operands))
-    if operation in ("view", "reshape", "reduce"):
+    if operation in ("view", "reshape", "reduce", "gather"):
         return value.attributes.get("kind") != "prod" and check(operands[0])
     if operation == "cast":  # from float64 to float32, small negative numbers become -0.0
         kind = operands[0].dtype.kind

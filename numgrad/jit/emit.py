@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.jit.bands import find_bands
 from numgrad.jit.elements import LEAVES
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_lines import Line, indent
@@ -59,6 +60,8 @@ class Emitted:
     plan : Schedule
     nests : dict
         By their position among the steps of the plan.
+    bands : list of range
+        Which nests are done together.
     arrays : list of Array
         In the order of the function's arguments.
     buffers : dict
@@ -69,6 +72,7 @@ class Emitted:
 
     plan: Schedule
     nests: dict[int, NestSource]
+    bands: list[range]
     arrays: list[Array] = field(default_factory=list)
     buffers: dict[Value, str] = field(default_factory=dict)
     size_names: list[str] = field(default_factory=list)
@@ -128,7 +132,7 @@ class Emitted:
             for nest in self.nests.values():
                 lines += [Line(""), *nest.near_lines(self.values)]
         else:
-            for band in self.plan.bands:
+            for band in self.bands:
                 lines += [Line(""), *band_lines([self.nests[k] for k in band], values)]
         return lines
 
@@ -145,6 +149,8 @@ class Emitted:
         lines.append("from numgrad.kernels.nests import (")
         lines += [f"    {name}," for name in sorted(functions)]
         lines += [")", "from numgrad.kernels.pointers import element, store"]
+        if any(nest.nest.checks for nest in self.nests.values()):
+            lines.insert(3, "from numgrad.kernels.bounds import raise_outside")
         lines.append("from numgrad.kernels.vector.width import use_wide_vectors")
         return [*lines, ""]
 
@@ -175,7 +181,7 @@ def spell(lines: list[Line], *, origins: bool) -> str:
 def emit(graph: Graph) -> Emitted:
     """Schedule a graph and write its nests."""
     plan = schedule(graph)
-    found = Emitted(plan, {})
+    found = Emitted(plan, {}, find_bands(plan))
     _name_arrays(found, graph)
     names = _name_constants(found, graph)
     numbers: count[int] = count()
@@ -186,7 +192,7 @@ def emit(graph: Graph) -> Emitted:
     values = {**elements.dims.values, **elements.numbers}
     for nest in found.nests.values():
         values.update(nest.counts(values))
-    for band in plan.bands:
+    for band in found.bands:
         values[f"band{band.start}"] = max([values[f"items{k}"] for k in band])
     for nest in found.nests.values():
         for name, dtype, size in nest.partials:
@@ -195,7 +201,7 @@ def emit(graph: Graph) -> Emitted:
     found.values.update(values)
     _drop_unread(found)
     used: dict[str, None] = {}
-    for band in plan.bands:
+    for band in found.bands:
         for line in band_lines([found.nests[k] for k in band]):
             used.update(dict.fromkeys(_NAME.findall(line.code)))
     found.size_names += [name for name in used if name in values]

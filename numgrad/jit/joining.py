@@ -25,7 +25,7 @@ __all__ = ["move_joins"]
 
 MOST = 16  # parts of one value: each is a loop of its own
 CHAIN = 8  # updates, one of the other, of which more are done in place, where they are cheap
-CODE = 512  # operations on parts in a graph
+CODE = 1024  # operations on parts in a graph, about: then what is left stays as it is
 
 
 class Split(NamedTuple):
@@ -94,10 +94,9 @@ class _Mover:
         """Find a value of the new graph, or split it."""
         self.builder.origin = value.origin
         found: Part | None = None
-        if value.operation == "update":
-            found = self._update(value)
-        elif value.operation == "join":
-            found = self._join(value)
+        if value.operation in ("update", "join") and self.operations < CODE:
+            is_update = value.operation == "update"
+            found = self._update(value) if is_update else self._join(value)
         elif any(operand in self.splits for operand in value.operands):
             if value.is_elementwise:
                 found = self._elementwise(value)
@@ -227,7 +226,7 @@ class _Mover:
         if max([prod(operand.shape) for operand in splits]) < prod(value.shape):
             return None
         count = self._count(operands, value.shape)
-        if count > MOST or self.operations + count > CODE:
+        if count > MOST or self.operations >= CODE:
             return None
         self.operations += count
         found = self._apply(value, operands, value.shape)

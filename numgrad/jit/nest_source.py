@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from numgrad.jit.elements import Element
 from numgrad.jit.graph import Value
 from numgrad.jit.nest_axes import Loop
 from numgrad.jit.nest_facts import BLOCK, INNER
@@ -14,6 +15,7 @@ from numgrad.jit.nest_passes import NestPasses, Pass
 from numgrad.jit.scalars import cast_code, identity_code, type_code
 from numgrad.jit.schedule import Schedule, Sink
 from numgrad.jit.sizes import Place, Size, product, symbol
+from numgrad.kernels.bounds import BOUNDS
 
 __all__ = ["NestSource", "band_lines"]
 
@@ -63,6 +65,7 @@ class NestSource(NestPasses):
             self._write_pass(number_, [s for s in in_pass if self._pass_of[s] == number_])
         for sink in in_row:
             self._write_row_sink(sink)
+        self._write_checks()
 
     def _is_inner(self, sink: Sink) -> bool:
         """Whether a sink takes part in passes over the elements of a row."""
@@ -74,6 +77,9 @@ class NestSource(NestPasses):
         name = cast_code(name, sink.source.dtype, dtype)
         comment = comment_of(sink.value)
         target = self.targets[sink]
+        if sink.kind == "scatter":
+            lines += self._scatter_lines(sink, name, here.names[max(here.names)])
+            return
         if sink.kind != "reduce":
             assert target is not None
             place, _ = self._place_code(target)
@@ -102,6 +108,36 @@ class NestSource(NestPasses):
         here.after.append(Line(f"{result} = merged_{kind}({levels}, {counter}, {identity})"))
         place, _ = self._place_code(target)
         here.after.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {result})"))
+
+    def _scatter_lines(self, sink: Sink, name: str, names: Mapping[Element, str]) -> list[Line]:
+        """Return the lines that add or put a value at positions."""
+        value, target = sink.value, self.targets[sink]
+        assert target is not None
+        strides = self.plan.elements.dims.strides(value)
+        at = self._position_code(self._root(sink), target, strides, names, value) or "0"
+        lines = []
+        if not at.isidentifier():
+            code, at = at, self._fresh("p")
+            lines.append(Line(f"{at} = {code}"))
+        buffer = self.buffers[value]
+        if value.attributes["adds"]:
+            sign = "|" if value.dtype.kind == "b" else "+"
+            name = f"element({buffer}, {at}) {sign} {name}"
+        return [*lines, Line(f"store({buffer}, {at}, {name})", comment_of(value))]
+
+    def _write_checks(self) -> None:
+        """Raise for positions that lead outside, once all have been looked at."""
+        elements = self.plan.elements
+        for check in self.nest.checks:
+            index, flag = check.operands
+            attributes = check.attributes
+            low = elements.number_of(check, "bound", 0, attributes["low"])
+            size = elements.number_of(check, "bound", 1, attributes["size"])
+            count = product([symbol(name) for name in elements.domain(index)])
+            which = list(BOUNDS).index(attributes["kind"])
+            given = f"{self.buffers[index]}, {count}, {low}, {which}, {attributes['dim']}, {size}"
+            self.finish.append(Line(f"if element({self.buffers[flag]}, 0):"))
+            self.finish.append(Line(f"    raise_outside({given})", comment_of(check)))
 
     def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
         """Combine the values of blocks to one number."""
@@ -182,6 +218,9 @@ class NestSource(NestPasses):
         lines = self.row.setdefault(self._ready[root], [])
         if sink.kind == "reduce":
             self._write_total(sink, name, lines, comment_of(sink.value))
+            return
+        if sink.kind == "scatter":
+            lines += self._scatter_lines(sink, name, {})
             return
         target = self.targets[sink]
         assert target is not None

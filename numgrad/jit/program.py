@@ -54,8 +54,8 @@ class Program:
     @property
     def steps(self) -> int:
         """How many loops, matrix products and calls of primitives there are."""
-        plan = self._emitted.plan
-        return len(plan.bands) + len(plan.steps) - len(self._emitted.nests)
+        emitted = self._emitted
+        return len(emitted.bands) + len(emitted.plan.steps) - len(emitted.nests)
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -96,7 +96,7 @@ class Program:
 
     def _first_call(self, arrays: Sequence[NDArray]) -> list[NDArray]:
         emitted, graph = self._emitted, self.graph
-        serial = all(emitted.items(band) <= _grain(emitted, band) for band in emitted.plan.bands)
+        serial = all(emitted.items(band) <= _grain(emitted, band) for band in emitted.bands)
         if serial and is_direct(emitted, graph):
             run = self._run if emitted.nests else None
             self._call = direct_call(emitted, graph, run, self._header_for)
@@ -193,7 +193,7 @@ class Program:
         emitted = self._emitted
         work: list[_Work] = []
         start = nests.start
-        for band in emitted.plan.bands:
+        for band in emitted.bands:
             items, grain = emitted.items(band), _grain(emitted, band)
             if band.start not in nests or items <= grain:
                 continue
@@ -226,6 +226,8 @@ class _Work(NamedTuple):
 def _grain(emitted: Emitted, band: range) -> int:
     """Return how many items of some nests that are done together a thread takes at least."""
     items = max(1, emitted.items(band))
+    if any(emitted.nests[k].nest.is_serial for k in band):
+        return items
     each = 0
     for k in band:
         nest = emitted.nests[k]

@@ -5,7 +5,8 @@ rules about every new one:
 
 - `numgrad.jit.algebra`: identities of scalar operations, and constants;
 - `numgrad.jit.views`: views and reshapes;
-- `numgrad.jit.reductions`: reductions, updates and joins.
+- `numgrad.jit.reductions`: reductions, updates and joins;
+- `numgrad.jit.positions`: gathers.
 
 Then joins move behind elementwise operations (`numgrad.jit.joining`), and views before them where
 that repeats no work (`numgrad.jit.pushing`). What no output needs is never visited again: a graph
@@ -18,6 +19,7 @@ from numgrad.jit.algebra import simplify_constant, simplify_elementwise
 from numgrad.jit.builder import Builder, Rule
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.joining import move_joins
+from numgrad.jit.positions import simplify_check, simplify_gather
 from numgrad.jit.pushing import push_views, rebuild
 from numgrad.jit.reductions import simplify_join, simplify_reduce, simplify_update
 from numgrad.jit.views import simplify_reshape, simplify_view
@@ -32,6 +34,8 @@ _RULES: dict[str, Rule] = {
     "reduce": simplify_reduce,
     "update": simplify_update,
     "join": simplify_join,
+    "gather": simplify_gather,
+    "check": simplify_check,
 }
 
 _ROUNDS = 8  # of moving views, each of which may show another that can move

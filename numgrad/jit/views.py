@@ -18,6 +18,7 @@ from typing import Any
 
 from numgrad.jit.builder import Builder, Shape
 from numgrad.jit.graph import Affine, Value
+from numgrad.jit.positions import view_of_gather
 
 __all__ = [
     "box_of",
@@ -88,6 +89,10 @@ def simplify_view(builder: Builder, value: Value) -> Value | None:
             return found
     elif operand.operation == "join":
         found = _view_of_join(builder, operand, shape, maps)
+        if found is not None:
+            return found
+    elif operand.operation == "gather":
+        found = view_of_gather(builder, operand, shape, maps)
         if found is not None:
             return found
     elif operand.operation == "reshape" and _row_major(operand.shape, shape, maps):
