@@ -26,6 +26,26 @@ from numgrad.jit.views import simplify_reshape, simplify_view
 
 __all__ = ["simplify"]
 
+
+def _simplify_call(builder: Builder, value: Value) -> Value | None:
+    """Ask the primitive whether it needs all its operands."""
+    specialised = getattr(value.attributes["primitive"], "specialised", None)
+    found = specialised(value.operands) if specialised is not None else None
+    if found is None:
+        return None
+    primitive, operands = found
+    parameters = value.attributes["parameters"]
+    return Value(
+        "call",
+        operands,
+        value.shape,
+        value.dtype,
+        value.origin,
+        primitive=primitive,
+        parameters=parameters,
+    )
+
+
 _RULES: dict[str, Rule] = {
     "elementwise": simplify_elementwise,
     "constant": simplify_constant,
@@ -36,6 +56,7 @@ _RULES: dict[str, Rule] = {
     "join": simplify_join,
     "gather": simplify_gather,
     "check": simplify_check,
+    "call": _simplify_call,
 }
 
 _ROUNDS = 8  # of moving views, each of which may show another that can move
