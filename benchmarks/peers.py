@@ -142,6 +142,55 @@ def rosenbrock_4() -> dict[str, Call]:
     return calls
 
 
+@case
+def rosenbrock_1_000_000() -> dict[str, Call]:
+    """Measure Rosenbrock's function of a million float64, value and gradient."""
+    x = np.random.default_rng(1).random(1_000_000)
+    ours = ng.jit(ng.func.value_and_grad(rosenbrock))
+    calls: dict[str, Call] = {
+        "numgrad": lambda: ours(x),
+        "hand": lambda: rosenbrock_by_hand(x),
+    }
+    if HAS["torch"]:
+        calls["torch"] = torch_value_and_grad(rosenbrock, x)
+    if HAS["jax"]:
+        calls["jax"] = jax_call(jax.value_and_grad(rosenbrock), x)
+    return calls
+
+
+def bag(table: Any, places: Any) -> Any:
+    return (table[places] ** 2).sum()
+
+
+@njit
+def bag_by_hand(table: Any, places: Any) -> Any:
+    gradient = np.zeros_like(table)
+    value = 0.0
+    for row in places:
+        for place in row:
+            for i in range(table.shape[1]):
+                value += table[place, i] ** 2
+                gradient[place, i] += 2 * table[place, i]
+    return value, gradient
+
+
+@case
+def bag_256_16() -> dict[str, Call]:
+    """Measure the sum of squares of 256 x 16 rows of a 1000 x 32 float64 table, with gradient."""
+    random = np.random.default_rng(2)
+    table, places = random.standard_normal((1000, 32)), random.integers(0, 1000, (256, 16))
+    ours = ng.jit(ng.func.value_and_grad(bag))
+    calls: dict[str, Call] = {
+        "numgrad": lambda: ours(table, places),
+        "hand": lambda: bag_by_hand(table, places),
+    }
+    if HAS["torch"]:
+        calls["torch"] = torch_value_and_grad(bag, table, torch.from_numpy(places))
+    if HAS["jax"]:
+        calls["jax"] = jax_call(jax.value_and_grad(bag), table, places)
+    return calls
+
+
 def repeated(step: Any) -> Callable[[Any, int], Any]:
     """Return a compiled loop of gradient descent."""
 

@@ -113,7 +113,9 @@ def _has_no_negative_zero(value: Value, depth: int = _DEPTH) -> bool:
         return operands[0] is operands[1]
     if operation in _FROM_EITHER:
         return all(map(check, operands[-2:]))
-    if operation in ("view", "reshape", "reduce"):
+    if operation == "join":
+        return all(map(check, operands))
+    if operation in ("view", "reshape", "reduce", "gather"):
         return value.attributes.get("kind") != "prod" and check(operands[0])
     if operation == "cast":  # from float64 to float32, small negative numbers become -0.0
         kind = operands[0].dtype.kind

@@ -16,6 +16,7 @@ __all__ = [
     "broadcast",
     "cast",
     "constant",
+    "join",
     "permute",
     "reduce",
     "reshape",
@@ -152,6 +153,22 @@ def update(base: Value, part: Value, offset: int, strides: Sequence[int]) -> Val
             return reshape(permute(part, order), base.shape)
     operands, strides = (base, part), tuple(strides)
     return Value("update", operands, base.shape, base.dtype, offset=offset, strides=strides)
+
+
+def join(parts: Sequence[Value], dim: int) -> Value:
+    """Return parts side by side along a dim; of one that has no elements nothing is left."""
+    present = [part for part in parts if part.shape[dim]] or list(parts[:1])
+    if len(present) == 1:
+        return present[0]
+    starts, length = [], 0
+    for part in present:
+        starts.append(tuple([length if d == dim else 0 for d in range(len(part.shape))]))
+        length += part.shape[dim]
+    first = present[0]
+    shape = (*first.shape[:dim], length, *first.shape[dim + 1 :])
+    if 0 in shape:
+        return broadcast(constant(0, first.dtype), shape)
+    return Value("join", present, shape, first.dtype, starts=tuple(starts))
 
 
 def strided(value: Value, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> Value:

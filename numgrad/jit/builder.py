@@ -158,6 +158,19 @@ _KEYS: dict[str, Callable[[Value], Any]] = {
         value.attributes["offset"],
         value.attributes["strides"],
     ),
+    "join": lambda value: ("join", value.operands, value.attributes["starts"]),
+    "gather": lambda value: ("gather", value.operands, value.shape, value.attributes["maps"]),
+    "scatter": lambda value: (
+        "scatter",
+        value.operands,
+        value.attributes["maps"],
+        value.attributes["adds"],
+    ),
+    "check": lambda value: (
+        "check",
+        value.operands,
+        *sorted(value.attributes.items()),
+    ),
     "matmul": lambda value: ("matmul", value.operands),
     # What a primitive does (draw random numbers, say) is not known here: each call is its own.
     "call": lambda value: None,

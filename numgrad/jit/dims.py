@@ -60,6 +60,10 @@ class Dims:
             self._atoms[value] = found
         return found
 
+    def share(self, value: Value, other: Value) -> None:
+        """Let a value that is not in the graph have the atoms of one of the same shape."""
+        self._atoms[value] = self.atoms(other)
+
     def size(self, value: Value, dim: int) -> Size:
         """Return the size of a dim."""
         return product([symbol(name) for name in self.atoms(value)[dim]])
@@ -96,6 +100,27 @@ class Dims:
             for target, dim in enumerate(kept):
                 self._union((operands[0], dim), (value, target))
         elif value.operation == "update":
+            for dim in range(len(value.shape)):
+                self._union((operands[0], dim), (value, dim))
+        elif value.operation == "join":
+            for part in operands:
+                for dim, n in enumerate(part.shape):
+                    if n == value.shape[dim]:
+                        self._union((part, dim), (value, dim))
+        elif value.operation in ("gather", "scatter"):
+            base, *others = operands
+            like = value if value.operation == "gather" else others[0]
+            for other in others:
+                for dim in range(len(like.shape)):
+                    self._union((other, dim), (like, dim))
+            for dim, (_, terms) in enumerate(value.attributes["maps"]):
+                if value.operation == "scatter":
+                    self._union((base, dim), (value, dim))
+                if len(terms) == 1 and terms[0][1] == 1 and terms[0][0] < len(like.shape):
+                    target = terms[0][0]
+                    if base.shape[dim] == like.shape[target]:
+                        self._union((base, dim), (like, target))
+        elif value.operation == "check":
             for dim in range(len(value.shape)):
                 self._union((operands[0], dim), (value, dim))
         elif value.operation == "matmul":

@@ -7,7 +7,7 @@ place. `Flat` is the place in row-major order.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from numgrad.jit.dims import Dims, broadcast_dims
@@ -15,6 +15,7 @@ from numgrad.jit.graph import Graph, Value
 from numgrad.jit.sizes import ONE, ZERO, Place, Size, number, symbol
 
 __all__ = [
+    "ANYWHERE",
     "CHEAP",
     "LEAVES",
     "WAVES",
@@ -44,6 +45,8 @@ class Strided(NamedTuple):
 Index = tuple[tuple[Place, ...] | Place, ...] | Flat
 Element = tuple[Value, Index]
 
+# The index of what is read at places that only positions tell.
+ANYWHERE = Flat(Place(symbol("anywhere"), {}))
 LEAVES = frozenset(("input", "array"))
 WAVES = frozenset(("sin", "cos", "tan"))
 
@@ -60,7 +63,7 @@ _MIDDLING = frozenset(("true_divide", "sqrt"))
 def weight(value: Value) -> int:
     """Return about what an operation costs for each element, where an addition is 1."""
     if not value.is_elementwise:
-        return 0
+        return 4 if value.operation == "gather" else 0
     if value.operation in CHEAP:
         return 1 if value.dtype.kind != "c" else 2
     return 4 if value.operation in _MIDDLING else 10
@@ -79,6 +82,7 @@ class Elements:
         self.numbers: dict[str, int] = {}  # offsets and steps of views, by name
         self._names: dict[tuple[Value, str, int], Size] = {}
         self._operands: dict[Element, list[Element]] = {}
+        self._routed: dict[Value, Value] = {}
 
     def number_of(self, value: Value, what: str, position: int, amount: int) -> Size:
         """Return a number of a view or update that other sizes of arrays may change."""
@@ -89,6 +93,10 @@ class Elements:
             self.numbers[name] = amount
             found = self._names[key] = symbol(name)
         return found
+
+    def start_of(self, value: Value, position: int, start: int) -> Size:
+        """Return where a view or a part begins; small ones stay numbers, to show what is equal."""
+        return number(start) if abs(start) <= 2 else self.number_of(value, "start", position, start)
 
     def step_of(self, value: Value, position: int, step: int) -> Size:
         """Return a step of a view or update; small ones stay numbers, for LLVM to know."""
@@ -150,8 +158,58 @@ class Elements:
             return [(operand, self._viewed(value, operand, index))]
         if value.operation == "reshape":
             return [(operand, self._reshaped(value, operand, index))]
-        assert value.operation == "update"
+        if value.operation == "gather":
+            return [(positions, index) for positions in value.operands[1:]]
+        if value.operation == "route":
+            return [(each, index) for each in value.operands]
+        assert value.operation in ("update", "scatter")
         return [(operand, index)]
+
+    def routed(self, scatter: Value) -> Value:
+        """Return the part that is added or put, together with its positions, as one value."""
+        found = self._routed.get(scatter)
+        if found is None:
+            _, part, *positions = scatter.operands
+            found = Value("route", (part, *positions), part.shape, part.dtype, scatter.origin)
+            self.dims.share(found, part)
+            self._routed[scatter] = found
+        return found
+
+    def place_in(self, value: Value, index: Index, strides: Sequence[Size]) -> Place:
+        """Return the place that a gather reads or a scatter writes, but for the positions.
+
+        Parameters
+        ----------
+        value : Value
+        index : Index
+            Of an element of the gather, or of the part of a scatter.
+        strides : sequence of Size
+            Of what is read or written.
+        """
+        like = value if value.operation == "gather" else value.operands[1]
+        assert not isinstance(index, Flat)
+        place = Place(ZERO, {})
+        for dim, (offset, terms) in enumerate(value.attributes["maps"]):
+            along = Place(self.start_of(value, dim, offset), {})
+            for target, step in terms:
+                if target < len(like.shape) and like.shape[target] != 1:
+                    by = self.step_of(value, 100 * dim + target, step)
+                    along = along + self.whole(like, target, index[target]).times(by)
+            place = place + along.times(strides[dim])
+        return place
+
+    def steps_of_positions(self, value: Value, strides: Sequence[Size]) -> list[Size]:
+        """Return how far a step of each of the positions goes."""
+        like = value if value.operation == "gather" else value.operands[1]
+        rank = len(like.shape)
+        first = 1 if value.operation == "gather" else 2
+        steps = [ZERO] * (len(value.operands) - first)
+        for dim, (_, terms) in enumerate(value.attributes["maps"]):
+            for target, step in terms:
+                if target >= rank:
+                    by = self.step_of(value, 100 * dim + target, step)
+                    steps[target - rank] = steps[target - rank] + by * strides[dim]
+        return steps
 
     def _broadcast(
         self, operand: Value, value: Value, index: tuple[tuple[Place, ...] | Place, ...]
@@ -176,8 +234,7 @@ class Elements:
                 if self.dims.same((operand, dim), (value, target)):
                     found.append(index[target])
                     continue
-            start = self.number_of(value, "start", dim, offset) if offset else ZERO
-            place = Place(start, {})
+            place = Place(self.start_of(value, dim, offset), {})
             for target, step in terms:
                 if value.shape[target] != 1:
                     along = self.whole(value, target, index[target])

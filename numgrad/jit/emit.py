@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.jit.bands import find_bands
 from numgrad.jit.elements import LEAVES
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_lines import Line, indent
-from numgrad.jit.nest_source import NestSource
+from numgrad.jit.nest_source import NestSource, band_lines
 from numgrad.jit.scalars import is_plain, plain_code, type_code
 from numgrad.jit.schedule import Nest, OpaqueStep, Schedule, schedule
 
@@ -59,6 +60,8 @@ class Emitted:
     plan : Schedule
     nests : dict
         By their position among the steps of the plan.
+    bands : list of range
+        Which nests are done together.
     arrays : list of Array
         In the order of the function's arguments.
     buffers : dict
@@ -69,6 +72,7 @@ class Emitted:
 
     plan: Schedule
     nests: dict[int, NestSource]
+    bands: list[range]
     arrays: list[Array] = field(default_factory=list)
     buffers: dict[Value, str] = field(default_factory=dict)
     size_names: list[str] = field(default_factory=list)
@@ -123,13 +127,18 @@ class Emitted:
                 size = f"size_{name}"
                 kind = type_code(array.dtype)
                 lines.append(Line(f"{name} = part(room, at_{name}, {size}, {kind})"))
-        for nest in self.nests.values():
-            lines.append(Line(""))
-            if short:
-                lines += nest.near_lines(self.values)
-            else:
-                lines += nest.lines(self.values if literal else None)
+        values = self.values if literal else None
+        if short:
+            for nest in self.nests.values():
+                lines += [Line(""), *nest.near_lines(self.values)]
+        else:
+            for band in self.bands:
+                lines += [Line(""), *band_lines([self.nests[k] for k in band], values)]
         return lines
+
+    def items(self, band: range) -> int:
+        """Return how many parts of some nests that are done together threads can do."""
+        return max([self.values[f"items{k}"] for k in band])
 
     def imports(self) -> list[str]:
         """Return the lines in front of the function."""
@@ -140,6 +149,8 @@ class Emitted:
         lines.append("from numgrad.kernels.nests import (")
         lines += [f"    {name}," for name in sorted(functions)]
         lines += [")", "from numgrad.kernels.pointers import element, store"]
+        if any(nest.nest.checks for nest in self.nests.values()):
+            lines.insert(3, "from numgrad.kernels.bounds import raise_outside")
         lines.append("from numgrad.kernels.vector.width import use_wide_vectors")
         return [*lines, ""]
 
@@ -170,7 +181,7 @@ def spell(lines: list[Line], *, origins: bool) -> str:
 def emit(graph: Graph) -> Emitted:
     """Schedule a graph and write its nests."""
     plan = schedule(graph)
-    found = Emitted(plan, {})
+    found = Emitted(plan, {}, find_bands(plan))
     _name_arrays(found, graph)
     names = _name_constants(found, graph)
     numbers: count[int] = count()
@@ -181,6 +192,8 @@ def emit(graph: Graph) -> Emitted:
     values = {**elements.dims.values, **elements.numbers}
     for nest in found.nests.values():
         values.update(nest.counts(values))
+    for band in found.bands:
+        values[f"band{band.start}"] = max([values[f"items{k}"] for k in band])
     for nest in found.nests.values():
         for name, dtype, size in nest.partials:
             shape = (size.evaluate(values),)
@@ -188,8 +201,8 @@ def emit(graph: Graph) -> Emitted:
     found.values.update(values)
     _drop_unread(found)
     used: dict[str, None] = {}
-    for nest in found.nests.values():
-        for line in nest.lines():
+    for band in found.bands:
+        for line in band_lines([found.nests[k] for k in band]):
             used.update(dict.fromkeys(_NAME.findall(line.code)))
     found.size_names += [name for name in used if name in values]
     at = 0

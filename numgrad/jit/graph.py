@@ -16,10 +16,21 @@ reshape     the operand's elements, in row-major order, in another shape
 reduce      ``kind`` (sum, prod, max, min, any, all) over ``dims``, which the result lacks
 update      the operand with a part replaced by the second: ``offset, strides`` (in elements of the
             flat operand) say where; the part's shape is the second operand's
+join        the operands side by side, each a box of the result, which they fill: ``starts``, for
+            each of them the index of its first element
+gather      elements of the first operand found by index and by positions, the other operands, of
+            the result's shape: ``maps`` as of a view, where dims from the rank of the result on
+            stand for the positions
+scatter     the operand with the elements of the second added (``adds``) or put at positions, in
+            row-major order: ``maps`` are those of a gather of the second's shape
+check       the operand, whose elements are positions; raises if the second, a truth value, says
+            that one is below ``low`` or not below ``size``, of dim ``dim``; ``kind`` says in which
+            words
 matmul      the product of two matrices
 call        a primitive of the catalogue as it stands: ``primitive, parameters``; its results are
             had by ``item``
 item        one result of a call: ``position``
+route       a part of a scatter with its positions: made by schedules, for loops to compute at once
 (others)    elementwise, by the name of the scalar operation
 ==========  ===================================================================================
 """
@@ -35,7 +46,23 @@ __all__ = ["STRUCTURAL", "Affine", "Graph", "Value"]
 
 # Every other operation is elementwise.
 STRUCTURAL = frozenset(
-    ("input", "array", "constant", "view", "reshape", "reduce", "update", "matmul", "call", "item")
+    (
+        "input",
+        "array",
+        "constant",
+        "view",
+        "reshape",
+        "reduce",
+        "update",
+        "join",
+        "gather",
+        "scatter",
+        "check",
+        "route",
+        "matmul",
+        "call",
+        "item",
+    )
 )
 
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bool": "b"}

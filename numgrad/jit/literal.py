@@ -129,6 +129,9 @@ def _call(
         key = _enter(lambda array=array: (as_compact(array),))
         lines.append(_helper(key, [], {name: _numba_type(value)}, helpers))
     lines += _steps(emitted, build, arguments, helpers)
+    if rooms and emitted.room_bytes > ON_STACK:
+        # Numba frees an array after its last use, and knows nothing of its parts.
+        lines.append(Line("store(room, 0, element(room, 0))"))
     results = []
     for k, output in enumerate(graph.outputs):
         name = emitted.buffers[output]

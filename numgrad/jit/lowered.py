@@ -70,7 +70,7 @@ class Lowered:
         >>> ng.jit(lambda x: (x * x).sum()).lower(ng.ones(1000)).cost().read
         4000
         """
-        return cost(self.graph)
+        return cost(self.graph, fused=self._program.steps)
 
     def __str__(self) -> str:
         return str(self.graph)

@@ -17,6 +17,7 @@ from numgrad.jit.build import (
     broadcast,
     cast,
     constant,
+    join,
     reduce,
     reshape,
     restore_dims,
@@ -301,28 +302,14 @@ def _log_softmax_backward(cotangent: Value, output: Value, dim: int) -> Value:
 @lowering("cat")
 def _cat(*parts: Value, dim: int, dtype: np.dtype[Any]) -> Value:
     present = [part for part in parts if part.shape != (0,)] or list(parts[:1])
-    lengths = [part.shape[dim] for part in present]
-    shape = (*present[0].shape[:dim], sum(lengths), *present[0].shape[dim + 1 :])
-    starts = np.cumsum([0, *lengths[:-1]]).tolist()
-    return _joined(present, shape, dtype, [start * _contiguous(shape)[dim] for start in starts])
+    return join([cast(part, dtype) for part in present], dim)
 
 
 @lowering("stack")
 def _stack(*parts: Value, dim: int, dtype: np.dtype[Any]) -> Value:
     given = parts[0].shape
     present = [reshape(part, (*given[:dim], 1, *given[dim:])) for part in parts]
-    shape = (*given[:dim], len(parts), *given[dim:])
-    return _joined(present, shape, dtype, [k * _contiguous(shape)[dim] for k in range(len(parts))])
-
-
-def _joined(
-    parts: Sequence[Value], shape: Dims, dtype: np.dtype[Any], offsets: Sequence[int]
-) -> Value:
-    """Return a value of a shape that is filled with parts, each from an offset on."""
-    result = broadcast(constant(0, dtype), shape)
-    for part, offset in zip(parts, offsets, strict=True):
-        result = update(result, cast(part, dtype), offset, _contiguous(shape))
-    return result
+    return join([cast(part, dtype) for part in present], dim)
 
 
 # --- parts ----------------------------------------------------------------------------------------

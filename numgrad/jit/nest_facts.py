@@ -47,6 +47,7 @@ class NestFacts:
         self._ready: dict[Element, int] = {}
         self._depth: dict[Element, int] = {}
         self._order: list[Element] = []
+        self.gather_places: dict[Element, Place] = {}
         self._made: dict[Value, Sink] = {
             sink.value: sink for sink in nest.sinks if sink.kind == "reduce"
         }
@@ -70,9 +71,14 @@ class NestFacts:
                 self._inputs[element] = inputs
                 if not inputs and value.operation != "constant" and value not in self._made:
                     places[element] = plan.elements.place(value, index)
+                elif inputs and value.operation == "gather":
+                    source = plan.source_of(value)
+                    place = plan.elements.place_in(value, index, source.strides)
+                    self.gather_places[element] = place + Place(source.start, {})
         self.read_places = places
         self.targets = {sink: self._target(sink) for sink in nest.sinks}
-        self.loops = Loops(nest, [*places.values(), *(p for p in self.targets.values() if p)])
+        targets = [place for place in self.targets.values() if place]
+        self.loops = Loops(nest, [*places.values(), *self.gather_places.values(), *targets])
         inner = frozenset(loop.axis for loop in self.loops.inner)
         outer = frozenset(loop.axis for loop in self.loops.outer + self.loops.rows)
         self.inner_axes, self.outer_axes = inner, outer
@@ -88,6 +94,8 @@ class NestFacts:
         self._depth[element] = 0
         if inputs:
             self._axes[element] = frozenset().union(*(self._axes[e] for e in inputs))
+            if element in self.gather_places:
+                self._axes[element] |= frozenset(self.loops.steps(self.gather_places[element]))
             self._ready[element] = max(self._ready[e] for e in inputs)
             depth = max(self._depth[e] for e in inputs)
             if self.level(element) == INNER:
@@ -132,11 +140,15 @@ class NestFacts:
         if sink.kind in ("store", "copy"):
             index = elements.index(value, list(sink.axes))
             return elements.place(value, index)
+        if sink.kind == "scatter":
+            index = elements.index(sink.source, list(sink.axes))
+            return elements.place_in(value, index, elements.dims.strides(value))
+        if sink.kind == "window" and value.operation == "join":
+            return self._place_in_join(sink)
         if sink.kind == "window":
             attributes = value.attributes
             offset = attributes["offset"]
-            start = elements.number_of(value, "start", 0, offset) if offset else number(0)
-            place = Place(start, {})
+            place = Place(elements.start_of(value, 0, offset), {})
             index = elements.index(sink.source, list(sink.axes))
             assert isinstance(index, tuple)
             for dim, step in enumerate(attributes["strides"]):
@@ -148,6 +160,20 @@ class NestFacts:
             return None
         kept = [axis for axis in range(len(sink.axes)) if axis not in sink.reduced]
         return elements.place(value, elements.index(value, kept))
+
+    def _place_in_join(self, sink: Sink) -> Place:
+        """Return where the element of a part of a join goes."""
+        elements, part = self.plan.elements, sink.source
+        index = elements.index(part, list(sink.axes))
+        assert isinstance(index, tuple)
+        place = Place(number(0), {})
+        starts = sink.value.attributes["starts"][sink.number]
+        for dim, stride in enumerate(elements.dims.strides(sink.value)):
+            along = elements.whole(part, dim, index[dim])
+            which = sink.number * len(starts) + dim
+            along = along + Place(elements.start_of(sink.value, which, starts[dim]), {})
+            place = place + along.times(stride)
+        return place
 
     def counts(self, values: Mapping[str, int]) -> dict[str, int]:
         """Return the numbers of items, blocks and so on, given the sizes that names stand for."""

@@ -5,12 +5,12 @@ What a line computes is put as far out as it can be: in front of all loops, or a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from numgrad.jit.elements import Element, weight
+from numgrad.jit.elements import ANYWHERE, Element, weight
 from numgrad.jit.graph import Value
 from numgrad.jit.nest_facts import INNER, ROW, TOP, NestFacts
 from numgrad.jit.scalars import operation_code
@@ -130,6 +130,10 @@ class NestLines(NestFacts):
         if not inputs:
             place, _ = self._place_code(self.read_places[element])
             return f"element({self.buffers[value]}, {place or 0})"
+        if value.operation == "gather":
+            source = self.plan.source_of(value)
+            place = self._position_code(element, self.gather_places[element], source.strides, names)
+            return f"element({self.buffers[source.base]}, {place or 0})"
         arguments = [self._name(e, names) for e in inputs]
         if not value.is_elementwise:  # a view, or what an update starts from
             return arguments[0]
@@ -137,6 +141,25 @@ class NestLines(NestFacts):
         self.has_scalars |= "scalar." in code
         self.is_dear |= weight(value) > 4
         return code
+
+    def _position_code(
+        self,
+        element: Element,
+        place: Place,
+        strides: Sequence[Size],
+        names: Mapping[Element, str],
+        value: Value | None = None,
+    ) -> str:
+        """Return the source of a place that depends on positions, all inputs but for the first."""
+        code, _ = self._place_code(place)
+        steps = self.plan.elements.steps_of_positions(value or element[0], strides)
+        terms = [code]
+        for position, step in zip(self._inputs[element][1:], steps, strict=True):
+            name = self._name(position, names)
+            if step != ONE:
+                name = f"{name} * {self.size_name(step)}"
+            terms.append(name)
+        return sum_of(terms)
 
     def _name(self, element: Element, names: Mapping[Element, str]) -> str:
         """Return the name of an element in a pass, or outside of it."""
@@ -176,7 +199,8 @@ class NestLines(NestFacts):
         return self._name_given(element)
 
     def _is_given(self, element: Element) -> bool:
-        return element[0].operation == "constant" or element[0] in self._made
+        value, index = element
+        return value.operation == "constant" or value in self._made or index is ANYWHERE
 
     def _name_given(self, element: Element) -> str:
         if self._is_given(element):

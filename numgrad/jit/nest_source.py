@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from numgrad.jit.elements import Element
 from numgrad.jit.graph import Value
 from numgrad.jit.nest_axes import Loop
 from numgrad.jit.nest_facts import BLOCK, INNER
@@ -14,8 +15,9 @@ from numgrad.jit.nest_passes import NestPasses, Pass
 from numgrad.jit.scalars import cast_code, identity_code, type_code
 from numgrad.jit.schedule import Schedule, Sink
 from numgrad.jit.sizes import Place, Size, product, symbol
+from numgrad.kernels.bounds import BOUNDS
 
-__all__ = ["NestSource"]
+__all__ = ["NestSource", "band_lines"]
 
 MANY = 64  # sines that a loop is given for itself: with more LLVM gives up
 LINE = 8  # elements of a cache line, at least
@@ -63,6 +65,7 @@ class NestSource(NestPasses):
             self._write_pass(number_, [s for s in in_pass if self._pass_of[s] == number_])
         for sink in in_row:
             self._write_row_sink(sink)
+        self._write_checks()
 
     def _is_inner(self, sink: Sink) -> bool:
         """Whether a sink takes part in passes over the elements of a row."""
@@ -74,6 +77,9 @@ class NestSource(NestPasses):
         name = cast_code(name, sink.source.dtype, dtype)
         comment = comment_of(sink.value)
         target = self.targets[sink]
+        if sink.kind == "scatter":
+            lines += self._scatter_lines(sink, name, here.names[max(here.names)])
+            return
         if sink.kind != "reduce":
             assert target is not None
             place, _ = self._place_code(target)
@@ -102,6 +108,36 @@ class NestSource(NestPasses):
         here.after.append(Line(f"{result} = merged_{kind}({levels}, {counter}, {identity})"))
         place, _ = self._place_code(target)
         here.after.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {result})"))
+
+    def _scatter_lines(self, sink: Sink, name: str, names: Mapping[Element, str]) -> list[Line]:
+        """Return the lines that add or put a value at positions."""
+        value, target = sink.value, self.targets[sink]
+        assert target is not None
+        strides = self.plan.elements.dims.strides(value)
+        at = self._position_code(self._root(sink), target, strides, names, value) or "0"
+        lines = []
+        if not at.isidentifier():
+            code, at = at, self._fresh("p")
+            lines.append(Line(f"{at} = {code}"))
+        buffer = self.buffers[value]
+        if value.attributes["adds"]:
+            sign = "|" if value.dtype.kind == "b" else "+"
+            name = f"element({buffer}, {at}) {sign} {name}"
+        return [*lines, Line(f"store({buffer}, {at}, {name})", comment_of(value))]
+
+    def _write_checks(self) -> None:
+        """Raise for positions that lead outside, once all have been looked at."""
+        elements = self.plan.elements
+        for check in self.nest.checks:
+            index, flag = check.operands
+            attributes = check.attributes
+            low = elements.number_of(check, "bound", 0, attributes["low"])
+            size = elements.number_of(check, "bound", 1, attributes["size"])
+            count = product([symbol(name) for name in elements.domain(index)])
+            which = list(BOUNDS).index(attributes["kind"])
+            given = f"{self.buffers[index]}, {count}, {low}, {which}, {attributes['dim']}, {size}"
+            self.finish.append(Line(f"if element({self.buffers[flag]}, 0):"))
+            self.finish.append(Line(f"    raise_outside({given})", comment_of(check)))
 
     def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
         """Combine the values of blocks to one number."""
@@ -183,6 +219,9 @@ class NestSource(NestPasses):
         if sink.kind == "reduce":
             self._write_total(sink, name, lines, comment_of(sink.value))
             return
+        if sink.kind == "scatter":
+            lines += self._scatter_lines(sink, name, {})
+            return
         target = self.targets[sink]
         assert target is not None
         place, _ = self._place_code(target)
@@ -201,8 +240,11 @@ class NestSource(NestPasses):
 
     def lines(self, values: Mapping[str, int] | None = None) -> list[Line]:
         """Return the source of the nest; given what its sizes are, the source for just these."""
+        return band_lines([self], values)
+
+    def without_unread(self, lines: list[Line]) -> list[Line]:
+        """Return lines but for those that write to arrays that nobody reads."""
         writes = tuple(f"store({name}, " for name in self.unread)
-        lines = self._all_lines(values)
         return [line for line in lines if not line.code.lstrip().startswith(writes)]
 
     def length(self, values: Mapping[str, int]) -> int:
@@ -243,12 +285,18 @@ class NestSource(NestPasses):
         if len(self.rooms) * length <= ON_STACK:
             return [Line(f"{name} = stack({kind}, {length})") for name, kind in kinds.items()]
         lines, at = [], 0
+        blocks = f"blocks_{self.position}"
         for name, kind in kinds.items():
-            lines.append(Line(f"{name} = part(blocks, {at}, {length}, {kind})"))
+            lines.append(Line(f"{name} = part({blocks}, {at}, {length}, {kind})"))
             at += length * self.rooms[name].itemsize
-        return [Line(f"blocks = np.empty({at}, np.uint8)"), *lines]
+        return [Line(f"{blocks} = np.empty({at}, np.uint8)"), *lines]
 
-    def _all_lines(self, values: Mapping[str, int] | None) -> list[Line]:
+    def before_items(self, values: Mapping[str, int] | None) -> list[Line]:
+        """Return the lines in front of the loop over items."""
+        return self._room_lines(values) + self.top
+
+    def item_lines(self) -> list[Line]:
+        """Return the lines that do one item."""
         k = self.position
         body = self._row_lines()
         loops = self.loops
@@ -277,16 +325,7 @@ class NestSource(NestPasses):
             else:
                 inside = [*self._decode("row", loops.rows), *body]
                 body = [Line("for row in range(first_row, last_row):"), *indent(inside)]
-        body = head + self.item_start + body + self.item_end
-        if loops.inner or loops.rows:
-            body = [Line("for item in range(first, last):"), *indent(body)]
-        span = f"span({k}, header, items{k})"
-        lines = [Line(f"first, last = {span}"), Line("if first < last:")]
-        lines += indent(self._room_lines(values)) + indent(self.top) + indent(body)
-        if self.finish:
-            lines.append(Line(f"if finishes({k}, header):"))
-            lines += indent(self.finish)
-        return lines
+        return head + self.item_start + body + self.item_end
 
     def _decode(self, name: str, loops: list[Loop]) -> list[Line]:
         """Find the indices of loops that are counted as one."""
@@ -322,6 +361,38 @@ class NestSource(NestPasses):
                 start = Line(f"for {loop.index} in range({self.size_name(loop.size)}):")
                 lines = [start, *indent(lines)]
         return [*here.before, *lines, *here.after]
+
+
+def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = None) -> list[Line]:
+    """Return the source of nests that are done together, an item of each after the other.
+
+    Parameters
+    ----------
+    nests : sequence of NestSource
+        In the order of their positions.
+    values : mapping, optional
+        What the sizes are; the source is for just these.
+    """
+    k = nests[0].position
+    items = f"items{k}" if len(nests) == 1 else f"band{k}"
+    before: list[Line] = []
+    body: list[Line] = []
+    for nest in nests:
+        before += nest.without_unread(nest.before_items(values))
+        lines = nest.without_unread(nest.item_lines())
+        if len(nests) > 1:
+            lines = [Line(f"if item < {nest.items}:"), *indent(lines)]
+        body += lines
+    first = nests[0].loops
+    if len(nests) > 1 or first.inner or first.rows:
+        body = [Line("for item in range(first, last):"), *indent(body)]
+    lines = [Line(f"first, last = span({k}, header, {items})"), Line("if first < last:")]
+    lines += indent(before) + indent(body)
+    finish = [line for nest in nests for line in nest.finish]
+    if finish:
+        lines.append(Line(f"if finishes({k}, header):"))
+        lines += indent(finish)
+    return lines
 
 
 class _NearSource(NestSource):

@@ -51,6 +51,12 @@ class Program:
         """The Python that is compiled; a comment says of each line what it came from."""
         return self._emitted.source(origins=True)
 
+    @property
+    def steps(self) -> int:
+        """How many loops, matrix products and calls of primitives there are."""
+        emitted = self._emitted
+        return len(emitted.bands) + len(emitted.plan.steps) - len(emitted.nests)
+
     @cached_property
     def dispatcher(self) -> Any:
         """A Numba dispatcher over arrays of the graph's shapes, for use in compiled code.
@@ -90,7 +96,7 @@ class Program:
 
     def _first_call(self, arrays: Sequence[NDArray]) -> list[NDArray]:
         emitted, graph = self._emitted, self.graph
-        serial = all(emitted.values[f"items{k}"] <= _grain(emitted, k) for k in emitted.nests)
+        serial = all(emitted.items(band) <= _grain(emitted, band) for band in emitted.bands)
         if serial and is_direct(emitted, graph):
             run = self._run if emitted.nests else None
             self._call = direct_call(emitted, graph, run, self._header_for)
@@ -187,14 +193,16 @@ class Program:
         emitted = self._emitted
         work: list[_Work] = []
         start = nests.start
-        for k in nests:
-            items, grain = emitted.values[f"items{k}"], _grain(emitted, k)
-            if items <= grain:
+        for band in emitted.bands:
+            items, grain = emitted.items(band), _grain(emitted, band)
+            if band.start not in nests or items <= grain:
                 continue
+            k = band.start
             if start < k:
                 work.append(_Work(self._header_for(start, k)))
-            start = k + 1
-            finish = self._header_for(k, k + 1, -1) if emitted.nests[k].finish else None
+            start = band.stop
+            finishes = any(emitted.nests[member].finish for member in band)
+            finish = self._header_for(k, band.stop, -1) if finishes else None
             work.append(_Work(finish, k, items, grain))
         if start < nests.stop:
             work.append(_Work(self._header_for(start, nests.stop)))
@@ -215,12 +223,16 @@ class _Work(NamedTuple):
     grain: int = 0
 
 
-def _grain(emitted: Emitted, k: int) -> int:
-    """Return how many items of a nest a thread takes at least."""
-    nest = emitted.nests[k]
-    elements = prod(emitted.values[name] for name in nest.nest.domain)
-    items = emitted.values[f"items{k}"]
-    each = elements // max(1, items) * max(4, nest.cost())
+def _grain(emitted: Emitted, band: range) -> int:
+    """Return how many items of some nests that are done together a thread takes at least."""
+    items = max(1, emitted.items(band))
+    if any(emitted.nests[k].nest.is_serial for k in band):
+        return items
+    each = 0
+    for k in band:
+        nest = emitted.nests[k]
+        elements = prod(emitted.values[name] for name in nest.nest.domain)
+        each += elements // items * max(4, nest.cost())
     return max(1, GRAIN // max(1, each))
 
 

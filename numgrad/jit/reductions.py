@@ -1,4 +1,4 @@
-"""Reductions and updates, simplified where not a bit changes.
+"""Reductions, updates and joins, simplified where not a bit changes.
 
 A sum has a fixed order of additions, which follows from the shape: the sum of a sum is not a sum
 over all dims, and the sum of n equal numbers is not n times the number. Integers, and any and all,
@@ -19,10 +19,10 @@ import numpy as np
 
 from numgrad.jit.builder import Builder
 from numgrad.jit.folding import number_of, wrap
-from numgrad.jit.graph import Value
+from numgrad.jit.graph import Affine, Value
 from numgrad.jit.views import flat, is_contiguous, same_window, strides_of, view_of_dims
 
-__all__ = ["simplify_reduce", "simplify_update"]
+__all__ = ["simplify_join", "simplify_reduce", "simplify_update"]
 
 _EXACT = "biu"  # kinds of dtypes that are computed with without rounding
 # Reductions that give x for any number of elements x (at least one).
@@ -129,6 +129,47 @@ def simplify_update(builder: Builder, value: Value) -> Value | None:
     elif base.operation == "constant" and _source(whole)[0] is base:
         return whole
     return None
+
+
+_MANY = 64  # parts of a join from which on it is not taken apart
+
+
+def simplify_join(builder: Builder, value: Value) -> Value | None:
+    """Take joins in joins apart, and skip one that puts together what was one."""
+    starts, parts = value.attributes["starts"], value.operands
+    if len(parts) == 1:
+        return parts[0]
+    if any(part.operation == "join" for part in parts) and sum(map(_count, parts)) <= _MANY:
+        operands: list[Value] = []
+        places: list[tuple[int, ...]] = []
+        for part, start in zip(parts, starts, strict=True):
+            if part.operation != "join":
+                operands.append(part)
+                places.append(start)
+                continue
+            operands += part.operands
+            for own in part.attributes["starts"]:
+                places.append(tuple([a + b for a, b in zip(start, own, strict=True)]))
+        return builder.add(
+            Value("join", operands, value.shape, value.dtype, value.origin, starts=tuple(places))
+        )
+    base = _source(parts[0])[0]
+    if base.operation == "constant" and all(_source(part)[0] is base for part in parts):
+        return builder.expand(base, value.shape)
+    if base.shape != value.shape:
+        return None
+    for part, start in zip(parts, starts, strict=True):
+        if part.operation != "view" or part.operands[0] is not base:
+            return None
+        for dim, (offset, terms) in enumerate(part.attributes["maps"]):
+            along = ((dim, 1),) if part.shape[dim] != 1 else ()
+            if Affine(offset, terms) != Affine(start[dim], along):
+                return None
+    return base
+
+
+def _count(value: Value) -> int:
+    return len(value.operands) if value.operation == "join" else 1
 
 
 def _source(value: Value) -> tuple[Value, Any]:

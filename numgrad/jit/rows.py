@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numgrad.jit.build import broadcast
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
 
@@ -86,6 +87,41 @@ class Rows:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = simplify(graph)
+
+    def specialised(self, operands: Sequence[Value]) -> tuple[Rows, list[Value]] | None:
+        """Return the loop without operands that are numbers, repeated, or there twice.
+
+        None if there are no such. Only what the graph around it is simplified to shows them.
+        """
+        vector, *inputs = self.graph.inputs
+        new: dict[Value, Value] = {}
+        kept: dict[Value, Value] = {}
+        for given, operand in zip(inputs, operands, strict=True):
+            base = operand.operands[0] if operand.operation == "view" else operand
+            if base.operation == "constant":
+                new[given] = broadcast(base, given.shape)
+            elif operand in kept:
+                new[given] = kept[operand]
+            else:
+                position = len(kept) + 1
+                entered = Value("input", (), given.shape, given.dtype, position=position)
+                new[given] = kept[operand] = entered
+        if len(kept) == len(operands):
+            return None
+        for value in self.graph.values():
+            if value is vector or value in new:
+                new.setdefault(value, value)
+                continue
+            new[value] = Value(
+                value.operation,
+                [new[operand] for operand in value.operands],
+                value.shape,
+                value.dtype,
+                value.origin,
+                **value.attributes,
+            )
+        outputs = [new[output] for output in self.graph.outputs]
+        return Rows(Graph([vector, *kept.values()], outputs)), list(kept)
 
     def __repr__(self) -> str:
         outputs = ", ".join(output.type for output in self.graph.outputs)

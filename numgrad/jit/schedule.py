@@ -14,14 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from numgrad.jit.elements import LEAVES, Element, Elements, Flat, Index, weight
+from numgrad.jit.elements import (
+    ANYWHERE,
+    LEAVES,
+    Element,
+    Elements,
+    Flat,
+    Index,
+    Strided,
+    weight,
+)
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.sizes import Place
+from numgrad.jit.sizes import ZERO, Place
 
-__all__ = ["Nest", "OpaqueStep", "Schedule", "Sink", "schedule"]
+__all__ = ["Nest", "OpaqueStep", "Schedule", "Sink", "is_loose", "schedule", "writes_over"]
 
 AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
 _STEPS = frozenset(("matmul", "call"))
+_IN_MEMORY = frozenset(("reduce", "update", "join", "scatter", "check", "item", *_STEPS))
 _ROUNDS = 12
 
 
@@ -32,8 +42,8 @@ class Sink:
     Attributes
     ----------
     kind : str
-        ``"store"``, ``"window"`` (the part of an update), ``"reduce"``, or ``"copy"`` (a reduction
-        over nothing).
+        ``"store"``, ``"window"`` (the part of an update or join), ``"scatter"`` (that of a
+        scatter), ``"reduce"``, or ``"copy"`` (a reduction over nothing).
     value : Value
         What it is, or is a part of.
     source : Value
@@ -44,6 +54,8 @@ class Sink:
         The loops that a reduction runs over.
     axes : tuple of int
         The loops of the nest that these are.
+    number : int
+        Which of the operands the part is.
     """
 
     kind: str
@@ -52,6 +64,7 @@ class Sink:
     domain: tuple[str, ...]
     reduced: frozenset[int] = frozenset()
     axes: tuple[int, ...] = ()
+    number: int = 1
 
 
 @dataclass(eq=False)
@@ -63,12 +76,26 @@ class OpaqueStep:
 
 @dataclass(eq=False)
 class Nest:
-    """Loops over a domain, and what they compute."""
+    """Loops over a domain, and what they compute.
+
+    When they are done, each of the `checks` raises if what it goes by says so.
+    """
 
     domain: tuple[str, ...]
     sinks: list[Sink] = field(default_factory=list)
     inner: frozenset[int] | None = None
     blocked: frozenset[int] | None = None
+    checks: list[Value] = field(default_factory=list)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it visits elements only, each once, in any order."""
+        return not self.inner and not self.blocked and not self.is_serial
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether the elements must be visited in order."""
+        return any(sink.kind == "scatter" for sink in self.sinks)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -98,6 +125,7 @@ class Schedule:
         self.steps: list[Nest | OpaqueStep] = []
         self.in_place: dict[Value, Value] = {}
         self.step_of: dict[Value, int] = {}  # where a kept value is complete
+        self._sources: dict[Value, Strided] = {}
         self._users: dict[Value, int] = {}
         for value in graph.values():
             for operand in value.operands:
@@ -112,7 +140,7 @@ class Schedule:
         return (
             step >= 0
             and self.step_of.get(value) == step
-            and value.operation not in ("update", "reduce", "item", *_STEPS)
+            and value.operation not in _IN_MEMORY
             and isinstance(self.steps[step], Nest)
         )
 
@@ -121,10 +149,23 @@ class Schedule:
         value, index = element
         if value.operation == "constant":
             return []
-        is_read = not self.is_local(value, step) or _is_loose(index)
+        is_read = not self.is_local(value, step) or is_loose(index)
         if value in self.kept and not stored and is_read:
             return []
+        if value.operation == "gather":
+            return [(self.source_of(value).base, ANYWHERE), *self.elements.operands(value, index)]
         return self.elements.operands(value, index)
+
+    def source_of(self, gather: Value) -> Strided:
+        """Return what a gather reads, as a view of what is in memory."""
+        found = self._sources.get(gather)
+        if found is None:
+            source = gather.operands[0]
+            strided = None if source in self.kept else self.elements.strided(source, self.kept)
+            if strided is None:
+                strided = Strided(source, ZERO, tuple(self.elements.dims.strides(source)))
+            found = self._sources[gather] = strided
+        return found
 
     def walk(
         self, roots: list[tuple[Element, bool]], step: int, seen: set[Element] | None = None
@@ -172,7 +213,7 @@ class Schedule:
         """Put a sink into the first nest that can take it, or into a new one."""
         needed = self._needed(sink)
         lower = max([0, *(self.step_of[value] for value, _ in needed)])
-        if sink.kind == "window":  # behind what it is a part of
+        if writes_over(sink):  # behind what it is a part of
             before = sink.value if sink.value in self.step_of else self.in_place[sink.value]
             lower = max(lower, self.step_of[before] + 1)
         for position in range(lower, len(self.steps)):
@@ -185,7 +226,7 @@ class Schedule:
             self.steps.append(fresh)
             if not self._join(fresh, position, sink, needed):
                 raise AssertionError("a new nest takes any sink")
-        self.step_of[sink.value] = position
+        self.step_of[sink.value] = max(position, self.step_of.get(sink.value, 0))
 
     def _needed(self, sink: Sink) -> list[Element]:
         """Return the kept values, other than leaves, that a sink reads, with their indices."""
@@ -219,6 +260,8 @@ class Schedule:
                 if blocked not in (None, sink.reduced) or (inner and inner & sink.reduced):
                     return False
                 blocked = sink.reduced
+        if blocked and (nest.is_serial or sink.kind == "scatter"):
+            return False
         for value, index in needed:
             if self.step_of[value] == position and not self._reads(
                 nest, position, inner, axes, value, index
@@ -240,7 +283,7 @@ class Schedule:
     ) -> bool:
         """Whether a value that a nest computes can be had in that nest, at an index."""
         makers = [sink for sink in nest.sinks if sink.value is value]
-        if _is_loose(index) or len(makers) != 1:
+        if is_loose(index) or len(makers) != 1:
             return False
         maker = makers[0]
         at = (
@@ -257,7 +300,7 @@ class Schedule:
                 return False
             rows = [axis for axis in range(len(nest.domain)) if axis not in inner]
             return at == self.elements.index(value, rows)
-        if maker.kind != "store" or value.operation == "update":
+        if maker.kind != "store" or value.operation in _IN_MEMORY:
             return False
         if at == self.elements.index(value, list(maker.axes)):
             return True
@@ -267,7 +310,12 @@ class Schedule:
         return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
 
 
-def _is_loose(index: Index) -> bool:
+def writes_over(sink: Sink) -> bool:
+    """Whether a sink writes over what another one has written."""
+    return sink.kind in ("window", "scatter") and sink.value.operation in ("update", "scatter")
+
+
+def is_loose(index: Index) -> bool:
     """Whether an index can be found in memory only."""
     return isinstance(index, Flat) or any(isinstance(entry, Place) for entry in index)
 
@@ -294,13 +342,15 @@ def _initially_kept(graph: Graph, elements: Elements) -> set[Value]:
     """Return the values that have to be in memory."""
     kept = set(graph.outputs)
     for value in graph.values():
-        if value.operation in LEAVES or value.operation in ("reduce", "update", "item", *_STEPS):
+        if value.operation in LEAVES or value.operation in _IN_MEMORY:
             kept.add(value)
         kept.update(elements.needs_memory(value))
     kept = {value for value in kept if value.operation != "call"}
     for value in graph.values():
-        if value.operation in _STEPS:
-            for operand in value.operands:
+        if value.operation == "check":
+            kept.update(value.operands)
+        if value.operation in _STEPS or value.operation == "gather":
+            for operand in value.operands if value.operation in _STEPS else value.operands[:1]:
                 strided = elements.strided(operand, kept)
                 kept.add(operand if strided is None else strided.base)
     return kept
@@ -310,6 +360,9 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
     """Return the nests for a choice of what is kept."""
     plan = Schedule(graph, elements, kept)
     for value in graph.values():
+        if value.operation == "scatter" and _is_fill(value.operands[0]):
+            plan.place(Sink("store", value, value, elements.domain(value)))
+    for value in graph.values():
         operation = value.operation
         if operation in LEAVES:
             plan.step_of[value] = -1
@@ -318,8 +371,19 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
             plan.steps.append(OpaqueStep(value))
         elif operation == "item":
             plan.step_of[value] = plan.step_of[value.operands[0]]
-        elif operation == "update":
+        elif operation in ("update", "scatter"):
             _arrange_update(plan, value)
+        elif operation == "check":
+            index, flag = value.operands
+            position = plan.step_of[value] = plan.step_of[flag]
+            plan.in_place[value] = index
+            nest = plan.steps[position]
+            assert isinstance(nest, Nest)
+            nest.checks.append(value)
+        elif operation == "join":
+            for number, part in enumerate(value.operands):
+                domain = elements.domain(part)
+                plan.place(Sink("window", value, part, domain, number=number))
         elif operation == "reduce":
             plan.place(_reduction(elements, value))
         elif value in kept:
@@ -341,13 +405,22 @@ def _reduction(elements: Elements, value: Value) -> Sink:
 
 def _arrange_update(plan: Schedule, value: Value) -> None:
     """Copy what is updated, unless nobody else needs it, then write the part."""
-    base, part = value.operands
+    base, part, *_ = value.operands
     takes = base.operation not in LEAVES and base.operation != "item"
     if base in plan.kept and takes and plan._users[base] == 1:
         plan.in_place[value] = base
-    else:
+    elif value not in plan.step_of:
         plan.place(Sink("store", value, value, plan.elements.domain(value)))
-    plan.place(Sink("window", value, part, plan.elements.domain(part)))
+    domain = plan.elements.domain(part)
+    if value.operation == "update":
+        plan.place(Sink("window", value, part, domain))
+    else:
+        plan.place(Sink("scatter", value, plan.elements.routed(value), domain))
+
+
+def _is_fill(value: Value) -> bool:
+    """Whether a value is a number, repeated."""
+    return value.operation == "view" and value.operands[0].operation == "constant"
 
 
 def _worth_keeping(plan: Schedule) -> set[Value]:

@@ -5,10 +5,12 @@ rules about every new one:
 
 - `numgrad.jit.algebra`: identities of scalar operations, and constants;
 - `numgrad.jit.views`: views and reshapes;
-- `numgrad.jit.reductions`: reductions and updates.
+- `numgrad.jit.reductions`: reductions, updates and joins;
+- `numgrad.jit.positions`: gathers.
 
-Then views move before elementwise operations where that repeats no work (`numgrad.jit.pushing`).
-What no output needs is never visited again: a graph consists of what its outputs need.
+Then joins move behind elementwise operations (`numgrad.jit.joining`), and views before them where
+that repeats no work (`numgrad.jit.pushing`). What no output needs is never visited again: a graph
+consists of what its outputs need.
 """
 
 from __future__ import annotations
@@ -16,11 +18,33 @@ from __future__ import annotations
 from numgrad.jit.algebra import simplify_constant, simplify_elementwise
 from numgrad.jit.builder import Builder, Rule
 from numgrad.jit.graph import Graph, Value
+from numgrad.jit.joining import move_joins
+from numgrad.jit.positions import simplify_check, simplify_gather
 from numgrad.jit.pushing import push_views, rebuild
-from numgrad.jit.reductions import simplify_reduce, simplify_update
+from numgrad.jit.reductions import simplify_join, simplify_reduce, simplify_update
 from numgrad.jit.views import simplify_reshape, simplify_view
 
 __all__ = ["simplify"]
+
+
+def _simplify_call(builder: Builder, value: Value) -> Value | None:
+    """Ask the primitive whether it needs all its operands."""
+    specialised = getattr(value.attributes["primitive"], "specialised", None)
+    found = specialised(value.operands) if specialised is not None else None
+    if found is None:
+        return None
+    primitive, operands = found
+    parameters = value.attributes["parameters"]
+    return Value(
+        "call",
+        operands,
+        value.shape,
+        value.dtype,
+        value.origin,
+        primitive=primitive,
+        parameters=parameters,
+    )
+
 
 _RULES: dict[str, Rule] = {
     "elementwise": simplify_elementwise,
@@ -29,6 +53,10 @@ _RULES: dict[str, Rule] = {
     "reshape": simplify_reshape,
     "reduce": simplify_reduce,
     "update": simplify_update,
+    "join": simplify_join,
+    "gather": simplify_gather,
+    "check": simplify_check,
+    "call": _simplify_call,
 }
 
 _ROUNDS = 8  # of moving views, each of which may show another that can move
@@ -58,6 +86,7 @@ def simplify(graph: Graph) -> Graph:
         builder.origin = value.origin
         new[value] = rebuild(builder, value, tuple([new[operand] for operand in value.operands]))
     result = Graph(graph.inputs, [new[output] for output in graph.outputs])
+    result = move_joins(builder, result) or result
     for _ in range(_ROUNDS):
         pushed = push_views(builder, result)
         if pushed is None:

@@ -21,6 +21,7 @@ from numgrad.graph.modes import modes, observe, stop_observing
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
+from numgrad.jit.gathering import CHECKS, GATHERINGS
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
 from numgrad.jit.places import read_place, root_of, write_place
@@ -109,13 +110,10 @@ class Tracer:
         """Record any other primitive; views are found by running it on places."""
         if primitive.view:
             return self._view(primitive, arrays, parameters)
-        lower = LOWERINGS.get(primitive.name)
+        lower = LOWERINGS.get(primitive.name) or GATHERINGS.get(primitive.name)
         if lower is not None:
             operands = [self.value_of(array) for array in arrays]
-            known = {
-                name: self.value_of(value) if type(value) is Traced else value
-                for name, value in parameters.items()
-            }
+            known = {name: self._known(value) for name, value in parameters.items()}
             try:
                 result = lower(*operands, **known)
             except NotImplementedError:  # a case that the lowering leaves to the kernel
@@ -201,9 +199,12 @@ class Tracer:
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""
+        origin = self._origin(primitive.name)
+        lower = CHECKS.get(primitive.name)
+        if lower is not None:
+            return self._array(lower(self.value_of(array), **parameters))
         metas = [(array.shape, array.dtype)]
         whole = Whole(primitive, 1, parameters)
-        origin = self._origin(primitive.name)
         return self._array(results_of(whole, [self.value_of(array)], metas, origin)[0])
 
     def known(self, array: Traced) -> Array | None:
@@ -232,6 +233,14 @@ class Tracer:
             f"the shape of what {what} returns depends on the numbers in a tensor, and while a "
             "function is traced tensors have none: use where(mask, input, 0)"
         )
+
+    def _known(self, parameter: Any) -> Any:
+        """Return a parameter with values in the place of traced arrays."""
+        if type(parameter) is Traced:
+            return self.value_of(parameter)
+        if type(parameter) in (tuple, list):
+            return type(parameter)([self._known(item) for item in parameter])
+        return parameter
 
     # --- how --------------------------------------------------------------------------------------
 

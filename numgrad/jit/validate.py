@@ -24,6 +24,10 @@ _FORMS: dict[str, tuple[int | None, frozenset[str]]] = {
     "reshape": (1, frozenset()),
     "reduce": (1, frozenset(("kind", "dims"))),
     "update": (2, frozenset(("offset", "strides"))),
+    "join": (None, frozenset(("starts",))),
+    "gather": (None, frozenset(("maps",))),
+    "scatter": (None, frozenset(("maps", "adds"))),
+    "check": (2, frozenset(("kind", "low", "size", "dim"))),
     "matmul": (2, frozenset()),
     "call": (None, frozenset(("primitive", "parameters"))),
     "item": (1, frozenset(("position",))),
@@ -236,6 +240,83 @@ def _update(value: Value) -> Iterator[str]:
         yield "the window has elements that are written more than once"
 
 
+def _join(value: Value) -> Iterator[str]:
+    starts, shape = value.attributes["starts"], value.shape
+    if len(starts) != len(value.operands):
+        yield f"there are {len(starts)} starts for {len(value.operands)} parts"
+        return
+    boxes = []
+    for part, start in zip(value.operands, starts, strict=True):
+        if part.dtype != value.dtype:
+            yield f"a part of {part.dtype} is not {value.dtype}"
+        if len(part.shape) != len(shape) or len(start) != len(shape):
+            yield f"a part of shape {part.shape} at {start} is no box in {shape}"
+            return
+        ends = [first + n for first, n in zip(start, part.shape, strict=True)]
+        if min(start, default=0) < 0 or any(e > n for e, n in zip(ends, shape, strict=True)):
+            yield f"a part reaches from {start} to {tuple(ends)}, of {shape}"
+        boxes.append(list(zip(start, ends, strict=True)))
+    for k, box in enumerate(boxes):
+        for other in boxes[:k]:
+            if all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True)):
+                yield f"two parts have elements in common: {other} and {box}"
+    if sum(prod(part.shape) for part in value.operands) != prod(shape):
+        yield f"the parts do not fill {shape}"
+
+
+def _gather(value: Value) -> Iterator[str]:
+    source, *positions = value.operands
+    if source.dtype != value.dtype:
+        yield f"a gather from {source.dtype} is not {value.dtype}"
+    yield from _positions(value.attributes["maps"], source.shape, value.shape, positions)
+
+
+def _scatter(value: Value) -> Iterator[str]:
+    base, part, *positions = value.operands
+    if not base.dtype == part.dtype == value.dtype:
+        yield f"{base.dtype} with a part of {part.dtype} is not {value.dtype}"
+    if base.shape != value.shape:
+        yield f"the scatter into {base.shape} is not {value.shape}"
+    yield from _positions(value.attributes["maps"], base.shape, part.shape, positions)
+
+
+def _positions(
+    maps: Any, own: tuple[int, ...], shape: tuple[int, ...], positions: list[Value]
+) -> Iterator[str]:
+    """Check maps of an index in a shape and of positions to an array of shape `own`."""
+    for each in positions:
+        if each.dtype.kind != "i":
+            yield f"positions are not {each.dtype}"
+        if each.shape != shape:
+            yield f"positions of shape {each.shape} are not of {shape}"
+    if len(maps) != len(own):
+        yield f"{len(maps)} maps for {len(own)} dims"
+        return
+    used = []
+    for dim, ((offset, terms), size) in enumerate(zip(maps, own, strict=True)):
+        if any(not 0 <= d < len(shape) + len(positions) for d, _ in terms):
+            yield f"the terms of the map of dim {dim} are {terms}"
+            return
+        used += [d for d, _ in terms if d >= len(shape)]
+        if any(d >= len(shape) for d, _ in terms):
+            continue
+        reaches = [step * (shape[d] - 1) for d, step in terms]
+        low = offset + sum(min(reach, 0) for reach in reaches)
+        high = offset + sum(max(reach, 0) for reach in reaches)
+        if 0 not in shape and not 0 <= low <= high < size:
+            yield f"it reads from {low} to {high} in dim {dim} of size {size}"
+    if sorted(set(used)) != [len(shape) + k for k in range(len(positions))]:
+        yield "not all positions are used"
+
+
+def _check(value: Value) -> Iterator[str]:
+    index, flag = value.operands
+    if (index.shape, index.dtype) != (value.shape, value.dtype):
+        yield f"the check of {index.type} is not {value.type}"
+    if flag.shape or flag.dtype != np.dtype(bool):
+        yield f"what a check goes by is b[], not {flag.type}"
+
+
 def _matmul(value: Value) -> Iterator[str]:
     a, b = value.operands
     if len(a.shape) != 2 or len(b.shape) != 2:
@@ -262,6 +343,10 @@ _CHECKS: dict[str, Any] = {
     "reshape": _reshape,
     "reduce": _reduce,
     "update": _update,
+    "join": _join,
+    "gather": _gather,
+    "scatter": _scatter,
+    "check": _check,
     "matmul": _matmul,
     "item": _item,
 }

@@ -18,8 +18,17 @@ from typing import Any
 
 from numgrad.jit.builder import Builder, Shape
 from numgrad.jit.graph import Affine, Value
+from numgrad.jit.positions import view_of_gather
 
-__all__ = ["compose", "core", "is_contiguous", "simplify_reshape", "simplify_view", "view_of_dims"]
+__all__ = [
+    "box_of",
+    "compose",
+    "core",
+    "is_contiguous",
+    "simplify_reshape",
+    "simplify_view",
+    "view_of_dims",
+]
 
 _FIRST = Affine(0, ())
 
@@ -78,6 +87,14 @@ def simplify_view(builder: Builder, value: Value) -> Value | None:
         found = _view_of_update(builder, operand, shape, tuple(maps))
         if found is not None:
             return found
+    elif operand.operation == "join":
+        found = _view_of_join(builder, operand, shape, maps)
+        if found is not None:
+            return found
+    elif operand.operation == "gather":
+        found = view_of_gather(builder, operand, shape, maps)
+        if found is not None:
+            return found
     elif operand.operation == "reshape" and _row_major(operand.shape, shape, maps):
         return builder.reshape(operand.operands[0], shape)
     if operand is not value.operands[0] or maps != given:
@@ -98,6 +115,8 @@ def core(builder: Builder, value: Value) -> Value:
 
 def _core(builder: Builder, value: Value) -> Value:
     (operand,), shape, maps = value.operands, value.shape, value.attributes["maps"]
+    if operand.operation == "constant" and 0 not in shape:
+        return operand
     used = {dim for _, terms in maps for dim, _ in terms}
     if all(n == 1 or dim in used for dim, n in enumerate(shape)) or 0 in shape:
         return value
@@ -238,7 +257,7 @@ def _row_major(own: Shape, shape: Shape, maps: Sequence[Affine]) -> bool:
     return prod(own) == prod(shape) and is_contiguous(shape, *flat(own, shape, maps))
 
 
-# --- updates ----------------------------------------------------------------------------------
+# --- updates and joins --------------------------------------------------------------------------
 
 
 def _view_of_update(
@@ -262,6 +281,58 @@ def same_window(shape: Shape, one: tuple[int, Any], other: tuple[int, Any]) -> b
     return one[0] == other[0] and all(
         n == 1 or a == b for n, a, b in zip(shape, one[1], other[1], strict=True)
     )
+
+
+def _view_of_join(
+    builder: Builder, join: Value, shape: Shape, maps: Sequence[Affine]
+) -> Value | None:
+    """Read the part that the view is of, if it is one."""
+    if 0 in shape:
+        return None
+    reach = []
+    for offset, terms in maps:
+        ends = [step * (shape[dim] - 1) for dim, step in terms]
+        low = offset + sum([min(end, 0) for end in ends])
+        reach.append((low, offset + sum([max(end, 0) for end in ends])))
+    for part, start in zip(join.operands, join.attributes["starts"], strict=True):
+        if all(
+            first <= low and high < first + n
+            for (low, high), first, n in zip(reach, start, part.shape, strict=True)
+        ):
+            own = [
+                Affine(offset - first, terms)
+                for (offset, terms), first in zip(maps, start, strict=True)
+            ]
+            return builder.view(part, shape, own)
+    return None
+
+
+def box_of(
+    shape: Shape, offset: int, strides: Sequence[int], lengths: Shape
+) -> list[tuple[int, int]] | None:
+    """Return where a window begins and ends along each dim of `shape`.
+
+    None if it has gaps, or not its dims in order.
+    """
+    own = strides_of(shape)
+    low, rest = [], offset
+    for stride in own:
+        low.append(rest // stride)
+        rest -= low[-1] * stride
+    high = [start + 1 for start in low]
+    dim = 0
+    for stride, n in zip(strides, lengths, strict=True):
+        if n == 1:
+            continue
+        while dim < len(shape) and (shape[dim] == 1 or own[dim] != stride):
+            dim += 1
+        if dim == len(shape):
+            return None
+        high[dim] = low[dim] + n
+        dim += 1
+    if any(last > n for last, n in zip(high, shape, strict=True)):
+        return None
+    return list(zip(low, high, strict=True))
 
 
 def _disjoint(one: Any, other: Any, shape: Shape) -> bool:

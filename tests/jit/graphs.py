@@ -71,6 +71,16 @@ def keep(value: Value, dim: int) -> Value:
     return reshape(value, *value.shape[:dim], 1, *value.shape[dim:])
 
 
+def join(dim: int, *parts: Value) -> Value:
+    """Return parts side by side along a dim."""
+    starts, length = [], 0
+    for each in parts:
+        starts.append(tuple(length if d == dim else 0 for d in range(len(each.shape))))
+        length += each.shape[dim]
+    shape = (*parts[0].shape[:dim], length, *parts[0].shape[dim + 1 :])
+    return Value("join", parts, shape, parts[0].dtype, starts=tuple(starts))
+
+
 def update(value: Value, other: Value, offset: int, *strides: int) -> Value:
     """Return a value with a part replaced."""
     return Value("update", (value, other), value.shape, value.dtype, offset=offset, strides=strides)

@@ -121,6 +121,15 @@ def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Ope
     return tuple([np.stack(column) for column in zip(*rows, strict=True)])
 
 
+def _places(maps: Any, shape: tuple[int, ...], positions: list[Any]) -> tuple[Any, ...]:
+    """Return the index that maps of places in a shape and of positions stand for."""
+    known = [*np.indices(shape), *positions]
+    start = np.zeros(shape, np.int64)
+    return tuple(
+        [offset + sum((step * known[dim] for dim, step in terms), start) for offset, terms in maps]
+    )
+
+
 def _structural(value: Value, operands: list[Any]) -> Any:
     attributes, dtype, shape = value.attributes, value.dtype, value.shape
     match value.operation:
@@ -154,6 +163,27 @@ def _structural(value: Value, operands: list[Any]) -> Any:
             )
             flat[places.reshape(-1)] = part.reshape(-1)
             return flat.reshape(shape)
+        case "join":
+            result = np.empty(shape, dtype)
+            for part, start in zip(operands, attributes["starts"], strict=True):
+                box = [slice(s, s + n) for s, n in zip(start, part.shape, strict=True)]
+                result[tuple(box)] = part
+            return result
+        case "gather":
+            return operands[0][_places(attributes["maps"], shape, operands[1:])]
+        case "scatter":
+            result = np.array(operands[0])
+            places = _places(attributes["maps"], operands[1].shape, operands[2:])
+            if not attributes["adds"]:
+                result[places] = operands[1]
+            else:
+                np.add.at(result, places, operands[1])
+            return result
+        case "check":
+            index, flag = operands
+            if flag:
+                raise IndexError
+            return index
         case "matmul":  # not by BLAS, whose bits depend on how operands lie in memory
             left, right = operands
             return (left[:, :, None] * right[None]).sum(axis=1, dtype=dtype)

@@ -13,6 +13,7 @@ from tests.jit.graphs import (
     BOOL,
     cast,
     given,
+    join,
     keep,
     number,
     op,
@@ -214,5 +215,22 @@ def _update(random: Random, value: Value, values: list[Value], sizes: list[int])
     return [update(value, part, offset, *strides)]
 
 
+def _join(random: Random, value: Value, values: list[Value], sizes: list[int]) -> list[Value]:
+    if not value.shape or 0 in value.shape:
+        return []
+    dim = random.randrange(len(value.shape))
+    parts = []
+    for _ in range(random.randint(2, 3)):
+        shape = list(value.shape)
+        shape[dim] = random.randint(1, shape[dim])
+        maps = [(0, ((d, 1),)) for d in range(len(shape))]
+        maps[dim] = (value.shape[dim] - shape[dim], ((dim, 1),))
+        part = view(value, tuple(shape), *maps)
+        parts.append(
+            op("neg", part) if value.dtype.kind in "fc" and random.random() < 0.5 else part
+        )
+    return [join(dim, *parts)]
+
+
 _STEPS = [_unary, _binary, _binary, _binary, _where, _reduction, _reduction]
-_STEPS += [_view, _view, _expand, _reshape, _reshape, _update]
+_STEPS += [_view, _view, _expand, _reshape, _reshape, _update, _join]

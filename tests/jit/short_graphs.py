@@ -18,6 +18,7 @@ __all__ = [
     "expand",
     "graphs",
     "inputs",
+    "join",
     "reduce",
     "reshape",
     "slice_of",
@@ -82,6 +83,15 @@ def reduce(kind: str, operand: Value, *dims: int) -> Value:
 def update(whole: Value, part: Value, offset: int, *strides: int) -> Value:
     shape, dtype = whole.shape, whole.dtype
     return Value("update", (whole, part), shape, dtype, offset=offset, strides=strides)
+
+
+def join(dim: int, *parts: Value) -> Value:
+    starts, length = [], 0
+    for part in parts:
+        starts.append(tuple(length if d == dim else 0 for d in range(len(part.shape))))
+        length += part.shape[dim]
+    shape = (*parts[0].shape[:dim], length, *parts[0].shape[dim + 1 :])
+    return Value("join", parts, shape, parts[0].dtype, starts=tuple(starts))
 
 
 # --- random graphs ----------------------------------------------------------------------------
@@ -150,6 +160,15 @@ def _updates(draw: Any, whole: Value, values: list[Value]) -> Value | None:
     return update(whole, part, draw(st.integers(0, max(room, 0))), *reversed(strides))
 
 
+def _joins(a: Value, b: Value, dim: int) -> bool:
+    """Whether two values differ in the length of a dim only."""
+    if len(a.shape) != len(b.shape):
+        return False
+    return all(
+        m == n or d == dim for d, (m, n) in enumerate(zip(a.shape, b.shape, strict=True))
+    ) and bool(a.shape[dim])
+
+
 def _fits(a: Value, b: Value) -> bool:
     try:
         np.broadcast_shapes(a.shape, b.shape)
@@ -211,7 +230,12 @@ def _operations(draw: Any, values: list[Value]) -> Value:
 
 @st.composite
 def _structures(draw: Any, x: Value, values: list[Value]) -> Value:
-    choice = draw(st.sampled_from(["view", "view", "reshape", "reduce", "update"]))
+    choice = draw(st.sampled_from(["view", "view", "reshape", "reduce", "update", "join"]))
+    if choice == "join" and x.shape and 0 not in x.shape:
+        dim = draw(st.integers(0, len(x.shape) - 1))
+        others = [v for v in values if v.dtype == x.dtype and _joins(v, x, dim)]
+        parts = draw(st.lists(st.sampled_from(others), min_size=1, max_size=3))
+        return join(dim, *parts)
     if choice == "reshape":
         shapes = [shape for shape in _SHAPES if prod(shape) == prod(x.shape)]
         if shapes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numba import njit
 
+import numgrad as ng
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.program import build
 from tests.jit import graphs as g
@@ -53,3 +56,12 @@ def test_matrix_products() -> None:
     total, found = dispatcher(left, right)
     np.testing.assert_allclose(found, np.exp(left) @ right)
     np.testing.assert_allclose(total, found.sum())
+
+
+def test_memory_in_between_is_there_until_the_last_step_has_read_it() -> None:
+    def by_rank(x: Any) -> Any:
+        return ng.sort(x * 2 + 1).values
+
+    x = np.random.default_rng(0).random(3000)
+    (found,) = ng.jit(by_rank).lower(x).dispatcher(x)
+    np.testing.assert_array_equal(found, np.sort(x * 2 + 1))

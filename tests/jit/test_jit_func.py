@@ -58,6 +58,13 @@ def test_a_hessian_is_one_loop() -> None:
     assert "rows" in str(lowered.graph)
 
 
+def test_the_loop_of_a_hessian_is_given_no_numbers_and_nothing_twice() -> None:
+    graph = ng.jit(func.hessian(rosenbrock)).lower(POINT).graph
+    (rows,) = (value for value in graph.values() if value.operation == "call")
+    assert len(set(rows.operands)) == len(rows.operands) == 2
+    assert all(operand.operation == "mul" for operand in rows.operands)
+
+
 def test_argnums_and_aux() -> None:
     def loss(w: Any, b: Any, x: Any) -> Any:
         out = x * w + b

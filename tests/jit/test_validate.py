@@ -18,6 +18,8 @@ from tests.jit.short_graphs import graphs, inputs
 
 F8, F4, I8, BOOL = (np.dtype(name) for name in ("float64", "float32", "int64", "bool"))
 X, Y, MASK, Z = inputs((F8, (3, 4)), (F4, (4,)), (BOOL, (3, 1)), (F8, (2,)))
+PLACES = Value("input", (), (2,), np.dtype("int64"), position=4)
+AT = (Affine(0, ((1, 1),)), Affine(0, ()))
 
 
 def value(operation: str, *operands: Value, shape: Any, dtype: Any = F8, **more: Any) -> Value:
@@ -59,6 +61,35 @@ WRONG = {
     "written more than once": value("update", X, X, shape=(3, 4), offset=0, strides=(4, 0)),
     "the strides (1,)": value("update", X, X, shape=(3, 4), offset=0, strides=(1,)),
     "the update of (3, 4) is not": value("update", X, X, shape=(12,), offset=0, strides=(4, 1)),
+    "there are 1 starts for 2 parts": value("join", X, X, shape=(6, 4), starts=((0, 0),)),
+    "a part of float32 is not float64": value("join", Y, shape=(4,), starts=((0,),)),
+    "is no box in": value("join", Z, shape=(3, 4), starts=((0, 0),)),
+    "a part reaches from (1, 0) to (4, 4)": value("join", X, shape=(3, 4), starts=((1, 0),)),
+    "have elements in common": value("join", X, X, shape=(6, 4), starts=((0, 0), (2, 0))),
+    "do not fill (4, 4)": value("join", X, shape=(4, 4), starts=((0, 0),)),
+    "a gather from float64 is not": value("gather", X, PLACES, shape=(2,), dtype=F4, maps=AT),
+    "positions are not float64": value("gather", X, Z, shape=(2,), maps=AT),
+    "positions of shape (2,) are not of (3,)": value("gather", X, PLACES, shape=(3,), maps=AT),
+    "not all positions are used": value(
+        "gather", Z, PLACES, shape=(2,), maps=(Affine(0, ((0, 1),)),)
+    ),
+    "it reads from 0 to 1 in dim 1 of size 1": value(
+        "gather", MASK, PLACES, shape=(2,), dtype=BOOL, maps=(AT[0], Affine(0, ((0, 1),)))
+    ),
+    "the scatter into (3, 4) is not": value(
+        "scatter", X, Z, PLACES, shape=(4, 3), maps=AT, adds=True
+    ),
+    "what a check goes by is b[]": value(
+        "check",
+        PLACES,
+        MASK,
+        shape=(2,),
+        dtype=np.dtype("int64"),
+        kind="take",
+        low=0,
+        size=3,
+        dim=0,
+    ),
     "are not matrices": value("matmul", X, Y, shape=(3,)),
     "times (3, 4) is not": value("matmul", X, X, shape=(3, 4)),
     "the shape of a constant": value("constant", shape=(1,), value=1.0),
@@ -73,7 +104,7 @@ WRONG = {
 @pytest.mark.parametrize(("words", "wrong"), list(WRONG.items()), ids=list(WRONG))
 def test_what_is_wrong_is_said(words: str, wrong: Value) -> None:
     with pytest.raises(InvalidGraph) as caught:
-        validate(Graph([X, Y, MASK, Z], [wrong]))
+        validate(Graph([X, Y, MASK, Z, PLACES], [wrong]))
     assert words in str(caught.value)
 
 
