@@ -28,6 +28,7 @@ from numgrad.ops.inplace import inplace_method
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
+from numgrad.ops.reshaping_in_place import RESHAPING
 from numgrad.ops.resizing import resize_, resize_as_, set_
 from numgrad.ops.strided import geometry_of
 from numgrad.printing import tensor_format, tensor_repr
@@ -326,6 +327,8 @@ def _bind() -> None:
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
         setattr(Tensor, name, inplace_method(function, name))
+    for name, function in RESHAPING.items():
+        setattr(Tensor, name, function)
     _bind_operators()
     own: dict[str, Any] = {
         "__neg__": FUNCTIONS["neg"],
