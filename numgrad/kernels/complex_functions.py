@@ -15,6 +15,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,30 +35,7 @@ from numgrad.kernels.vector.bits import fma
 from numgrad.kernels.vector.double_word import two_product, two_sum
 from numgrad.kernels.vector.formats import DOUBLE, LN_2, SINGLE, Format
 
-__all__ = [
-    "ACOS",
-    "ACOSH",
-    "ASIN",
-    "ASINH",
-    "ATAN",
-    "ATANH",
-    "COS",
-    "COSH",
-    "EXP",
-    "EXP2",
-    "EXPM1",
-    "LOG",
-    "LOG1P",
-    "LOG2",
-    "LOG10",
-    "POW",
-    "SIGMOID",
-    "SIN",
-    "SINH",
-    "TAN",
-    "TANH",
-    "divide",
-]
+__all__ = ["complex_function", "divide"]
 
 PI = math.pi
 
@@ -238,7 +216,7 @@ def _make_logarithms(format: Format) -> Sequence[Any]:
     return complex_log, complex_log1p, complex_log2, complex_log10
 
 
-def _make_pow(format: Format) -> Any:
+def _make_powers(format: Format) -> Sequence[Any]:
     log_size, turned = _make_log_size(format), _make_turned(format)
     pow, exp = _of(powers.POW, format), _of(exponentials.EXP, format)
     hypot, atan2 = _of(roots.HYPOT, format), _of(inverse_trigonometry.ATAN2, format)
@@ -263,7 +241,7 @@ def _make_pow(format: Format) -> Any:
             grown = exp(u * logarithm - v * direction)
         return turned(grown, u * direction + v * logarithm)
 
-    return complex_pow
+    return (complex_pow,)
 
 
 # --- trigonometric and hyperbolic functions -----------------------------------------------------
@@ -409,17 +387,28 @@ def _make_inverses(format: Format) -> Sequence[Any]:
     return complex_asin, complex_acos, complex_atan, complex_asinh, complex_acosh, complex_atanh
 
 
-def _for_each(make: Callable[[Format], Sequence[Any]]) -> tuple[dict[Any, Any], ...]:
-    """Return, for each function that `make` returns, the Numba types and the function for each."""
-    return tuple(
-        {types.complex64: single, types.complex128: double}
-        for single, double in zip(make(SINGLE), make(DOUBLE), strict=True)
-    )
+# Which functions each `make` returns.
+_MAKERS: dict[Callable[[Format], Sequence[Any]], str] = {
+    _make_exponentials: "exp exp2 expm1 sigmoid",
+    _make_logarithms: "log log1p log2 log10",
+    _make_powers: "pow",
+    _make_hyperbolic: "sinh cosh tanh sin cos tan",
+    _make_inverses: "asin acos atan asinh acosh atanh",
+}
+_FORMATS = {types.complex64: SINGLE, types.complex128: DOUBLE}
 
 
-# The function for each type, for the overloads in numgrad.kernels.scalar.
-EXP, EXP2, EXPM1, SIGMOID = _for_each(_make_exponentials)
-LOG, LOG1P, LOG2, LOG10 = _for_each(_make_logarithms)
-(POW,) = _for_each(lambda format: (_make_pow(format),))
-SINH, COSH, TANH, SIN, COS, TAN = _for_each(_make_hyperbolic)
-ASIN, ACOS, ATAN, ASINH, ACOSH, ATANH = _for_each(_make_inverses)
+@cache
+def _made(make: Callable[[Format], Sequence[Any]], format: Format) -> dict[str, Any]:
+    return dict(zip(_MAKERS[make].split(), make(format), strict=True))
+
+
+def complex_function(name: str, number: Any) -> Any:
+    """Return the function of a name for a Numba type, None if it is not complex.
+
+    The functions are made when a kernel first needs them: most programs need none.
+    """
+    if number not in _FORMATS:
+        return None
+    make = next(make for make, names in _MAKERS.items() if name in names.split())
+    return _made(make, _FORMATS[number])[name]

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from numgrad.kernels import complex_functions
+from numgrad.kernels.complex_functions import complex_function, divide
 from numgrad.kernels.pipeline import PART_OPTIONS, is_inlined, part
 from numgrad.kernels.vector import (
     activations,
@@ -62,15 +62,18 @@ def _is_integer(value):  # type: ignore[no-untyped-def]
     return lambda value: answer
 
 
-def _for_types(own: dict[Any, Any]) -> Any:
+def _for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
     """Return a decorator for a function of one or two numbers, which has others for some types.
 
-    Kernels call those in its place where all arguments are of one such type.
+    Kernels call those in its place where all arguments are of one such type. With `is_complex`
+    there is one of its name for complex numbers, too.
     """
 
     def decorate(function: Any) -> Any:
         def choose(x):  # type: ignore[no-untyped-def]
             chosen = own.get(x)
+            if chosen is None and is_complex:
+                chosen = complex_function(function.__name__, x)
             if chosen is None:
                 return function
             # It stands in for the function itself, if it is to be inlined anyway.
@@ -127,22 +130,22 @@ def cbrt(x):  # type: ignore[no-untyped-def]
     return _double_cbrt(float(x))
 
 
-@_for_types(exponentials.EXP | complex_functions.EXP)
+@_for_types(exponentials.EXP, is_complex=True)
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e to the power `x`."""
     return np.exp(x)
 
 
-@_for_types(exponentials.EXP2 | complex_functions.EXP2)
+@_for_types(exponentials.EXP2, is_complex=True)
 def exp2(x):  # type: ignore[no-untyped-def]
     """Return 2 to the power `x`."""
     return np.exp2(x)
 
 
-complex_divide = complex_functions.divide
+complex_divide = divide
 
 
-@_for_types(exponentials.EXPM1 | complex_functions.EXPM1)
+@_for_types(exponentials.EXPM1, is_complex=True)
 def expm1(x):  # type: ignore[no-untyped-def]
     """Return exp(x) - 1, exact near 0."""
     return np.expm1(x)
@@ -151,7 +154,7 @@ def expm1(x):  # type: ignore[no-untyped-def]
 _double_sigmoid = activations.SIGMOID[types.float64]
 
 
-@_for_types(activations.SIGMOID | complex_functions.SIGMOID)
+@_for_types(activations.SIGMOID, is_complex=True)
 def sigmoid(x):  # type: ignore[no-untyped-def]
     """Return 1/(1 + exp(-x))."""
     return _double_sigmoid(float(x))
@@ -175,25 +178,25 @@ def logsigmoid(x):  # type: ignore[no-untyped-def]
     return _double_logsigmoid(float(x))
 
 
-@_for_types(logarithms.LOG | complex_functions.LOG)
+@_for_types(logarithms.LOG, is_complex=True)
 def log(x):  # type: ignore[no-untyped-def]
     """Return the natural logarithm."""
     return np.log(x)
 
 
-@_for_types(logarithms.LOG1P | complex_functions.LOG1P)
+@_for_types(logarithms.LOG1P, is_complex=True)
 def log1p(x):  # type: ignore[no-untyped-def]
     """Return log(1 + x), exact near 0."""
     return np.log1p(x)
 
 
-@_for_types(logarithms.LOG2 | complex_functions.LOG2)
+@_for_types(logarithms.LOG2, is_complex=True)
 def log2(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 2."""
     return np.log2(x)
 
 
-@_for_types(logarithms.LOG10 | complex_functions.LOG10)
+@_for_types(logarithms.LOG10, is_complex=True)
 def log10(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 10."""
     return np.log10(x)
@@ -229,7 +232,7 @@ def _pow(base, exponent):  # type: ignore[no-untyped-def]
         # A Python number has all digits, an array beside it may have fewer: those decide.
         is_single = {base, exponent} & {types.complex64, types.float32}
         convert = np.complex64 if is_single else np.complex128
-        power = complex_functions.POW[types.complex64 if is_single else types.complex128]
+        power = complex_function("pow", types.complex64 if is_single else types.complex128)
         return lambda base, exponent: power(convert(base), convert(exponent))
     if base in powers.POW and base == exponent:
         return powers.POW[base].py_func
@@ -239,13 +242,13 @@ def _pow(base, exponent):  # type: ignore[no-untyped-def]
 # --- trigonometry -----------------------------------------------------------------------------
 
 
-@_for_types(trigonometry.SIN | complex_functions.SIN)
+@_for_types(trigonometry.SIN, is_complex=True)
 def sin(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle in radians."""
     return np.sin(x)
 
 
-@_for_types(trigonometry.COS | complex_functions.COS)
+@_for_types(trigonometry.COS, is_complex=True)
 def cos(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle in radians."""
     return np.cos(x)
@@ -275,25 +278,25 @@ def is_far(x):  # type: ignore[no-untyped-def]
     return np.isnan(x)
 
 
-@_for_types(trigonometry.TAN | complex_functions.TAN)
+@_for_types(trigonometry.TAN, is_complex=True)
 def tan(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle in radians."""
     return np.tan(x)
 
 
-@_for_types(inverse_trigonometry.ASIN | complex_functions.ASIN)
+@_for_types(inverse_trigonometry.ASIN, is_complex=True)
 def asin(x):  # type: ignore[no-untyped-def]
     """Return the angle whose sine is `x`."""
     return np.arcsin(x)
 
 
-@_for_types(inverse_trigonometry.ACOS | complex_functions.ACOS)
+@_for_types(inverse_trigonometry.ACOS, is_complex=True)
 def acos(x):  # type: ignore[no-untyped-def]
     """Return the angle whose cosine is `x`."""
     return np.arccos(x)
 
 
-@_for_types(inverse_trigonometry.ATAN | complex_functions.ATAN)
+@_for_types(inverse_trigonometry.ATAN, is_complex=True)
 def atan(x):  # type: ignore[no-untyped-def]
     """Return the angle whose tangent is `x`."""
     return np.arctan(x)
@@ -305,37 +308,37 @@ def atan2(y, x):  # type: ignore[no-untyped-def]
     return math.atan2(y, x)
 
 
-@_for_types(hyperbolic.SINH | complex_functions.SINH)
+@_for_types(hyperbolic.SINH, is_complex=True)
 def sinh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic sine."""
     return np.sinh(x)
 
 
-@_for_types(hyperbolic.COSH | complex_functions.COSH)
+@_for_types(hyperbolic.COSH, is_complex=True)
 def cosh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic cosine."""
     return np.cosh(x)
 
 
-@_for_types(hyperbolic.TANH | complex_functions.TANH)
+@_for_types(hyperbolic.TANH, is_complex=True)
 def tanh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic tangent."""
     return np.tanh(x)
 
 
-@_for_types(inverse_hyperbolic.ASINH | complex_functions.ASINH)
+@_for_types(inverse_hyperbolic.ASINH, is_complex=True)
 def asinh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic sine."""
     return np.arcsinh(x)
 
 
-@_for_types(inverse_hyperbolic.ACOSH | complex_functions.ACOSH)
+@_for_types(inverse_hyperbolic.ACOSH, is_complex=True)
 def acosh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic cosine, not negative; nan below 1."""
     return np.arccosh(x)
 
 
-@_for_types(inverse_hyperbolic.ATANH | complex_functions.ATANH)
+@_for_types(inverse_hyperbolic.ATANH, is_complex=True)
 def atanh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic tangent; nan outside [-1, 1]."""
     return np.arctanh(x)
