@@ -8,12 +8,13 @@ from typing import Any
 from numgrad import dtypes
 from numgrad.graph.core import Size, Tensor
 from numgrad.ops.conversion import to_bool
-from numgrad.ops.functions import public
+from numgrad.ops.functions import OPERANDS, public
 from numgrad.ops.primitive import require_tensor
 from numgrad.ops.promotion import result_dtype
 
 __all__ = [
     "broadcast_shapes",
+    "is_complex_tensor",
     "is_floating_point",
     "is_nonzero",
     "is_same_size",
@@ -62,6 +63,19 @@ def is_floating_point(input: Tensor) -> bool:
     """
     tensor = require_tensor(input, "is_floating_point", "input", 1)
     return bool(tensor._array.dtype.kind == "f")
+
+
+@public("is_complex", method=False)
+def is_complex_tensor(input: Tensor) -> bool:
+    """Return whether the elements of a tensor are complex.
+
+    Mirrors ``torch.is_complex``.
+
+    >>> import numgrad as ng
+    >>> ng.is_complex(ng.tensor([1j])), ng.is_complex(ng.ones(2))
+    (True, False)
+    """
+    return bool(require_tensor(input, "is_complex", "input", 1)._array.dtype.kind == "c")
 
 
 @public(method=False)
@@ -116,10 +130,18 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
     Mirrors ``torch.result_type``.
 
+    Raises
+    ------
+    TypeError
+        If one is neither a tensor nor a number.
+
     >>> import numgrad as ng
     >>> ng.result_type(ng.tensor([1, 2]), 0.5), ng.result_type(ng.ones(2), ng.tensor(1).double())
     (torch.float32, torch.float32)
     """
+    for value, name, position in ((tensor1, "tensor1", 1), (tensor2, "tensor2", 2)):
+        if not isinstance(value, OPERANDS):
+            require_tensor(value, "result_type", name, position)
     return result_dtype([tensor1, tensor2])
 
 
