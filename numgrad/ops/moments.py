@@ -18,6 +18,7 @@ from numgrad.ops.reduction_arguments import reduced_dims
 from numgrad.ops.reductions import mean, restore_dims, spread
 from numgrad.ops.samples import sample
 from numgrad.ops.selection import where
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["std", "std_mean", "var", "var_mean"]
 
@@ -118,6 +119,17 @@ _VAR_MEAN = _declare("var_mean", kernels.var_mean, _var_mean_rule, ("variance", 
 _STD_MEAN = _declare("std_mean", _std_mean, _std_mean_rule, ("deviation", "average"))
 
 
+_SHORT_VAR, _SHORT_STD = (
+    ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim, correction, named, root=root: kernels.short_var(
+            shape, own, dims, keepdim, correction, root=root
+        ),
+    )
+    for primitive, root in ((_VAR, False), (_STD, True))
+)
+
+
 def _call(
     primitive: Primitive,
     input: Any,
@@ -125,9 +137,17 @@ def _call(
     unbiased: Any,
     keepdim: Any,
     correction: Any,
+    short: ShortCalls | None = None,
 ) -> Any:
     """Read the arguments in any of PyTorch's three ways, and run."""
     name = primitive.name
+    if unbiased is not None or correction is not None:
+        short = None
+    written = dim
+    if short is not None:
+        found = short(input, dim, keepdim)
+        if found is not None:
+            return found
     if isinstance(dim, bool):  # x.var(False)
         dim, unbiased = None, dim
     if unbiased is not None:
@@ -156,13 +176,15 @@ def _call(
             UserWarning,
             stacklevel=4,
         )
-    return primitive.apply(
-        input,
-        dims=dims,
-        keepdim=keepdim,
-        correction=correction,
-        named=not (dim is None or dim == () or dim == []) and array.ndim > 0,
-    )
+    parameters = {
+        "dims": dims,
+        "keepdim": keepdim,
+        "correction": correction,
+        "named": not (dim is None or dim == () or dim == []) and array.ndim > 0,
+    }
+    if short is not None:
+        short.remember(input, written, keepdim, parameters)
+    return primitive.apply(input, **parameters)
 
 
 @public()
@@ -206,7 +228,7 @@ def var(
     >>> ng.var(ng.tensor([[1.0, 3.0], [2.0, 2.0]]), 1)
     tensor([2., 0.])
     """
-    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction)
+    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction, _SHORT_VAR)
     return result
 
 
@@ -229,7 +251,7 @@ def std(
     >>> ng.std(ng.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
-    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction)
+    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction, _SHORT_STD)
     return result
 
 

@@ -15,6 +15,7 @@ from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import NO_DIM, in_dtype, scanned_dim
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["log_softmax", "softmax"]
 
@@ -82,7 +83,20 @@ _LOG_SOFTMAX: Primitive = Primitive(
 )
 
 
-def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
+_SHORT_SOFTMAX, _SHORT_LOG_SOFTMAX = (
+    ShortCalls(
+        primitive,
+        lambda shape, own, dim, dtype, name=primitive.name: kernels.short(name, shape, own, dim),
+    )
+    for primitive in (_SOFTMAX, _LOG_SOFTMAX)
+)
+
+
+def _call(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
+    result: Tensor | None = None if dtype is not None else short(input, dim)
+    if result is not None:
+        return result
+    primitive = short.primitive
     position = scanned_dim(primitive.name, input, dim)
     computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
     if not computed.is_floating_point:
@@ -90,9 +104,10 @@ def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
         raise NotImplementedError(
             f"\"{primitive.name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"
         )
-    result: Tensor = primitive.apply(
-        input, dim=position, dtype=None if dtype is None else computed.numpy
-    )
+    parameters = {"dim": position, "dtype": None if dtype is None else computed.numpy}
+    if dtype is None:
+        short.remember(input, dim, False, parameters)
+    result = primitive.apply(input, **parameters)
     return result
 
 
@@ -122,7 +137,7 @@ def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     >>> ng.softmax(ng.tensor([1000.0, 1000.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    return _call(_SOFTMAX, input, dim, dtype)
+    return _call(_SHORT_SOFTMAX, input, dim, dtype)
 
 
 @public()
@@ -151,4 +166,4 @@ def log_softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     >>> ng.log_softmax(ng.tensor([0.0, 1000.0]), 0)
     tensor([-1000.,     0.])
     """
-    return _call(_LOG_SOFTMAX, input, dim, dtype)
+    return _call(_SHORT_LOG_SOFTMAX, input, dim, dtype)
