@@ -160,7 +160,8 @@ _sums_of_exponentials = make_follow(SHIFTED_EXP, ADD)
 
 
 def _make_softmax(each: Any) -> Any:
-    def softmax(a, out, numbers, steps, n, inner, count):  # type: ignore[no-untyped-def]
+    def softmax(a, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        numbers = np.empty(count * inner, out.dtype)
         _greatest(a, numbers, None, steps, n * inner, count)
         each(shifted_exponential, a, a, out, numbers, numbers, n, inner, inner, 0, count)
         _sums(out, numbers, None, steps, n * inner, count)
@@ -170,7 +171,8 @@ def _make_softmax(each: Any) -> Any:
 
 
 def _make_log_softmax(each: Any) -> Any:
-    def log_softmax(a, out, tops, totals, steps, n, inner, count):  # type: ignore[no-untyped-def]
+    def log_softmax(a, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        tops, totals = np.empty(count * inner, out.dtype), np.empty(count * inner, out.dtype)
         _greatest(a, tops, None, steps, n * inner, count)
         _sums_of_exponentials(a, totals, tops, steps, n * inner, count)
         for i in range(count * inner):
@@ -181,7 +183,8 @@ def _make_log_softmax(each: Any) -> Any:
 
 
 def _make_softmax_gradient(each: Any) -> Any:
-    def softmax_gradient(g, y, out, totals, steps, n, inner, count):  # type: ignore[no-untyped-def]
+    def softmax_gradient(g, y, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        totals = np.empty(count * inner, out.dtype)
         each(product, g, y, out, g, g, n, inner, inner, 0, count)
         _sums(out, totals, None, steps, n * inner, count)
         each(centred_product, g, y, out, totals, totals, n, inner, inner, 0, count)
@@ -190,7 +193,8 @@ def _make_softmax_gradient(each: Any) -> Any:
 
 
 def _make_log_softmax_gradient(each: Any) -> Any:
-    def log_softmax_gradient(g, y, out, totals, steps, n, inner, count):  # type: ignore[no-untyped-def]
+    def log_softmax_gradient(g, y, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        totals = np.empty(count * inner, out.dtype)
         _sums(g, totals, None, steps, n * inner, count)
         each(less_exponential, g, y, out, totals, totals, n, inner, inner, 0, count)
 
@@ -219,28 +223,24 @@ class _Blocks:
         """Whether a block stays in the cache from one step to the next."""
         return self.n * self.inner <= PART and self.inner <= TILE
 
-    def each(self, kernels: _Kernels, *arrays: Array, room: int = 1) -> Array:
+    def each(self, kernels: _Kernels, *arrays: Array) -> None:
         """Run what does everything to blocks, as many at a time as fit in the cache.
 
-        The arrays are its operands and its result, which is returned. It gets `room` numbers for
-        every number that a block gives.
+        The arrays are its operands and its result.
         """
         n, inner = self.n, self.inner
         run, steps, size = kernels.of(inner), steps_of(n, inner, inner), n * inner
         group = max(1, PART // size)
-        rooms = [empty((self.outer * inner,), arrays[0].dtype) for _ in range(room)]
 
         def task(first: int, last: int) -> None:
             for begin in range(first, last, group):
                 blocks = [array[begin * size :] for array in arrays]
-                numbers = [room[begin * inner :] for room in rooms]
-                run(*blocks, *numbers, steps, n, inner, min(group, last - begin))
+                run(*blocks, steps, n, inner, min(group, last - begin))
 
         if self.outer * size < 2 * GRAIN:
             task(0, self.outer)
         else:
             parallel_for(task, self.outer, max(1, GRAIN // size))
-        return arrays[-1]
 
     def map(self, function: _Kernels, a: Array, b: Array, out: Array, p: Array, q: Array) -> Array:
         """Run a function over everything, and return `out`."""
@@ -314,7 +314,7 @@ def log_softmax(array: Array, dim: int) -> Array:
     flat = contiguous(array)
     blocks = _Blocks(array.shape, dim)
     if blocks.fit:
-        blocks.each(_LOG_SOFTMAX, flat, out, room=2)
+        blocks.each(_LOG_SOFTMAX, flat, out)
     else:
         tops, totals = _totals(flat, blocks)
         logarithms(totals, 0, totals.size)
@@ -386,22 +386,16 @@ def short(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int) -> 
     if blocks is None or dtype.kind != "f":
         return None
     outer, n, inner, _ = blocks
-    steps, room, empty = blocks.steps, outer * inner, np.empty
-    is_log = name == "log_softmax"
-    run = (_LOG_SOFTMAX if is_log else _SOFTMAX).of(inner)
-    entry = entry_of(run, *[dtype] * (4 if is_log else 3), INT64, int, int, int)
+    steps, empty = blocks.steps, np.empty
+    run = (_LOG_SOFTMAX if name == "log_softmax" else _SOFTMAX).of(inner)
+    entry = entry_of(run, dtype, dtype, INT64, int, int, int)
 
-    def softmax(array: Array) -> Array:
+    def call(array: Array) -> Array:
         out = empty(shape, dtype)
-        entry(array.ravel(), out.ravel(), empty(room, dtype), steps, n, inner, outer)
+        entry(array.ravel(), out.ravel(), steps, n, inner, outer)
         return out
 
-    def log_softmax(array: Array) -> Array:
-        out, tops, totals = empty(shape, dtype), empty(room, dtype), empty(room, dtype)
-        entry(array.ravel(), out.ravel(), tops, totals, steps, n, inner, outer)
-        return out
-
-    return log_softmax if is_log else softmax
+    return call
 
 
 def short_gradient(
@@ -419,14 +413,13 @@ def short_gradient(
     if blocks is None or dtype.kind != "f":
         return None
     outer, n, inner, _ = blocks
-    steps, room, empty = blocks.steps, outer * inner, np.empty
+    steps, empty = blocks.steps, np.empty
     run = (_LOG_SOFTMAX_GRADIENT if name == "log_softmax" else _SOFTMAX_GRADIENT).of(inner)
-    entry = entry_of(run, dtype, dtype, dtype, dtype, INT64, int, int, int)
+    entry = entry_of(run, dtype, dtype, dtype, INT64, int, int, int)
 
     def gradient(cotangent: Array, output: Array) -> Array:
         out = empty(shape, dtype)
-        flat = output.ravel(), out.ravel(), empty(room, dtype)
-        entry(cotangent.ravel(), *flat, steps, n, inner, outer)
+        entry(cotangent.ravel(), output.ravel(), out.ravel(), steps, n, inner, outer)
         return out
 
     return gradient

@@ -74,7 +74,7 @@ _AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
 
 
 def _call_over_dims(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    result: Tensor | None = short(input, dim, keepdim)
+    result: Tensor | None = short.find(input, dim, keepdim)
     if result is not None:
         return result
     name = short.primitive.name
@@ -207,11 +207,11 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
     if other is None:
         if dim is None:
             if keepdim is False:
-                found = _ALL[name](input, None)
+                found = _ALL[name].find(input, None)
                 if found is not None:
                     return found
         else:
-            found = _ALONG[name](input, dim, keepdim)
+            found = _ALONG[name].find(input, dim, keepdim)
             if found is not None:
                 return _RETURNED[name](*found)
     if isinstance(dim, Tensor):

@@ -176,7 +176,7 @@ def norm(
     tensor(5.)
     """
     if dtype is None and (p is None or (isinstance(p, (str, int, float)) and p in ("fro", 2))):
-        found: Tensor | None = _SHORT_NORM(input, dim, keepdim)
+        found: Tensor | None = _SHORT_NORM.find(input, dim, keepdim)
         if found is not None:
             return found
     if p is None or p == "fro":
@@ -293,7 +293,7 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
     """
     result: Tensor | None
     if dim is not None:
-        result = _SHORT_LOGSUMEXP(input, dim, keepdim)
+        result = _SHORT_LOGSUMEXP.find(input, dim, keepdim)
         if result is not None:
             return result
     if dim is NO_DIM:

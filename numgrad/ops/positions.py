@@ -43,7 +43,7 @@ def _require_numbers(name: str, input: Tensor) -> None:
 
 
 def _position(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    result: Tensor | None = short(input, dim, keepdim)
+    result: Tensor | None = short.find(input, dim, keepdim)
     if result is not None:
         return result
     name = short.primitive.name

@@ -122,7 +122,7 @@ def prod(
     short = _SHORT[dim is not None]
     result: Tensor
     if dtype is None:
-        result = short(input, dim, keepdim)
+        result = short.find(input, dim, keepdim)
         if result is not None:
             return result
     if dim is None:

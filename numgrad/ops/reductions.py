@@ -216,7 +216,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     result: Tensor | None
     if dim is None and keepdim is False and type(input) is Tensor:
         if dtype is None:
-            result = _SHORT_TOTAL(input, None)
+            result = _SHORT_TOTAL.find(input, None)
             return _apply_to_all(_SHORT_TOTAL, kernels.sum, input) if result is None else result
         result = _TOTAL.apply(input, dtype=read_dtype(input, dtype))
     elif dtype is not None:
@@ -224,7 +224,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         chosen = read_dtype(input, dtype)
         result = _SUM.apply(input, dims=dims, keepdim=keepdim, dtype=chosen)
     else:
-        result = _SHORT_SUM(input, dim, keepdim)
+        result = _SHORT_SUM.find(input, dim, keepdim)
         if result is None:
             dims = reduced_dims("sum", input, dim, keepdim)
             result = _SHORT_SUM.apply(input, dim, keepdim, dims=dims, keepdim=keepdim, dtype=None)
@@ -311,7 +311,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     plain = dim is None and keepdim is False and type(input) is Tensor
     if dtype is None:
         short = _SHORT_AVERAGE if plain else _SHORT_MEAN
-        found: Tensor | None = short(input, dim, keepdim)
+        found: Tensor | None = short.find(input, dim, keepdim)
         if found is not None:
             return found
         if plain and input._array.dtype.kind in "fc":

@@ -51,7 +51,7 @@ _SHORT_CUMSUM = ShortCalls(
 
 def _scan(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
     """Read the arguments of a scan, and run it."""
-    result: Tensor | None = None if dtype is not None else short(input, dim)
+    result: Tensor | None = None if dtype is not None else short.find(input, dim)
     if result is None:
         position = scanned_dim(short.primitive.name, input, dim)
         parameters = {"dim": position, "reverse": False, "dtype": read_dtype(input, dtype)}

@@ -77,7 +77,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.all(ng.tensor([[True, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    result: Tensor | None = _ALL(input, dim, keepdim)
+    result: Tensor | None = _ALL.find(input, dim, keepdim)
     if result is None:
         dims = _truth_dims("all", input, dim, keepdim)
         result = _ALL.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
@@ -95,7 +95,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.any(ng.tensor([[False, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    result: Tensor | None = _ANY(input, dim, keepdim)
+    result: Tensor | None = _ANY.find(input, dim, keepdim)
     if result is None:
         dims = _truth_dims("any", input, dim, keepdim)
         result = _ANY.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
