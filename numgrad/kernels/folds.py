@@ -12,9 +12,12 @@ from numgrad.kernels.fold_loops import LANES, PART, ROWS, TILE, steps_of
 from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
+from numgrad.kernels.short_reductions import ShortBlocks, ShortCall, entry_of
 from numgrad.kernels.threads import parallel_for
 
 __all__ = ["GRAIN", "Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
+
+_STEPS = np.dtype(np.int64)
 
 # Elements that a thread takes at least: some 100 us of work, twice what it costs to hand that over
 # (benchmarks/crossover.py).
@@ -201,6 +204,28 @@ class Fold:
             else:
                 inner *= n
         return restore(out, arranged, array.shape, dims, keepdim)
+
+    def short(
+        self,
+        blocks: ShortBlocks,
+        source: np.dtype[Any],
+        dtype: np.dtype[Any],
+        result: np.dtype[Any],
+    ) -> ShortCall:
+        """Return a function that reduces the blocks of `source` elements to `dtype`.
+
+        Its result is of the dtype `result`, which differs where bools are reduced as bytes.
+        """
+        entry = entry_of(self.kernel, source, dtype, None, _STEPS, int, int)
+        outer, n, inner, shape = blocks
+        empty, steps, size = np.empty, blocks.steps, n * inner
+
+        def call(array: Array) -> Array:
+            out = empty(shape, result)
+            entry(array.ravel(), out.ravel(), None, steps, size, outer)
+            return out
+
+        return call
 
     def _reduce_parts(
         self, flat: Array, n: int, inner: int, dtype: np.dtype[Any], centres: Array | None

@@ -8,6 +8,7 @@ by that of Chan, Golub and LeVeque, exponentials by moving them to a common maxi
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +16,34 @@ from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
-from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP, SUM_SQUARED_DISTANCES, greatest
-from numgrad.kernels.fold_loops import PART, TILE
+from numgrad.kernels.fold_kernels import (
+    ADD,
+    GREATEST,
+    ITSELF,
+    SHIFTED_EXP,
+    SQUARED_DISTANCE,
+    greatest,
+)
+from numgrad.kernels.fold_loops import PART, TILE, steps_of
 from numgrad.kernels.folds import Run, parts_of, share, spans_of
+from numgrad.kernels.lanes import make_follow
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
-from numgrad.kernels.reductions import amax, as_complex, as_real, sum
+from numgrad.kernels.pipeline import PlainCompiler
+from numgrad.kernels.reductions import INT64, amax, as_complex, as_real, sum
+from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
 
-__all__ = ["EXPONENTIALS", "logsumexp", "shifted_totals", "std", "var", "var_mean"]
+__all__ = [
+    "EXPONENTIALS",
+    "logsumexp",
+    "shifted_totals",
+    "short_logsumexp",
+    "short_var",
+    "std",
+    "var",
+    "var_mean",
+]
 
 # Elements that a thread takes at least, as `folds.GRAIN` is for what only adds.
 TWO_PASSES, EXPONENTIALS = 1 << 16, 1 << 15
@@ -38,6 +58,33 @@ _SHIFTED_LOG = Elementwise(
     lambda s: [Symbol.apply("log", s["x"]) + s["centre"]],
 )
 ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
+
+
+_sums = make_follow(ITSELF, ADD)
+_squared_distances = make_follow(SQUARED_DISTANCE, ADD)
+_greatest = make_follow(ITSELF, GREATEST)
+_sums_of_exponentials = make_follow(SHIFTED_EXP, ADD)
+
+
+# A kernel for all that happens to a part takes Numba no longer to compile than one for each step.
+def _variances(a, means, squares, steps, rows, columns, step, count):  # type: ignore[no-untyped-def]
+    """Store the means of `count` blocks of rows, and the sums of squared distances from them."""
+    _sums(a, means, None, steps, step, count)
+    for i in range(columns * count):
+        means[i] /= means.dtype.type(rows)
+    _squared_distances(a, squares, means, steps, step, count)
+
+
+_variances = kernel(_variances, PlainCompiler)
+
+
+@kernel
+def _exponentials(a, tops, centres, sums, steps, columns, step, count):  # type: ignore[no-untyped-def]
+    """Store the greatest elements of blocks, these or 0 if infinite, and sums relative to that."""
+    _greatest(a, tops, None, steps, step, count)
+    for i in range(columns * count):
+        centres[i] = tops.dtype.type(0) if abs(tops[i]) == np.inf else tops[i]
+    _sums_of_exponentials(a, sums, centres, steps, step, count)
 
 
 @kernel
@@ -116,13 +163,15 @@ def var_mean(
     squares = empty((outer * parts * inner,), array.dtype)
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
-        totals, distances = means[target:], SUM_SQUARED_DISTANCES.run
-        SUM.run(flat, totals, None, n, inner, part_rows, first, last)
-        # NumPy divides here, and not a kernel that would have to be compiled.
-        with np.errstate(all="ignore"):
-            for span in spans_of(n, inner, part_rows, first, last):
-                totals[span.target :][: span.items * span.columns] /= span.rows
-        distances(flat, squares[target:], totals, n, inner, part_rows, first, last)
+        if not n:
+            means[target:], squares[target:] = math.nan, 0
+            return
+        for span in spans_of(n, inner, part_rows, first, last):
+            _, _, rows, columns, _, items = span
+            at = target + span.target
+            steps = steps_of(rows, columns, inner)
+            blocks = flat[span.start :], means[at:], squares[at:]
+            _variances(*blocks, steps, rows, columns, rows * inner, items)
 
     share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, TWO_PASSES)
     if parts > 1:
@@ -158,6 +207,51 @@ def std(array: Array, dims: tuple[int, ...], keepdim: bool = False, correction: 
     return np.sqrt(variance, out=variance)
 
 
+def short_var(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    dims: tuple[int, ...],
+    keepdim: bool = False,
+    correction: float = 1,
+    *,
+    root: bool = False,
+) -> ShortCall | None:
+    """Return what takes `var` of a C-contiguous array of few elements, or with `root` `std`.
+
+    None if there is no short way: there is none with less than one degree of freedom, where
+    variances can overflow that are no mistake.
+
+    Examples
+    --------
+    >>> short_var((3,), np.dtype(float), (0,))(np.array([1.0, 2.0, 6.0]))
+    array(7.)
+    """
+    blocks = short_blocks(shape, dims, keepdim)
+    if blocks is None or dtype.kind != "f" or not blocks.n - correction >= 1:
+        return None
+    outer, n, inner, result = blocks
+    steps, size, room, empty = blocks.steps, n * inner, outer * inner, np.empty
+    degrees = float(dtype.type(n - correction))
+    entry = entry_of(_variances, *[dtype] * 3, INT64, int, int, int, int)
+
+    def one(array: Array) -> Array:
+        out = empty(result, dtype)
+        entry(array.ravel(), empty(room, dtype), out.ravel(), steps, n, inner, size, outer)
+        # Quotients and roots of float32 numbers have the same bits if they are taken in float64.
+        out.fill(out.item() / degrees)
+        if root:
+            out.fill(math.sqrt(out.item()))
+        return out
+
+    def many(array: Array) -> Array:
+        out = empty(result, dtype)
+        entry(array.ravel(), empty(room, dtype), out.ravel(), steps, n, inner, size, outer)
+        out /= degrees
+        return np.sqrt(out, out=out) if root else out
+
+    return one if room == 1 else many
+
+
 def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Array:
     """Return ``log(sum(exp(x)))`` without overflow; -inf over no elements.
 
@@ -178,6 +272,35 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     return restore(totals, arranged, array.shape, dims, keepdim)
 
 
+def short_logsumexp(
+    shape: tuple[int, ...], dtype: np.dtype[Any], dims: tuple[int, ...], keepdim: bool = False
+) -> ShortCall | None:
+    """Return what takes `logsumexp` of a C-contiguous array of few real elements, or None.
+
+    Examples
+    --------
+    >>> short_logsumexp((2,), np.dtype(float), (0,))(np.array([1000.0, 1000.0]))
+    array(1000.69314718)
+    """
+    blocks = short_blocks(shape, dims, keepdim)
+    if blocks is None or dtype.kind != "f":
+        return None
+    outer, n, inner, result = blocks
+    steps, size, room, empty = blocks.steps, n * inner, outer * inner, np.empty
+    entry = entry_of(_exponentials, *[dtype] * 4, INT64, int, int, int)
+    take_logarithms = entry_of(logarithms, dtype, int, int)
+
+    def call(array: Array) -> Array:
+        out, tops, centres = empty(result, dtype), empty(room, dtype), empty(room, dtype)
+        flat = out.ravel()
+        entry(array.ravel(), tops, centres, flat, steps, inner, size, outer)
+        take_logarithms(flat, 0, room)
+        flat += centres
+        return out
+
+    return call
+
+
 def _make_finite(tops: Array) -> None:
     """Make of greatest elements what is subtracted in the exponents: 0 if they are infinite."""
     infinite = np.isinf(tops)
@@ -196,13 +319,15 @@ def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tup
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
-        top, centre, total = tops[target:], centres[target:], sums[target:]
-        MAX.run(flat, top, None, n, inner, part_rows, first, last)
+        if not n:
+            tops[target:], sums[target:] = -math.inf, 0
+            return
         for span in spans_of(n, inner, part_rows, first, last):
-            results = slice(span.target, span.target + span.items * span.columns)
-            centre[results] = top[results]
-            _make_finite(centre[results])
-        SUM_EXP.run(flat, total, centre, n, inner, part_rows, first, last)
+            _, _, rows, columns, _, items = span
+            at = target + span.target
+            steps = steps_of(rows, columns, inner)
+            blocks = flat[span.start :], tops[at:], centres[at:], sums[at:]
+            _exponentials(*blocks, steps, columns, rows * inner, items)
 
     share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, EXPONENTIALS)
     if parts > 1:

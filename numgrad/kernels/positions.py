@@ -16,9 +16,10 @@ from numgrad.kernels.layout import Array, arrange, restore
 from numgrad.kernels.memory import empty
 from numgrad.kernels.pipeline import inline
 from numgrad.kernels.pointers import lesser
-from numgrad.kernels.reductions import as_bytes
+from numgrad.kernels.reductions import INT64, UINT8, as_bytes
+from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
 
-__all__ = ["argmax", "argmin", "max_with_index", "min_with_index"]
+__all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]
 
 BLOCK = 64
 GRAIN = 1 << 16  # elements that a thread takes at least
@@ -165,6 +166,47 @@ def _find(
 
 _MAX = (_argmax_of_rows, _argmax_of_columns, _join_argmax)
 _MIN = (_argmin_of_rows, _argmin_of_columns, _join_argmin)
+
+
+def short(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dims: tuple[int, ...], keepdim: bool
+) -> ShortCall | None:
+    """Return what does this to a C-contiguous array of few elements; None if there is no such way.
+
+    Parameters
+    ----------
+    name : str
+        ``"max"`` and ``"min"`` return values and positions, ``"argmax"`` and ``"argmin"``
+        positions.
+    shape, dtype
+        Of the arrays that the function will get.
+    dims, keepdim
+        The dims to reduce, one or all of them, and whether they are kept.
+
+    Examples
+    --------
+    >>> array = np.array([[1.0, 2.0], [4.0, 3.0]])
+    >>> short("argmax", array.shape, array.dtype, (1,), False)(array)
+    array([1, 0])
+    """
+    blocks = short_blocks(shape, dims, keepdim)
+    with_values = name in ("max", "min")
+    if blocks is None or dtype.kind == "c" or (dtype.kind == "b" and not with_values):
+        return None
+    outer, n, inner, result = blocks
+    source, empty = UINT8 if dtype.kind == "b" else dtype, np.empty
+    of_rows, of_columns, _ = _MAX if name.endswith("max") else _MIN
+    is_row = inner == 1
+    integers = (int,) * (4 if is_row else 6)
+    entry = entry_of(of_rows if is_row else of_columns, source, source, INT64, *integers)
+    numbers = (n, 0, 0, outer) if is_row else (n, inner, inner, 0, 0, outer)
+
+    def call(array: Array) -> Any:
+        values, indices = empty(result, dtype), empty(result, INT64)
+        entry(array.ravel(), values.ravel(), indices.ravel(), *numbers)
+        return (values, indices) if with_values else indices
+
+    return call
 
 
 def max_with_index(array: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:

@@ -17,10 +17,12 @@ import numpy as np
 from numgrad.dtypes import of_numpy
 from numgrad.kernels import fold_kernels as folds
 from numgrad.kernels.layout import Array
+from numgrad.kernels.short_reductions import ShortCall, short_blocks
 
 __all__ = [
     "INT64",
     "REAL",
+    "UINT8",
     "all",
     "amax",
     "amin",
@@ -35,12 +37,16 @@ __all__ = [
     "require_elements",
     "require_norm_elements",
     "require_ordered",
+    "short",
+    "short_mean",
+    "short_norm",
     "sum",
 ]
 
 Dims = tuple[int, ...]
 INT64 = np.dtype(np.int64)
 UINT8 = np.dtype(np.uint8)
+_BOOL = np.dtype(bool)
 _COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float32): np.dtype(np.complex64),
     np.dtype(np.float64): np.dtype(np.complex128),
@@ -290,3 +296,109 @@ def norm(array: Array, dims: Dims, keepdim: bool = False, p: float = 2.0) -> Arr
     total = folds.SUM_POWERS(array, dims, keepdim, dtype, np.full(1, p, dtype))
     with np.errstate(all="ignore"):
         return np.power(total, 1.0 / p, out=total)
+
+
+# What reduces floating point elements, what reduces others, and whether to their own dtype, to
+# int64 or to bools.
+_SHORT = {
+    "sum": (folds.SUM, folds.SUM_INTEGERS, INT64),
+    "prod": (folds.PROD, folds.PROD_INTEGERS, INT64),
+    "amax": (folds.MAX, folds.MAX, None),
+    "amin": (folds.MIN, folds.MIN, None),
+}
+_SHORT_TRUTH = {"all": folds.ALL, "any": folds.ANY}
+
+
+def short(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims, keepdim: bool = False
+) -> ShortCall | None:
+    """Return what does a reduction of this module to a C-contiguous array of few elements.
+
+    Parameters
+    ----------
+    name : str
+        Which: ``"sum"``, ``"prod"``, ``"amax"``, ``"amin"``, ``"all"`` or ``"any"``.
+    shape, dtype
+        Of the arrays that the function will get.
+    dims, keepdim
+        As everywhere in this module.
+
+    Returns
+    -------
+    callable or None
+        None where there is no short way.
+
+    Examples
+    --------
+    >>> array = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> short("sum", array.shape, array.dtype, (1,))(array)
+    array([3., 7.])
+    """
+    blocks = short_blocks(shape, dims, keepdim)
+    kind = dtype.kind
+    if blocks is None or kind == "c":
+        return None
+    source = UINT8 if kind == "b" else dtype
+    if name in _SHORT_TRUTH:
+        return _SHORT_TRUTH[name].short(blocks, source, UINT8, _BOOL)
+    floats, others, of_others = _SHORT[name]
+    if kind == "f":
+        return floats.short(blocks, dtype, dtype, dtype)
+    return others.short(blocks, source, of_others or source, of_others or dtype)
+
+
+def short_mean(
+    shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims, keepdim: bool = False
+) -> ShortCall | None:
+    """Return what takes `mean` of a C-contiguous array of few floating point elements, or None.
+
+    Examples
+    --------
+    >>> short_mean((3,), np.dtype(float), (0,))(np.array([1.0, 2.0, 6.0]))
+    array(3.)
+    """
+    blocks = short_blocks(shape, dims, keepdim)
+    if blocks is None or dtype.kind != "f":
+        return None
+    total, count = folds.SUM.short(blocks, dtype, dtype, dtype), blocks.n
+
+    def one(array: Array) -> Array:
+        # A quotient of float32 numbers has the same bits if it is taken in float64 and rounded.
+        out: Array = total(array)
+        out.fill(out.item() / count)
+        return out
+
+    def many(array: Array) -> Array:
+        out: Array = total(array)
+        out /= count
+        return out
+
+    return one if blocks.outer * blocks.inner == 1 else many
+
+
+def short_norm(
+    shape: tuple[int, ...], dtype: np.dtype[Any], dims: Dims, keepdim: bool = False
+) -> ShortCall | None:
+    """Return what takes the 2-norm of a C-contiguous array of few real elements, or None.
+
+    Examples
+    --------
+    >>> short_norm((2,), np.dtype(float), (0,))(np.array([3.0, -4.0]))
+    array(5.)
+    """
+    blocks = short_blocks(shape, dims, keepdim)
+    if blocks is None or dtype.kind != "f":
+        return None
+    total, root = folds.SUM_SQUARES.short(blocks, dtype, dtype, dtype), math.sqrt
+
+    def one(array: Array) -> Array:
+        # The root of a float32 number has the same bits if it is taken in float64 and rounded.
+        out: Array = total(array)
+        out.fill(root(out.item()))
+        return out
+
+    def many(array: Array) -> Array:
+        out: Array = total(array)
+        return np.sqrt(out, out=out)
+
+    return one if blocks.outer * blocks.inner == 1 else many

@@ -29,9 +29,10 @@ from numgrad.kernels.reductions import (
     as_real,
     require_ordered,
 )
+from numgrad.kernels.short_reductions import SMALL, ShortCall, entry_of
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["around", "cummax", "cummin", "cumprod", "cumsum", "share_scan"]
+__all__ = ["around", "cummax", "cummin", "cumprod", "cumsum", "share_scan", "short"]
 
 GRAIN = 1 << 16  # elements that a thread takes at least (benchmarks/crossover.py)
 
@@ -205,6 +206,44 @@ def cumprod(array: Array, dim: int, *, reverse: bool = False) -> Array:
     """
     dtype = array.dtype if array.dtype.kind in "fc" else INT64
     return _scan(_cumprod, as_bytes(array), dim, dtype, reverse)
+
+
+def short(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int, reverse: bool = False
+) -> ShortCall | None:
+    """Return what scans a C-contiguous array of few floating point elements, or None.
+
+    Parameters
+    ----------
+    name : str
+        ``"cumsum"`` or ``"cumprod"``.
+    shape, dtype
+        Of the arrays that the function will get.
+    dim, reverse
+        As in `cumsum`.
+
+    Examples
+    --------
+    >>> array = np.array([1.0, 2.0, 4.0])
+    >>> short("cumprod", array.shape, array.dtype, 0)(array)
+    array([1., 2., 8.])
+    """
+    outer, n, inner = around(shape, dim)
+    if dtype.kind != "f" or not 0 < outer * n * inner <= SMALL:
+        return None
+    carried, empty, items = _CARRIED.get(dtype, dtype), np.empty, outer * -(-inner // TILE)
+    entry = entry_of(_SCANS[name], dtype, dtype, carried, int, int, bool, int, int)
+    like = empty(0, carried)
+
+    def call(array: Array) -> Array:
+        out = empty(shape, dtype)
+        entry(array.ravel(), out.ravel(), like, n, inner, reverse, 0, items)
+        return out
+
+    return call
+
+
+_SCANS = {"cumsum": _cumsum, "cumprod": _cumprod}
 
 
 def _extreme(kernel_: Any, array: Array, dim: int) -> tuple[Array, Array]:

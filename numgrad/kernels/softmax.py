@@ -16,21 +16,26 @@ import numpy as np
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_kernels import MAX, SUM, SUM_EXP
-from numgrad.kernels.fold_loops import PART, TILE
+from numgrad.kernels.fold_kernels import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
+from numgrad.kernels.fold_loops import PART, TILE, steps_of
 from numgrad.kernels.folds import parts_of, spans_of
+from numgrad.kernels.lanes import make_follow
 from numgrad.kernels.layout import Array
 from numgrad.kernels.memory import empty
 from numgrad.kernels.moments import EXPONENTIALS as GRAIN
 from numgrad.kernels.moments import logarithms, shifted_totals
 from numgrad.kernels.packing import contiguous
 from numgrad.kernels.pipeline import inline
+from numgrad.kernels.reductions import INT64
+from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
 from numgrad.kernels.threads import parallel_for
 
 __all__ = [
     "log_softmax",
     "log_softmax_gradient",
     "logsumexp_gradient",
+    "short",
+    "short_gradient",
     "softmax",
     "softmax_gradient",
 ]
@@ -38,62 +43,66 @@ __all__ = [
 Dims = tuple[int, ...]
 
 
-class _Map(NamedTuple):
-    """Kernels that store a function of every element, made by `_make_map`.
-
-    They are compiled apart, for a call needs one of them. Both work on blocks of elements.
+class _Kernels(NamedTuple):
+    """Kernels of one thing, compiled apart, for a call needs one of them.
 
     Attributes
     ----------
-    rows : compiled function
-        ``rows(a, b, out, p, q, n, first, last)``, of n elements, for each of which p and q have one
-        number.
-    columns : compiled function
-        ``columns(a, b, out, p, q, n, inner, width, first, last)``, of the first `width` of ``(n,
-        inner)`` elements, for each of which p and q have `inner` numbers.
+    rows, columns : compiled function
+        For blocks of n elements that give one number, and for those of ``(n, inner)`` elements that
+        give `inner` numbers. Both take the same arguments.
     """
 
     rows: Any
     columns: Any
 
-    def __call__(
-        self,
-        arrays: tuple[Array, Array, Array],
-        p: Array,
-        q: Array,
-        n: int,
-        inner: int,
-        first: int,
-        last: int,
-    ) -> None:
-        """Work on whole blocks of ``(n, inner)`` elements of a, b and out."""
-        if inner == 1:
-            self.rows(*arrays, p, q, n, first, last)
-        else:
-            self.columns(*arrays, p, q, n, inner, inner, first, last)
+    def of(self, inner: int) -> Any:
+        """Return the kernel for so many columns."""
+        return self.rows if inner == 1 else self.columns
 
 
-def _make_map(name: str, function: Any) -> _Map:
+@inline
+def each_in_rows(function, a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
+    """Store ``function(a, b, p, q)`` of n elements of a and b, for which p and q have a number."""
+    for block in range(first, last):
+        s, x, y = np.uintp(block * n), p[block], q[block]
+        for j in range(np.uintp(n)):
+            out[s + j] = function(a[s + j], b[s + j], x, y)
+
+
+@inline
+def each_in_columns(function, a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
+    """Store that of the first `width` of `inner` columns, for each of which they have a number."""
+    for block in range(first, last):
+        at = np.uintp(block * inner)
+        for i in range(n):
+            s = np.uintp((block * n + i) * inner)
+            for j in range(np.uintp(width)):
+                out[s + j] = function(a[s + j], b[s + j], p[at + j], q[at + j])
+
+
+def _compile(make: Callable[[Any], Any], name: str) -> _Kernels:
+    """Return the kernels that ``make(each)`` makes with what goes through rows, and columns."""
+    kernels = []
+    for each, way in ((each_in_rows, "rows"), (each_in_columns, "columns")):
+        run = make(each)
+        run.__name__ = f"{name}_of_{way}"
+        # Equal names would have to mean equal code.
+        run.__qualname__ = f"{make.__name__}.{run.__name__}"
+        kernels.append(kernel(run))
+    return _Kernels(*kernels)
+
+
+def _make_map(name: str, function: Any) -> _Kernels:
     """Return what stores ``function(a, b, p, q)`` of every element."""
 
-    def rows(a, b, out, p, q, n, first, last):  # type: ignore[no-untyped-def]
-        for block in range(first, last):
-            s, x, y = np.uintp(block * n), p[block], q[block]
-            for j in range(np.uintp(n)):
-                out[s + j] = function(a[s + j], b[s + j], x, y)
+    def make(each: Any) -> Any:
+        def run(a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
+            each(function, a, b, out, p, q, n, inner, width, first, last)
 
-    def columns(a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
-        for block in range(first, last):
-            at = np.uintp(block * inner)
-            for i in range(n):
-                s = np.uintp((block * n + i) * inner)
-                for j in range(np.uintp(width)):
-                    out[s + j] = function(a[s + j], b[s + j], p[at + j], q[at + j])
+        return run
 
-    for run in (rows, columns):
-        run.__name__ = f"{name}_of_{run.__name__}"
-        run.__qualname__ = f"_make_map.{run.__name__}"  # equal names would have to mean equal code
-    return _Map(kernel(rows), kernel(columns))
+    return _compile(make, name)
 
 
 @inline
@@ -109,6 +118,11 @@ def scaled_exponential(x, _, centre, factor):  # type: ignore[no-untyped-def]
 @inline
 def share_of_total(x, _, top, total):  # type: ignore[no-untyped-def]
     return scalar.exp(x - top) / total
+
+
+@inline
+def quotient(x, _, total, __):  # type: ignore[no-untyped-def]
+    return x / total
 
 
 @inline
@@ -131,7 +145,6 @@ def less_exponential(g, y, total, _):  # type: ignore[no-untyped-def]
     return g - scalar.exp(y) * total
 
 
-_SHIFTED_EXPONENTIAL = _make_map("shifted_exponential", shifted_exponential)
 _SCALED_EXPONENTIAL = _make_map("scaled_exponential", scaled_exponential)
 _SHARE = _make_map("share_of_total", share_of_total)
 _LOG_SHARE = _make_map("log_share", log_share)
@@ -140,24 +153,58 @@ _CENTRED_PRODUCT = _make_map("centred_product", centred_product)
 _LESS_EXPONENTIAL = _make_map("less_exponential", less_exponential)
 
 
-@kernel
-def _divide_rows(out, totals, n, first, last):  # type: ignore[no-untyped-def]
-    """Divide rows of n elements by their totals."""
-    for block in range(first, last):
-        s, total = np.uintp(block * n), totals[block]
-        for j in range(np.uintp(n)):
-            out[s + j] /= total
+# Everything that happens to a block is one kernel: as four they took Numba no less time to compile.
+_greatest = make_follow(ITSELF, GREATEST)
+_sums = make_follow(ITSELF, ADD)
+_sums_of_exponentials = make_follow(SHIFTED_EXP, ADD)
 
 
-@kernel
-def _divide_columns(out, totals, n, inner, first, last):  # type: ignore[no-untyped-def]
-    """Divide blocks of ``(n, inner)`` elements by their totals."""
-    for block in range(first, last):
-        at = np.uintp(block * inner)
-        for i in range(n):
-            s = np.uintp((block * n + i) * inner)
-            for j in range(np.uintp(inner)):
-                out[s + j] /= totals[at + j]
+def _make_softmax(each: Any) -> Any:
+    def softmax(a, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        numbers = np.empty(count * inner, out.dtype)
+        _greatest(a, numbers, None, steps, n * inner, count)
+        each(shifted_exponential, a, a, out, numbers, numbers, n, inner, inner, 0, count)
+        _sums(out, numbers, None, steps, n * inner, count)
+        each(quotient, out, out, out, numbers, numbers, n, inner, inner, 0, count)
+
+    return softmax
+
+
+def _make_log_softmax(each: Any) -> Any:
+    def log_softmax(a, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        tops, totals = np.empty(count * inner, out.dtype), np.empty(count * inner, out.dtype)
+        _greatest(a, tops, None, steps, n * inner, count)
+        _sums_of_exponentials(a, totals, tops, steps, n * inner, count)
+        for i in range(count * inner):
+            totals[i] = scalar.log(totals[i])
+        each(log_share, a, a, out, tops, totals, n, inner, inner, 0, count)
+
+    return log_softmax
+
+
+def _make_softmax_gradient(each: Any) -> Any:
+    def softmax_gradient(g, y, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        totals = np.empty(count * inner, out.dtype)
+        each(product, g, y, out, g, g, n, inner, inner, 0, count)
+        _sums(out, totals, None, steps, n * inner, count)
+        each(centred_product, g, y, out, totals, totals, n, inner, inner, 0, count)
+
+    return softmax_gradient
+
+
+def _make_log_softmax_gradient(each: Any) -> Any:
+    def log_softmax_gradient(g, y, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
+        totals = np.empty(count * inner, out.dtype)
+        _sums(g, totals, None, steps, n * inner, count)
+        each(less_exponential, g, y, out, totals, totals, n, inner, inner, 0, count)
+
+    return log_softmax_gradient
+
+
+_SOFTMAX = _compile(_make_softmax, "softmax")
+_LOG_SOFTMAX = _compile(_make_log_softmax, "log_softmax")
+_SOFTMAX_GRADIENT = _compile(_make_softmax_gradient, "softmax_gradient")
+_LOG_SOFTMAX_GRADIENT = _compile(_make_log_softmax_gradient, "log_softmax_gradient")
 
 
 class _Blocks:
@@ -176,39 +223,41 @@ class _Blocks:
         """Whether a block stays in the cache from one step to the next."""
         return self.n * self.inner <= PART and self.inner <= TILE
 
-    def each(self, run: Callable[[int, int], None]) -> None:
-        """Call ``run(first, last)`` for all blocks, so many at a time as fit in the cache."""
-        size = self.n * self.inner
+    def each(self, kernels: _Kernels, *arrays: Array) -> None:
+        """Run what does everything to blocks, as many at a time as fit in the cache.
+
+        The arrays are its operands and its result.
+        """
+        n, inner = self.n, self.inner
+        run, steps, size = kernels.of(inner), steps_of(n, inner, inner), n * inner
         group = max(1, PART // size)
 
         def task(first: int, last: int) -> None:
             for begin in range(first, last, group):
-                run(begin, min(begin + group, last))
+                blocks = [array[begin * size :] for array in arrays]
+                run(*blocks, steps, n, inner, min(group, last - begin))
 
         if self.outer * size < 2 * GRAIN:
             task(0, self.outer)
         else:
             parallel_for(task, self.outer, max(1, GRAIN // size))
 
-    def map(self, function: _Map, a: Array, b: Array, out: Array, p: Array, q: Array) -> Array:
+    def map(self, function: _Kernels, a: Array, b: Array, out: Array, p: Array, q: Array) -> Array:
         """Run a function over everything, and return `out`."""
         n, inner = self.n, self.inner
         part_rows = max(1, PART // min(inner, TILE))
         parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
         items = self.outer * parts * tiles
+        run = function.of(inner)
 
         def task(first: int, last: int) -> None:
             if parts == tiles == 1:
-                function((a, b, out), p, q, n, inner, first, last)
+                run(a, b, out, p, q, n, inner, inner, first, last)
                 return
             for item, span in enumerate(spans_of(n, inner, part_rows, first, last), first):
                 x, y, result = (array[span.start :] for array in (a, b, out))
                 at = item // tiles // parts * inner + item % tiles * TILE
-                if inner == 1:
-                    function.rows(x, y, result, p[at:], q[at:], span.rows, 0, 1)
-                else:
-                    width = span.columns
-                    function.columns(x, y, result, p[at:], q[at:], span.rows, inner, width, 0, 1)
+                run(x, y, result, p[at:], q[at:], span.rows, inner, span.columns, 0, 1)
 
         if out.size < 2 * GRAIN:
             task(0, items)
@@ -244,20 +293,8 @@ def softmax(array: Array, dim: int) -> Array:
         return out.reshape(array.shape)
     flat = contiguous(array)
     blocks = _Blocks(array.shape, dim)
-    n, inner = blocks.n, blocks.inner
     if blocks.fit:
-        tops, totals = (empty((blocks.outer * inner,), array.dtype) for _ in range(2))
-
-        def run(first: int, last: int) -> None:
-            MAX.run(flat, tops, None, n, inner, n, first, last)
-            _SHIFTED_EXPONENTIAL((flat, flat, out), tops, tops, n, inner, first, last)
-            SUM.run(out, totals, None, n, inner, n, first, last)
-            if inner == 1:
-                _divide_rows(out, totals, n, first, last)
-            else:
-                _divide_columns(out, totals, n, inner, first, last)
-
-        blocks.each(run)
+        blocks.each(_SOFTMAX, flat, out)
     else:
         blocks.map(_SHARE, flat, flat, out, *_totals(flat, blocks))
     return out.reshape(array.shape)
@@ -276,17 +313,8 @@ def log_softmax(array: Array, dim: int) -> Array:
         return out.reshape(array.shape)
     flat = contiguous(array)
     blocks = _Blocks(array.shape, dim)
-    n, inner = blocks.n, blocks.inner
     if blocks.fit:
-        tops, totals = (empty((blocks.outer * inner,), array.dtype) for _ in range(2))
-
-        def run(first: int, last: int) -> None:
-            MAX.run(flat, tops, None, n, inner, n, first, last)
-            SUM_EXP.run(flat, totals, tops, n, inner, n, first, last)
-            logarithms(totals, first * inner, last * inner)
-            _LOG_SHARE((flat, flat, out), tops, totals, n, inner, first, last)
-
-        blocks.each(run)
+        blocks.each(_LOG_SOFTMAX, flat, out)
     else:
         tops, totals = _totals(flat, blocks)
         logarithms(totals, 0, totals.size)
@@ -308,16 +336,8 @@ def softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     g = contiguous(cotangent)
     y = contiguous(output)
     blocks = _Blocks(output.shape, dim)
-    n, inner = blocks.n, blocks.inner
     if blocks.fit:
-        totals = empty((blocks.outer * inner,), output.dtype)
-
-        def run(first: int, last: int) -> None:
-            _PRODUCT((g, y, out), g, g, n, inner, first, last)
-            SUM.run(out, totals, None, n, inner, n, first, last)
-            _CENTRED_PRODUCT((g, y, out), totals, totals, n, inner, first, last)
-
-        blocks.each(run)
+        blocks.each(_SOFTMAX_GRADIENT, g, y, out)
     else:
         totals = blocks.sum(blocks.map(_PRODUCT, g, y, out, g, g))
         blocks.map(_CENTRED_PRODUCT, g, y, out, totals, totals)
@@ -338,19 +358,71 @@ def log_softmax_gradient(cotangent: Array, output: Array, dim: int) -> Array:
     g = contiguous(cotangent)
     y = contiguous(output)
     blocks = _Blocks(output.shape, dim)
-    n, inner = blocks.n, blocks.inner
     if blocks.fit:
-        totals = empty((blocks.outer * inner,), output.dtype)
-
-        def run(first: int, last: int) -> None:
-            SUM.run(g, totals, None, n, inner, n, first, last)
-            _LESS_EXPONENTIAL((g, y, out), totals, totals, n, inner, first, last)
-
-        blocks.each(run)
+        blocks.each(_LOG_SOFTMAX_GRADIENT, g, y, out)
     else:
         totals = blocks.sum(g)
         blocks.map(_LESS_EXPONENTIAL, g, y, out, totals, totals)
     return out.reshape(output.shape)
+
+
+def short(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int) -> ShortCall | None:
+    """Return what takes a softmax of a C-contiguous array of few elements; None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        ``"softmax"`` or ``"log_softmax"``.
+    shape, dtype
+        Of the arrays that the function will get.
+    dim : int
+
+    Examples
+    --------
+    >>> short("softmax", (2,), np.dtype(float), 0)(np.array([1000.0, 1000.0]))
+    array([0.5, 0.5])
+    """
+    blocks = short_blocks(shape or (1,), (dim,))
+    if blocks is None or dtype.kind != "f":
+        return None
+    outer, n, inner, _ = blocks
+    steps, empty = blocks.steps, np.empty
+    run = (_LOG_SOFTMAX if name == "log_softmax" else _SOFTMAX).of(inner)
+    entry = entry_of(run, dtype, dtype, INT64, int, int, int)
+
+    def call(array: Array) -> Array:
+        out = empty(shape, dtype)
+        entry(array.ravel(), out.ravel(), steps, n, inner, outer)
+        return out
+
+    return call
+
+
+def short_gradient(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], dim: int
+) -> Callable[[Array, Array], Array] | None:
+    """Return what takes the gradient of one of `short`, of the cotangent and the output.
+
+    Examples
+    --------
+    >>> y = np.array([0.5, 0.5])
+    >>> short_gradient("softmax", y.shape, y.dtype, 0)(np.array([1.0, 0.0]), y)
+    array([ 0.25, -0.25])
+    """
+    blocks = short_blocks(shape or (1,), (dim,))
+    if blocks is None or dtype.kind != "f":
+        return None
+    outer, n, inner, _ = blocks
+    steps, empty = blocks.steps, np.empty
+    run = (_LOG_SOFTMAX_GRADIENT if name == "log_softmax" else _SOFTMAX_GRADIENT).of(inner)
+    entry = entry_of(run, dtype, dtype, dtype, INT64, int, int, int)
+
+    def gradient(cotangent: Array, output: Array) -> Array:
+        out = empty(shape, dtype)
+        entry(cotangent.ravel(), output.ravel(), out.ravel(), steps, n, inner, outer)
+        return out
+
+    return gradient
 
 
 def logsumexp_gradient(cotangent: Array, input: Array, output: Array, dims: Dims) -> Array:

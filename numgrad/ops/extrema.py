@@ -24,6 +24,7 @@ from numgrad.ops.reductions import restore_dims
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
 from numgrad.ops.selection import maximum, minimum, where
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["amax", "amin", "aminmax", "max", "min"]
 
@@ -47,9 +48,9 @@ def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
     return where(mask, div(g, sum_(mask)), 0)
 
 
-def _over_dims(name: str) -> Primitive:
+def _over_dims(name: str) -> ShortCalls:
     """Declare `amax` or `amin`."""
-    return Primitive(
+    primitive = Primitive(
         name,
         f"{name.title()}Backward0",
         getattr(kernels, name),
@@ -63,20 +64,28 @@ def _over_dims(name: str) -> Primitive:
             sample(name, (0, 2), dim=1),
         ],
     )
+    return ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim: kernels.short(name, shape, own, dims, keepdim),
+    )
 
 
 _AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
 
 
-def _call_over_dims(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+def _call_over_dims(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    result: Tensor | None = short.find(input, dim, keepdim)
+    if result is not None:
+        return result
+    name = short.primitive.name
     if isinstance(input, Tensor) and not input._array.size:
-        check_dims(primitive.name, dim)
+        check_dims(name, dim)
         named = named_dims(dim)
         for item in named:
-            reduced_dim(primitive.name, input, item, keepdim)
-        kernels.require_elements(primitive.name, input._array, named, all_dims=not named)
-    dims = reduced_dims(primitive.name, input, dim, keepdim)
-    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
+            reduced_dim(name, input, item, keepdim)
+        kernels.require_elements(name, input._array, named, all_dims=not named)
+    dims = reduced_dims(name, input, dim, keepdim)
+    result = short.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
     return result
 
 
@@ -128,7 +137,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _call_over_dims(_AMIN, input, dim, keepdim)
 
 
-def _of_all(name: str) -> Primitive:
+def _of_all(name: str) -> ShortCalls:
     """Declare `max` or `min` of everything."""
     extreme = getattr(kernels, f"a{name}")
 
@@ -138,7 +147,7 @@ def _of_all(name: str) -> Primitive:
         result: Array = extreme(array, tuple(range(array.ndim)), False)
         return result
 
-    return Primitive(
+    primitive = Primitive(
         name,
         f"{name.title()}Backward1",
         forward,
@@ -149,11 +158,15 @@ def _of_all(name: str) -> Primitive:
             sample(name, ()),
         ],
     )
+    return ShortCalls(
+        primitive,
+        lambda shape, own: kernels.short(f"a{name}", shape, own, tuple(range(len(shape)))),
+    )
 
 
-def _along_dim(name: str) -> Primitive:
+def _along_dim(name: str) -> ShortCalls:
     """Declare `max` or `min` along a dim."""
-    return Primitive(
+    primitive = Primitive(
         f"{name}_along_dim",
         f"{name.title()}Backward0",
         getattr(positions, f"{name}_with_index"),
@@ -172,10 +185,17 @@ def _along_dim(name: str) -> Primitive:
             sample(name, (0, 2), dim=1),
         ],
     )
+    return ShortCalls(
+        primitive,
+        lambda shape, own, dim, keepdim: positions.short(
+            name, shape, own, (dim,) if shape else (), keepdim
+        ),
+    )
 
 
 _ALL = {name: _of_all(name) for name in ("max", "min")}
 _ALONG = {name: _along_dim(name) for name in ("max", "min")}
+_RETURNED = {"max": return_types.max, "min": return_types.min}
 _UNREADABLE = (
     "{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
     " * ()\n * (Tensor other)\n * (int dim, bool keepdim = False)\n"
@@ -184,6 +204,16 @@ _UNREADABLE = (
 
 def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
     """Run `max` or `min` in one of the three forms that share the name."""
+    if other is None:
+        if dim is None:
+            if keepdim is False:
+                found = _ALL[name].find(input, None)
+                if found is not None:
+                    return found
+        else:
+            found = _ALONG[name].find(input, dim, keepdim)
+            if found is not None:
+                return _RETURNED[name](*found)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
@@ -195,17 +225,17 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
             )
         reduced_dims(name, input, None)
         kernels.require_elements(name, input._array, (), all_dims=True)
-        return _ALL[name].apply(input)
+        return _ALL[name].apply(input, None)
     if not hasattr(dim, "__index__"):
         raise TypeError(_UNREADABLE.format(name=name, got=type(dim).__name__))
-    dim = reduced_dim(name, input, dim, keepdim)
+    position = reduced_dim(name, input, dim, keepdim)
     array = input._array
     if array.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
     if array.ndim:
-        kernels.require_elements(name, array, (dim,))
-    result = _ALONG[name].apply(input, dim=dim, keepdim=keepdim)
-    return (return_types.max if name == "max" else return_types.min)(*result)
+        kernels.require_elements(name, array, (position,))
+    result = _ALONG[name].apply(input, dim, keepdim, dim=position, keepdim=keepdim)
+    return _RETURNED[name](*result)
 
 
 @public()

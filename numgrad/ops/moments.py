@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.kernels import moments as kernels
+from numgrad.kernels import reductions
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import add, div, mul, sub
 from numgrad.ops.functions import FUNCTIONS, public
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, make_node_class
 from numgrad.ops.reduction_arguments import reduced_dims
 from numgrad.ops.reductions import mean, restore_dims, spread
 from numgrad.ops.samples import sample
 from numgrad.ops.selection import where
+from numgrad.ops.short_reductions import ShortCalls, ShortNode
 
 __all__ = ["std", "std_mean", "var", "var_mean"]
 
@@ -118,6 +121,40 @@ _VAR_MEAN = _declare("var_mean", kernels.var_mean, _var_mean_rule, ("variance", 
 _STD_MEAN = _declare("std_mean", _std_mean, _std_mean_rule, ("deviation", "average"))
 
 
+class _VarNode(ShortNode):
+    """The node of a variance, which saved its input."""
+
+    __slots__ = ()
+
+    def short_gradient(self, gradient: Any, saved: Any, shape: Dims) -> Any:
+        """Do what the rule does, with NumPy."""
+        parameters = self.parameters
+        dims = parameters["dims"]
+        run = _short_mean(shape, saved.dtype, dims, True)
+        degrees = math.prod([shape[dim] for dim in dims]) - parameters["correction"]
+        if run is None or degrees <= 0 or not saved.flags.c_contiguous:
+            return None  # elements that lie in another order are added in that
+        with np.errstate(all="ignore"):
+            distance = np.subtract(saved, run(saved))
+            factor = np.multiply(gradient, saved.dtype.type(2.0 / degrees))
+            if not parameters["keepdim"] and factor.ndim:
+                factor = np.expand_dims(factor, dims)
+            return np.multiply(factor, distance, out=distance)
+
+
+_short_mean = lru_cache(1 << 10)(reductions.short_mean)
+_VAR.node_class = make_node_class("VarBackward0", _VarNode, ["input"], primitive=_VAR)
+_SHORT_VAR, _SHORT_STD = (
+    ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim, correction, named, root=root: kernels.short_var(
+            shape, own, dims, keepdim, correction, root=root
+        ),
+    )
+    for primitive, root in ((_VAR, False), (_STD, True))
+)
+
+
 def _call(
     primitive: Primitive,
     input: Any,
@@ -125,9 +162,17 @@ def _call(
     unbiased: Any,
     keepdim: Any,
     correction: Any,
+    short: ShortCalls | None = None,
 ) -> Any:
     """Read the arguments in any of PyTorch's three ways, and run."""
     name = primitive.name
+    if unbiased is not None or correction is not None:
+        short = None
+    written = dim
+    if short is not None:
+        found = short.find(input, dim, keepdim)
+        if found is not None:
+            return found
     if isinstance(dim, bool):  # x.var(False)
         dim, unbiased = None, dim
     if unbiased is not None:
@@ -156,13 +201,15 @@ def _call(
             UserWarning,
             stacklevel=4,
         )
-    return primitive.apply(
-        input,
-        dims=dims,
-        keepdim=keepdim,
-        correction=correction,
-        named=not (dim is None or dim == () or dim == []) and array.ndim > 0,
-    )
+    parameters = {
+        "dims": dims,
+        "keepdim": keepdim,
+        "correction": correction,
+        "named": not (dim is None or dim == () or dim == []) and array.ndim > 0,
+    }
+    if short is not None:
+        short.remember(input, written, keepdim, parameters)
+    return primitive.apply(input, **parameters)
 
 
 @public()
@@ -206,7 +253,7 @@ def var(
     >>> ng.var(ng.tensor([[1.0, 3.0], [2.0, 2.0]]), 1)
     tensor([2., 0.])
     """
-    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction)
+    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction, _SHORT_VAR)
     return result
 
 
@@ -229,7 +276,7 @@ def std(
     >>> ng.std(ng.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
-    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction)
+    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction, _SHORT_STD)
     return result
 
 

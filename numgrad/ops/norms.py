@@ -21,6 +21,7 @@ from numgrad.ops.reductions import restore_dims
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
 from numgrad.ops.selection import where
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["logsumexp", "norm", "vector_norm"]
 
@@ -86,6 +87,12 @@ _NORM: Primitive = Primitive(
 )
 
 
+_SHORT_NORM = ShortCalls(
+    _NORM,
+    lambda shape, own, dims, keepdim, p, dtype: reductions.short_norm(shape, own, dims, keepdim),
+)
+
+
 def _vector_norm(function: str, input: Any, p: Any, dim: Any, keepdim: Any, dtype: Any) -> Tensor:
     array = require_tensor(input, function, "input", 1)._array
     if array.dtype.kind not in "fc":
@@ -100,9 +107,11 @@ def _vector_norm(function: str, input: Any, p: Any, dim: Any, keepdim: Any, dtyp
         reductions.require_norm_elements(array, p, (item,))
     reductions.require_norm_elements(array, p, (), all_dims=not named)
     dims = reduced_dims(function, input, dim, keepdim)
-    result: Tensor = _NORM.apply(
-        input, dims=dims, keepdim=keepdim, p=float(p), dtype=_norm_dtype(input, dtype)
-    )
+    parameters: dict[str, Any] = {"dims": dims, "keepdim": keepdim}
+    parameters |= {"p": float(p), "dtype": _norm_dtype(input, dtype)}
+    if parameters["p"] == 2.0 and dtype is None:
+        _SHORT_NORM.remember(input, dim, keepdim, parameters)
+    result: Tensor = _NORM.apply(input, **parameters)
     return result
 
 
@@ -166,6 +175,10 @@ def norm(
     >>> ng.norm(ng.tensor([3.0, -4.0]))
     tensor(5.)
     """
+    if dtype is None and (p is None or (isinstance(p, (str, int, float)) and p in ("fro", 2))):
+        found: Tensor | None = _SHORT_NORM.find(input, dim, keepdim)
+        if found is not None:
+            return found
     if p is None or p == "fro":
         p = 2.0
     if isinstance(p, str):
@@ -248,6 +261,9 @@ _LOGSUMEXP: Primitive = Primitive(
 )
 
 
+_SHORT_LOGSUMEXP = ShortCalls(_LOGSUMEXP, moments.short_logsumexp)
+
+
 @public()
 @accept_axis
 def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor:
@@ -275,6 +291,11 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
     >>> ng.logsumexp(ng.tensor([1000.0, 1003.0]), 0)
     tensor(1003.0486)
     """
+    result: Tensor | None
+    if dim is not None:
+        result = _SHORT_LOGSUMEXP.find(input, dim, keepdim)
+        if result is not None:
+            return result
     if dim is NO_DIM:
         raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     if dim is None:
@@ -284,5 +305,5 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
     dims = reduced_dims("logsumexp", input, dim, keepdim)
     if input._array.dtype.kind not in "fc":
         input = Primitive.cast(input, dtypes.default_dtype().numpy)
-    result: Tensor = _LOGSUMEXP.apply(input, dims=dims, keepdim=keepdim)
+    result = _SHORT_LOGSUMEXP.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
     return result

@@ -20,13 +20,20 @@ from numgrad.ops.reduction_arguments import (
     scanned_dim,
 )
 from numgrad.ops.samples import sample
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["argmax", "argmin", "cummax", "cummin"]
 
-_ARGMAX, _ARGMIN = (
-    Primitive(name, "NotImplemented", getattr(positions, name), ["input"], [None])
-    for name in ("argmax", "argmin")
-)
+
+def _declare(name: str) -> ShortCalls:
+    """Declare `argmax` or `argmin`."""
+    return ShortCalls(
+        Primitive(name, "NotImplemented", getattr(positions, name), ["input"], [None]),
+        lambda shape, own, dims, keepdim: positions.short(name, shape, own, dims, keepdim),
+    )
+
+
+_ARGMAX, _ARGMIN = _declare("argmax"), _declare("argmin")
 
 
 def _require_numbers(name: str, input: Tensor) -> None:
@@ -35,8 +42,11 @@ def _require_numbers(name: str, input: Tensor) -> None:
         raise RuntimeError(f"{name}(): does not support {kind} input")
 
 
-def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    name = primitive.name
+def _position(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    result: Tensor | None = short.find(input, dim, keepdim)
+    if result is not None:
+        return result
+    name = short.primitive.name
     if dim is None:
         dims = reduced_dims(name, input, None, keepdim)
         require_elements(name, input._array, dims, all_dims=True)
@@ -46,7 +56,7 @@ def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tenso
         position = reduced_dim(name, input, dim, keepdim)
         dims = (position,) if input._array.ndim else ()
         require_elements(name, input._array, dims)
-    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
+    result = short.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
     return result
 
 

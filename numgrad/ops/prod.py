@@ -19,6 +19,7 @@ from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dim, r
 from numgrad.ops.reductions import restore_dims
 from numgrad.ops.samples import sample
 from numgrad.ops.scans import exclusive_product
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["prod"]
 
@@ -78,6 +79,14 @@ _PRODUCTS: list[Primitive] = [
     )
 ]
 
+_SHORT = [
+    ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim, dtype: kernels.short("prod", shape, own, dims, keepdim),
+    )
+    for primitive in _PRODUCTS
+]
+
 
 @public()
 @accept_axis
@@ -110,12 +119,19 @@ def prod(
     >>> ng.prod(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
     tensor([ 2., 12.])
     """
+    short = _SHORT[dim is not None]
+    result: Tensor
+    if dtype is None:
+        result = short.find(input, dim, keepdim)
+        if result is not None:
+            return result
     if dim is None:
         dims = reduced_dims("prod", input, None, keepdim)
     else:
         position = reduced_dim("prod", input, dim, keepdim)
         dims = (position,) if input._array.ndim else ()
-    result: Tensor = _PRODUCTS[dim is not None].apply(
-        input, dims=dims, keepdim=keepdim, dtype=read_dtype(input, dtype)
-    )
+    parameters = {"dims": dims, "keepdim": keepdim, "dtype": read_dtype(input, dtype)}
+    if dtype is None:
+        short.remember(input, dim, keepdim, parameters)
+    result = short.primitive.apply(input, **parameters)
     return result

@@ -17,6 +17,7 @@ from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import NO_DIM, in_dtype, read_dtype, scanned_dim
 from numgrad.ops.samples import sample
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["cumprod", "cumsum", "exclusive_product", "logcumsumexp"]
 
@@ -41,6 +42,23 @@ _CUMSUM: Primitive = Primitive(
         sample("cumsum", (2, 0), dim=1),
     ],
 )
+
+
+_SHORT_CUMSUM = ShortCalls(
+    _CUMSUM, lambda shape, own, dim, reverse, dtype: scans.short("cumsum", shape, own, dim, reverse)
+)
+
+
+def _scan(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
+    """Read the arguments of a scan, and run it."""
+    result: Tensor | None = None if dtype is not None else short.find(input, dim)
+    if result is None:
+        position = scanned_dim(short.primitive.name, input, dim)
+        parameters = {"dim": position, "reverse": False, "dtype": read_dtype(input, dtype)}
+        if dtype is None:
+            short.remember(input, dim, False, parameters)
+        result = short.primitive.apply(input, **parameters)
+    return result
 
 
 @public()
@@ -69,9 +87,7 @@ def cumsum(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
     >>> ng.cumsum(ng.tensor([1.0, 2.0, 4.0]), 0)
     tensor([1., 3., 7.])
     """
-    dim = scanned_dim("cumsum", input, dim)
-    result: Tensor = _CUMSUM.apply(input, dim=dim, reverse=False, dtype=read_dtype(input, dtype))
-    return result
+    return _scan(_SHORT_CUMSUM, input, dim, dtype)
 
 
 def _shifted(array: Array, dim: int, by: int, fill: float) -> Array:
@@ -173,6 +189,12 @@ _CUMPROD: Primitive = Primitive(
 )
 
 
+_SHORT_CUMPROD = ShortCalls(
+    _CUMPROD,
+    lambda shape, own, dim, reverse, dtype: scans.short("cumprod", shape, own, dim, reverse),
+)
+
+
 @public()
 @accept_axis
 def cumprod(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
@@ -201,9 +223,7 @@ def cumprod(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
     >>> ng.cumprod(ng.tensor([1.0, 2.0, 4.0]), 0)
     tensor([1., 2., 8.])
     """
-    dim = scanned_dim("cumprod", input, dim)
-    result: Tensor = _CUMPROD.apply(input, dim=dim, reverse=False, dtype=read_dtype(input, dtype))
-    return result
+    return _scan(_SHORT_CUMPROD, input, dim, dtype)
 
 
 def exclusive_product(input: Tensor, dim: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from numgrad import dtypes
@@ -11,10 +12,11 @@ from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import mul, neg, sub
 from numgrad.ops.exponential import exp
 from numgrad.ops.functions import public
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, make_node_class
 from numgrad.ops.reduction_arguments import NO_DIM, in_dtype, scanned_dim
 from numgrad.ops.reductions import sum as sum_
 from numgrad.ops.samples import sample
+from numgrad.ops.short_reductions import ShortCalls, ShortNode
 
 __all__ = ["log_softmax", "softmax"]
 
@@ -82,7 +84,34 @@ _LOG_SOFTMAX: Primitive = Primitive(
 )
 
 
-def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
+class _SoftmaxNode(ShortNode):
+    """The node of either, which saved its output."""
+
+    __slots__ = ()
+
+    def short_gradient(self, gradient: Any, saved: Any, shape: tuple[int, ...]) -> Any:
+        """Run the kernel of the gradient on the spot."""
+        dim, name = self.parameters["dim"], self.primitive.name
+        run = _short_gradient(name, shape, saved.dtype, dim)
+        return None if run is None else run(gradient, saved)
+
+
+_short_gradient = lru_cache(1 << 10)(kernels.short_gradient)
+for _primitive in (_SOFTMAX, _LOG_SOFTMAX):
+    _primitive.node_class = make_node_class(
+        _primitive.node_class.__name__, _SoftmaxNode, ["y"], primitive=_primitive
+    )
+_SHORT_SOFTMAX, _SHORT_LOG_SOFTMAX = (
+    ShortCalls(
+        primitive,
+        lambda shape, own, dim, dtype, name=primitive.name: kernels.short(name, shape, own, dim),
+    )
+    for primitive in (_SOFTMAX, _LOG_SOFTMAX)
+)
+
+
+def _call(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
+    primitive = short.primitive
     position = scanned_dim(primitive.name, input, dim)
     computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
     if not computed.is_floating_point:
@@ -90,9 +119,10 @@ def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
         raise NotImplementedError(
             f"\"{primitive.name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"
         )
-    result: Tensor = primitive.apply(
-        input, dim=position, dtype=None if dtype is None else computed.numpy
-    )
+    parameters = {"dim": position, "dtype": None if dtype is None else computed.numpy}
+    if dtype is None:
+        short.remember(input, dim, False, parameters)
+    result: Tensor = primitive.apply(input, **parameters)
     return result
 
 
@@ -122,7 +152,8 @@ def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     >>> ng.softmax(ng.tensor([1000.0, 1000.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    return _call(_SOFTMAX, input, dim, dtype)
+    result: Tensor | None = None if dtype is not None else _SHORT_SOFTMAX.find(input, dim)
+    return _call(_SHORT_SOFTMAX, input, dim, dtype) if result is None else result
 
 
 @public()
@@ -151,4 +182,5 @@ def log_softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     >>> ng.log_softmax(ng.tensor([0.0, 1000.0]), 0)
     tensor([-1000.,     0.])
     """
-    return _call(_LOG_SOFTMAX, input, dim, dtype)
+    result: Tensor | None = None if dtype is not None else _SHORT_LOG_SOFTMAX.find(input, dim)
+    return _call(_SHORT_LOG_SOFTMAX, input, dim, dtype) if result is None else result

@@ -8,10 +8,12 @@ import numpy as np
 
 from numgrad.graph.core import Tensor
 from numgrad.kernels import reductions as kernels
+from numgrad.kernels.short_reductions import ShortCall
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import reduced_dims
+from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["all", "any", "count_nonzero"]
 
@@ -30,7 +32,16 @@ def _truth(name: str) -> Primitive:
     return Primitive(name, "NotImplemented", forward, ["input"], [None])
 
 
-_ALL, _ANY = _truth("all"), _truth("any")
+def _short(name: str) -> ShortCalls:
+    """Return the short ways of `all` or `any`, but those of bytes."""
+
+    def prepare(shape: Dims, own: np.dtype[Any], dims: Dims, keepdim: bool) -> ShortCall | None:
+        return None if own == np.uint8 else kernels.short(name, shape, own, dims, keepdim)
+
+    return ShortCalls(_truth(name), prepare)
+
+
+_ALL, _ANY = _short("all"), _short("any")
 
 
 def _truth_dims(function: str, input: Any, dim: Any, keepdim: Any) -> Dims:
@@ -66,8 +77,10 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.all(ng.tensor([[True, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    dims = _truth_dims("all", input, dim, keepdim)
-    result: Tensor = _ALL.apply(input, dims=dims, keepdim=keepdim)
+    result: Tensor | None = _ALL.find(input, dim, keepdim)
+    if result is None:
+        dims = _truth_dims("all", input, dim, keepdim)
+        result = _ALL.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
     return result
 
 
@@ -82,8 +95,10 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.any(ng.tensor([[False, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    dims = _truth_dims("any", input, dim, keepdim)
-    result: Tensor = _ANY.apply(input, dims=dims, keepdim=keepdim)
+    result: Tensor | None = _ANY.find(input, dim, keepdim)
+    if result is None:
+        dims = _truth_dims("any", input, dim, keepdim)
+        result = _ANY.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
     return result
 
 
