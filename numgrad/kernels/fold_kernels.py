@@ -31,10 +31,8 @@ __all__ = [
     "PROD_INTEGERS",
     "SUM",
     "SUM_ABS",
-    "SUM_EXP",
     "SUM_INTEGERS",
     "SUM_POWERS",
-    "SUM_SQUARED_DISTANCES",
     "SUM_SQUARED_MODULI",
     "SUM_SQUARES",
     "greatest",
@@ -231,5 +229,3 @@ SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, ADD, SUM)
 SUM_POWERS = _fold("sum_powers", POWER_OF_MAGNITUDE, ADD, SUM)
 MAX_ABS = _fold("max_abs", MAGNITUDE, GREATEST, MAX)
 MIN_ABS = _fold("min_abs", MAGNITUDE, LEAST, MIN)
-SUM_SQUARED_DISTANCES = _fold("sum_squared_distances", SQUARED_DISTANCE, ADD, SUM)
-SUM_EXP = _fold("sum_exp", SHIFTED_EXP, ADD, SUM)

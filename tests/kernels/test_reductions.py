@@ -629,19 +629,33 @@ FLOAT32_FOLDS = ["SUM", "PROD", "MAX", "MIN", "SUM_ABS", "SUM_SQUARES", "MAX_ABS
 
 @functools.cache
 def compiled(name: str) -> Any:
-    """Compile a fold of float32 here: what comes from the disk cache can't be inspected."""
+    """Compile a fold of float32 here."""
+    return compiled_kernel(getattr(fold_kernels, name).kernel, 3, 2)
+
+
+def compiled_kernel(function: Any, arrays: int, numbers: int) -> Any:
+    """Compile a kernel of float32 here: what comes from the disk cache can't be inspected."""
     # Any other function of the same code: its kernel may have come from the disk.
-    dispatcher = kernel(getattr(fold_kernels, name).kernel.py_func)
+    dispatcher = kernel(function.py_func)
     dispatcher._cache = NullCache()
     array = numba.types.Array(numba.float32, 1, "C")
     steps = numba.types.Array(numba.int64, 1, "C")
-    dispatcher.compile((array, array, array, steps, numba.int64, numba.int64))
+    dispatcher.compile((*[array] * arrays, steps, *[numba.int64] * numbers))
     return dispatcher
 
 
-@pytest.mark.parametrize("name", [*FLOAT32_FOLDS, "SUM_SQUARED_DISTANCES", "SUM_EXP"])
+@pytest.mark.parametrize("name", FLOAT32_FOLDS)
 def test_float32_stays_float32(name: str) -> None:
     assert " fpext " not in str(compiled(name).inspect_llvm())
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "numbers"), [("_variances", 3, 4), ("_exponentials", 4, 3)]
+)
+def test_moments_of_float32_stay_float32(name: str, arrays: int, numbers: int) -> None:
+    text = str(compiled_kernel(getattr(moments, name), arrays, numbers).inspect_llvm())
+    assert " fmul " in text
+    assert " fpext " not in text
 
 
 @pytest.mark.parametrize("name", FLOAT32_FOLDS)
