@@ -378,8 +378,8 @@ def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = N
     before: list[Line] = []
     body: list[Line] = []
     for nest in nests:
+        lines = nest.without_unread(nest.item_lines())  # may give names to sizes, before the loop
         before += nest.without_unread(nest.before_items(values))
-        lines = nest.without_unread(nest.item_lines())
         if len(nests) > 1:
             lines = [Line(f"if item < {nest.items}:"), *indent(lines)]
         body += lines

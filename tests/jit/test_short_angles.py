@@ -45,3 +45,11 @@ def test_a_write_in_place_is_not_done_twice() -> None:
     (ours,) = ng.jit(walk).lower(x).dispatcher(x)
     np.testing.assert_allclose(ours, walk(ng.from_numpy(x)).numpy(), rtol=1e-13)
     assert x.tolist() == [1.0, 1e19, 2.0, -3.0]
+
+
+@pytest.mark.parametrize("join", [ng.cat, ng.stack])
+def test_angles_in_parts_of_several_dims(join: Any) -> None:
+    first, second = np.random.default_rng(0).normal(size=(2, 4, 3))
+    function = ng.jit(lambda a, b: join([a, b]).sin())
+    (result,) = function.lower(first, second).dispatcher(first, second)
+    assert np.array_equal(result, function(first, second).numpy())

@@ -146,6 +146,7 @@ def test_every_scalar_operation_has_a_signature() -> None:
         and getattr(function, "__module__", "") == scalar.__name__
         and callable(function)
     }
+    own["complex_divide"] = scalar.complex_divide.py_func  # the one that comes from elsewhere
     operations = own.keys() - {"is_integer", "like"}  # which only scalar operations call
     assert operations | INFIX.keys() <= SIGNATURES.keys()
     assert SIGNATURES.keys() - INFIX.keys() - {"cast"} <= own.keys()
