@@ -17,7 +17,7 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
 from numgrad.kernels.expression import Symbol, emit
-from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat
+from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat, order_of_cast
 from numgrad.kernels.iteration import loop_order
 from numgrad.kernels.loop_source import Formula, flat_source, strided_source
 from numgrad.kernels.short_calls import short_call
@@ -190,7 +190,7 @@ class Elementwise:
         if not 0 < size <= max(SMALL, grain):
             return None
         converted = [
-            operand.astype(dtype, copy=False)
+            operand.astype(dtype, order_of_cast(operand), copy=False)
             if type(operand) is np.ndarray
             else converter(dtype)(operand)
             for operand, dtype in zip(operands, dtypes, strict=True)

@@ -503,7 +503,8 @@ def remainder(a, b):  # type: ignore[no-untyped-def]
 def floor_divide(a, b):  # type: ignore[no-untyped-def]
     """Return the quotient rounded down, Python's ``//`` (the nearest integer to exact division)."""
     if is_integer(a):
-        return a // b
+        # The quotient of the least number by -1 does not fit; it wraps around as others do.
+        return like(a, 0) - a if b == -1 else a // b
     zero, half, one = like(a, 0), like(a, 0.5), like(a, 1)
     if b == zero:
         return a / b
@@ -521,7 +522,7 @@ def floor_divide(a, b):  # type: ignore[no-untyped-def]
 def trunc_divide(a, b):  # type: ignore[no-untyped-def]
     """Return the quotient truncated towards 0."""
     if is_integer(a):
-        quotient = a // b
+        quotient = floor_divide(a, b)
         return quotient + 1 if (quotient < 0) & (quotient * b != a) else quotient
     return np.trunc(a / b)
 

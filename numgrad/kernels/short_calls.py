@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.kernels.define import define
-from numgrad.kernels.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter
+from numgrad.kernels.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter, order_of_cast
 from numgrad.kernels.memory import empty
 from numgrad.kernels.strided_calls import StridedCall, anchor_of
 
@@ -56,8 +56,8 @@ def short_call(
             casts.append(None)
             continue
         namespace[f"dtype{position}"] = dtype
-        is_cast = operand.dtype != dtype
-        casts.append(f"{names[position]}.astype(dtype{position})" if is_cast else names[position])
+        cast = f"{names[position]}.astype(dtype{position}, {order_of_cast(operand)!r})"
+        casts.append(names[position] if operand.dtype == dtype else cast)
     if isinstance(call, FlatCall):
         lines, arguments = _flat(call, operands, casts, namespace)
         result = "result" if len(call.shape) == 1 else "result.ravel()"

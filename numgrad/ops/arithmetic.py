@@ -166,7 +166,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     >>> ng.sub(ng.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([-19., -18.])
     """
-    if type(other) is not float:
+    if type(other) is not float or (isinstance(input, Tensor) and input._array.dtype.kind == "b"):
         _check_not_bool(input, other)
     if alpha == 1:
         return _minus(input, other, out=out)

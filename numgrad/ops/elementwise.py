@@ -23,7 +23,7 @@ from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
-from numgrad.kernels.flat_calls import converter
+from numgrad.kernels.flat_calls import converter, order_of_cast
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
@@ -243,7 +243,8 @@ class ElementwisePrimitive:
                 continue
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
-                array = array.astype(compute, copy=False)
+                order = "K" if modes.trace is not None else order_of_cast(array)
+                array = array.astype(compute, order, copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -339,7 +340,7 @@ class ElementwisePrimitive:
         values: Array | None = None,
     ) -> Tensor:
         """Write the result to `out`, which keeps its dtype; `values` are it, if known already."""
-        if records or (modes.grad and out._edge is not NO_EDGE):
+        if (records and self.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
             raise RuntimeError(
                 f"{self.function_name}(): functions with out=... arguments don't support automatic "
                 "differentiation, but one of the arguments requires grad."

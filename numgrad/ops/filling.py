@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,64 +14,12 @@ from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
+from numgrad.ops.scalar_arrays import C_NAMES, overflow_error, scalar_array
 from numgrad.ops.selection import where
 
-__all__ = ["copy", "fill", "frozen", "masked_fill", "scalar_array", "zero"]
+__all__ = ["copy", "fill", "frozen", "masked_fill", "zero"]
 
 Array = np.ndarray[Any, Any]
-
-# C++'s names of the types, which PyTorch's overflow errors use.
-_C_NAMES = {
-    "bool": "bool",
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
-def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
-    """Return a Python number as a 0-d array.
-
-    Raises
-    ------
-    RuntimeError
-        If the dtype cannot hold the number.
-    """
-    if isinstance(value, (complex, np.complexfloating)) and dtype.kind != "c":
-        if value.imag != 0:
-            raise _overflow(dtype)
-        value = value.real
-    if dtype.kind in "iu":
-        if isinstance(value, (float, np.floating)):
-            if not math.isfinite(value):
-                raise _overflow(dtype)
-            value = int(value)
-        value = int(value)
-        limits = np.iinfo(dtype)
-        if value > limits.max:
-            raise _overflow(dtype)
-        # Unsigned types take negative numbers that fit when they wrap around.
-        if value < (limits.min if dtype.kind == "i" else -int(limits.max)):
-            raise _overflow(dtype)
-        return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)
-    if dtype == np.float32 and math.isfinite(value) and abs(value) > np.finfo(np.float32).max:
-        raise _overflow(dtype)
-    return np.asarray(value, dtype)
-
-
-def _overflow(dtype: np.dtype[Any]) -> RuntimeError:
-    return RuntimeError(
-        f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow"
-    )
 
 
 def frozen(array: Array, *tensors: Tensor) -> Array:
@@ -349,7 +296,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{_C_NAMES[mask.dtype.name]}"
+            f"{C_NAMES[mask.dtype.name]}"
         )
     broadcast_shapes([mask._array.shape, input._array.shape])
     result: Tensor
@@ -360,7 +307,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                 f"{value._array.ndim} dimension(s)."
             )
         if value.dtype.is_complex and not input.dtype.is_complex:
-            raise _overflow(input._array.dtype)
+            raise overflow_error(input._array.dtype)
         result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
     else:
         result = _MASKED_FILL.apply(

@@ -10,10 +10,10 @@ from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments import accept_axis, wrap_dim
-from numgrad.ops.filling import scalar_array
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.promotion import broadcast_shapes
+from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.shape import expand, reshape
 
 __all__ = ["gather", "scatter", "scatter_add", "spread_along", "take", "take_along_dim"]

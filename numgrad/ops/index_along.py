@@ -11,10 +11,10 @@ from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
-from numgrad.ops.filling import scalar_array
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import check_bounds, length_of, positions_of, with_dims
 from numgrad.ops.primitive import Primitive, at_run_time
+from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.selection import where
 from numgrad.ops.shape import reshape
 

@@ -15,10 +15,11 @@ from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
 from numgrad.kernels.strides import repeats_elements
 from numgrad.ops.casts import cast
-from numgrad.ops.filling import copy, scalar_array
+from numgrad.ops.filling import copy
 from numgrad.ops.functions import public
 from numgrad.ops.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.shape import expand, unsqueeze, view
 from numgrad.ops.slicing import alias, slice_view
 

@@ -31,13 +31,13 @@ def _as_ints(value: Any) -> tuple[int, ...]:
 _FLIP: Primitive = Primitive(
     "flip",
     "FlipBackward0",
-    lambda array, dims: np.flip(array, dims).copy() if dims else private_copy(array),
+    lambda array, dims: np.flip(array, dims).copy() if dims and array.ndim else private_copy(array),
     ["input"],
     [lambda g, dims: _FLIP.apply(g, dims=dims)],
     linear=True,
     samples=[
         lambda make: (flip, [make(2, 3)], {"dims": (0, 1)}),
-        lambda make: (flip, [make()], {"dims": ()}),
+        lambda make: (flip, [make()], {"dims": (-1,)}),
         lambda make: (flip, [make(0)], {"dims": (0,)}),
     ],
 )

@@ -8,11 +8,16 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.tracing import refuse_shape_of
+from numgrad.kernels.flat_calls import converter
 from numgrad.ops.declare import binary, elementwise
 from numgrad.ops.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.functions import public, publish
+from numgrad.ops.promotion import result_dtype
+from numgrad.ops.scalar_arrays import scalar_array
 
 __all__ = ["clamp", "maximum", "minimum", "where"]
+
+_LARGE = 3e38  # what is smaller fits into every floating point dtype
 
 _where = elementwise(
     "where",
@@ -250,6 +255,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    _check_bounds(input, min, max)
     if min is not None and max is not None:
         if isinstance(min, Tensor) or isinstance(max, Tensor):
             result: Tensor = _clamp_tensors(input, min, max, out=out)
@@ -260,9 +266,22 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     return _clamp_one_side(side, True, input, bound, out)
 
 
+def _check_bounds(input: Any, *bounds: Any) -> None:
+    """Raise if a number among the bounds is none of the result's dtype."""
+    for bound in bounds:
+        if isinstance(bound, (int, float)) and isinstance(input, Tensor):
+            if input._array.dtype.kind == "f" and -_LARGE < bound < _LARGE:
+                continue
+            converter(np.dtype(np.int64 if isinstance(bound, int) else np.float64))(bound)
+            dtype = result_dtype([input, *[each for each in bounds if each is not None]])
+            scalar_array(bound, dtype.numpy)
+
+
 def _clamp_one_side(
     side: str, generic: bool, input: Tensor, bound: Any, out: Tensor | None
 ) -> Tensor:
+    if not generic:
+        _check_bounds(input, bound)
     primitive = _ONE_SIDED[side, not isinstance(bound, Tensor), generic]
     result: Tensor = primitive(input, bound, out=out)
     return result

@@ -1,0 +1,66 @@
+"""Python numbers as arrays, if the dtype can hold them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["C_NAMES", "overflow_error", "scalar_array"]
+
+Array = np.ndarray[Any, Any]
+
+# C++'s names of the types, which PyTorch's overflow errors use.
+C_NAMES = {
+    "bool": "bool",
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+_GREATEST = float(np.finfo(np.float32).max)
+
+
+def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
+    """Return a Python number as a 0-d array.
+
+    Raises
+    ------
+    RuntimeError
+        If the dtype cannot hold the number.
+    """
+    if isinstance(value, (complex, np.complexfloating)) and dtype.kind != "c":
+        if value.imag != 0:
+            raise overflow_error(dtype)
+        value = value.real
+    if dtype.kind in "iu":
+        if isinstance(value, (float, np.floating)):
+            if not math.isfinite(value):
+                raise overflow_error(dtype)
+            value = int(value)
+        value = int(value)
+        limits = np.iinfo(dtype)
+        if value > limits.max:
+            raise overflow_error(dtype)
+        # Unsigned types take negative numbers that fit when they wrap around.
+        if value < (limits.min if dtype.kind == "i" else -int(limits.max)):
+            raise overflow_error(dtype)
+        return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)
+    if dtype == np.float32 and math.isfinite(value) and abs(value) > _GREATEST:
+        raise overflow_error(dtype)
+    return np.asarray(value, dtype)
+
+
+def overflow_error(dtype: np.dtype[Any]) -> RuntimeError:
+    """Return the error of a number that a dtype cannot hold."""
+    return RuntimeError(f"value cannot be converted to type {C_NAMES[dtype.name]} without overflow")
