@@ -30,6 +30,21 @@ __all__ = [
 # Categories in promotion order: a result has the highest category of its operands.
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
+_CPP_NAMES = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
 
 class dtype:  # noqa: N801 - PyTorch's own spelling of the class
     """The element type of a tensor; there is exactly one instance for each type.
@@ -53,6 +68,17 @@ class dtype:  # noqa: N801 - PyTorch's own spelling of the class
         self.numpy = np.dtype(name)
         self.scalar_name = scalar_name
         self.category = category
+
+    @property
+    def cpp_name(self) -> str:
+        """What C++ calls the type itself, in some of PyTorch's messages."""
+        return _CPP_NAMES.get(self.name, self.name)
+
+    @property
+    def c_name(self) -> str:
+        """What C++ code calls it, in PyTorch's messages about numbers that do not fit."""
+        has_size = self.category == INTEGER and self.name != "int32"
+        return f"{self.name}_t" if has_size else self.cpp_name
 
     @property
     def is_floating_point(self) -> bool:

@@ -274,7 +274,7 @@ def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not tensor.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{_C_NAMES[grad.dtype.name]}' to a tensor "
+            f"attempting to assign a gradient with dtype '{grad.dtype.cpp_name}' to a tensor "
             f"with grad_dtype '{tensor.dtype.scalar_name}'. The gradient must match the tensor's "
             "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
             "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
@@ -289,22 +289,6 @@ def _check_assigned_grad(tensor: Tensor, grad: Tensor) -> None:
         )
 
 
-# What C++ calls the element types, as some of PyTorch's messages do.
-_C_NAMES = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "uint16": "short unsigned int",
-    "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
 _new = object.__new__
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import _C_NAMES, Tensor, wrap
+from numgrad.graph.core import Tensor, wrap
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import absolute, conj, zero_of
 from numgrad.ops.declare import NotDifferentiable, binary, elementwise, number_for, unary
@@ -597,8 +597,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
             continue
         if operand.dtype is not input.dtype:
             raise RuntimeError(
-                f"expected dtype {_C_NAMES[input.dtype.name]} for `{name}` but got dtype "
-                f"{_C_NAMES[operand.dtype.name]}"
+                f"expected dtype {input.dtype.cpp_name} for `{name}` but got dtype "
+                f"{operand.dtype.cpp_name}"
             )
     primitive = _LERP[not isinstance(weight, Tensor)]
     primitive.check_dtype(input.dtype)

@@ -36,13 +36,6 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-# What C++ calls the dtypes; PyTorch's message for a number that does not fit has these names.
-_C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "int32": "int",
-}
-
 
 class Declared(ElementwisePrimitive):
     """An elementwise operation that refuses dtypes in PyTorch's words."""
@@ -202,7 +195,6 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
         return complex(value)
     if isinstance(value, complex):
         if value.imag:
-            name = _C_NAMES.get(dtype.numpy.name, f"{dtype.numpy.name}_t")
-            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+            raise RuntimeError(f"value cannot be converted to type {dtype.c_name} without overflow")
         value = value.real
     return float(value) if dtype.is_floating_point else int(value)

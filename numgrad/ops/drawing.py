@@ -11,7 +11,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
-from numgrad.ops.options import Array, cpp_name
+from numgrad.ops.options import Array
 from numgrad.ops.primitive import make_node_class
 
 __all__ = [
@@ -109,7 +109,7 @@ def check_integer_range(low: int, high: int, dtype: dtypes.dtype) -> None:
         least, most = int(limits.min), int(limits.max)
     for name, value in (("from", low), ("to - 1", high - 1)):
         if not least <= value <= most:
-            raise RuntimeError(f"{name} is out of bounds for {cpp_name(dtype)}")
+            raise RuntimeError(f"{name} is out of bounds for {dtype.cpp_name}")
 
 
 def draw_integers(

@@ -14,7 +14,7 @@ from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
-from numgrad.ops.scalar_arrays import C_NAMES, overflow_error, scalar_array
+from numgrad.ops.scalar_arrays import overflow_error, scalar_array
 from numgrad.ops.selection import where
 
 __all__ = ["copy", "fill", "frozen", "masked_fill", "zero"]
@@ -295,8 +295,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
-            "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{C_NAMES[mask.dtype.name]}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
         )
     broadcast_shapes([mask._array.shape, input._array.shape])
     result: Tensor

@@ -21,7 +21,6 @@ __all__ = [
     "check_memory_format",
     "check_out",
     "checked_number",
-    "cpp_name",
     "default_dtype_of",
     "finish",
     "is_integer",
@@ -37,34 +36,10 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-# The names that PyTorch's messages about overflow give to the types: those of C++.
-_C_NAMES = {
-    "int32": "int",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-# What PyTorch calls the types of elements, where it does not use C++'s names for numbers.
-_CPP_NAMES = {
-    **_C_NAMES,
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "int16": "short int",
-    "int64": "long int",
-    "uint16": "short unsigned int",
-    "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-}
 _DEVICE_TYPES = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
     "mps, meta, hpu, mtia, privateuseone"
 )
-
-
-def cpp_name(dtype: dtypes.dtype) -> str:
-    """Return the name of a dtype in C++, which some of PyTorch's messages use."""
-    return _CPP_NAMES.get(dtype.name, dtype.name)
 
 
 def type_name(value: Any) -> str:
@@ -284,8 +259,8 @@ def write_result(function: str, result: Tensor, out: Tensor | None) -> Tensor:
     check_out(function, out)
     if out._array.dtype != result._array.dtype:
         raise RuntimeError(
-            f"Expected out tensor to have dtype {cpp_name(result.dtype)}, but got "
-            f"{cpp_name(out.dtype)} instead"
+            f"Expected out tensor to have dtype {result.dtype.cpp_name}, but got "
+            f"{out.dtype.cpp_name} instead"
         )
     return _write(function, result._array, out, None)
 
@@ -355,7 +330,7 @@ def checked_number(value: Any, dtype: dtypes.dtype, name: str | None = None) -> 
         If the number is out of the range of `dtype`, or complex where `dtype` is real.
     """
     if name is None:
-        name = _C_NAMES.get(dtype.name, f"{dtype.name}_t")
+        name = dtype.c_name
     if _overflows(value, dtype):
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     if isinstance(value, complex) and not dtype.is_complex:

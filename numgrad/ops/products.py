@@ -17,7 +17,7 @@ from numgrad.graph.node import unpack_array
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
-from numgrad.ops.options import Array, cpp_name, write_result
+from numgrad.ops.options import Array, write_result
 from numgrad.ops.permuting import transpose
 from numgrad.ops.primitive import Primitive, PrimitiveNode, make_node_class, require_tensor
 from numgrad.ops.shape import reshape
@@ -314,7 +314,7 @@ def check_matrices(first: Tensor, second: Tensor) -> None:
     if left.dtype != right.dtype:
         raise RuntimeError(
             "expected m1 and m2 to have the same dtype, but got: "
-            f"{cpp_name(first.dtype)} != {cpp_name(second.dtype)}"
+            f"{first.dtype.cpp_name} != {second.dtype.cpp_name}"
         )
     check_multiplies("addmm_impl_cpu_", first)
 

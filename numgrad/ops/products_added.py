@@ -10,7 +10,7 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
-from numgrad.ops.options import Array, cpp_name, read_number, write_result
+from numgrad.ops.options import Array, read_number, write_result
 from numgrad.ops.primitive import Primitive, require_tensor
 from numgrad.ops.products import (
     adjoint_of,
@@ -353,7 +353,7 @@ def baddbmm(
         require_tensor(tensor, "baddbmm", name, position + 1)
     check_batches(batch1, batch2)
     if input._array.dtype != batch1._array.dtype:
-        kinds = [cpp_name(tensor.dtype) for _, tensor in named]
+        kinds = [tensor.dtype.cpp_name for _, tensor in named]
         raise RuntimeError(
             "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds)
         )

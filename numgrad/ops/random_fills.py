@@ -24,7 +24,7 @@ from numgrad.ops.drawing import (
 from numgrad.ops.functions import public
 from numgrad.ops.generator import Generator, generator_of
 from numgrad.ops.inplace import inplace
-from numgrad.ops.options import Array, cpp_name, is_integer, type_name
+from numgrad.ops.options import Array, is_integer, type_name
 from numgrad.ops.shape import expand
 
 __all__ = [
@@ -102,7 +102,7 @@ def _check_uniform_range(low: float, high: float, dtype: dtypes.dtype) -> None:
     limit = float(np.finfo(dtype.numpy).max)
     for name, value in (("from", low), ("to", high)):
         if not abs(value) <= limit:
-            raise RuntimeError(f"{name} is out of bounds for {cpp_name(dtype)}")
+            raise RuntimeError(f"{name} is out of bounds for {dtype.cpp_name}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
@@ -250,7 +250,7 @@ def _integers_of(dtype: dtypes.dtype) -> int:
 
 def _check_continuous(dtype: dtypes.dtype, distribution: str) -> None:
     if not dtype.is_floating_point:
-        name = dtype.scalar_name if distribution == "Exponential" else cpp_name(dtype)
+        name = dtype.scalar_name if distribution == "Exponential" else dtype.cpp_name
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be "
             f"a floating point but you specified {name}"

@@ -18,7 +18,6 @@ from numgrad.ops.options import (
     check_device,
     check_layout,
     checked_number,
-    cpp_name,
     default_dtype_of,
     finish,
     read_dtype,
@@ -167,7 +166,7 @@ def _read_ends(
     wanted = read_dtype(function, dtype, default_dtype_of(out, natural))
     if is_complex and not wanted.is_complex:
         raise RuntimeError(
-            f"torch.{function}(): inferred dtype {cpp_name(natural)} can't be safely cast to "
+            f"torch.{function}(): inferred dtype {natural.cpp_name} can't be safely cast to "
             f"passed dtype {wanted.scalar_name}"
         )
     if wanted is dtypes.bool_:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import _C_NAMES, NO_EDGE, Tensor
+from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.inplace import before_write, bump_version, check_counted, check_inplace
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import address_of
@@ -186,8 +186,8 @@ def set_(
         array: Array = np.empty(0, self._array.dtype)
     elif source._array.dtype != self._array.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {_C_NAMES[source.dtype.name]} to a tensor of type "
-            f"{_C_NAMES[self.dtype.name]}"
+            f"Could not set tensor of type {source.dtype.cpp_name} to a tensor of type "
+            f"{self.dtype.cpp_name}"
         )
     elif size is None:
         array = source._array

@@ -7,26 +7,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["C_NAMES", "overflow_error", "scalar_array"]
+from numgrad import dtypes
+
+__all__ = ["overflow_error", "scalar_array"]
 
 Array = np.ndarray[Any, Any]
-
-# C++'s names of the types, which PyTorch's overflow errors use.
-C_NAMES = {
-    "bool": "bool",
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
 
 _GREATEST = float(np.finfo(np.float32).max)
 
@@ -63,4 +48,6 @@ def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
 
 def overflow_error(dtype: np.dtype[Any]) -> RuntimeError:
     """Return the error of a number that a dtype cannot hold."""
-    return RuntimeError(f"value cannot be converted to type {C_NAMES[dtype.name]} without overflow")
+    return RuntimeError(
+        f"value cannot be converted to type {dtypes.of_numpy(dtype).c_name} without overflow"
+    )
