@@ -100,7 +100,7 @@ def _along(own: Dims, dim: int, index: Positions) -> tuple[Dims, list[Value], An
     """Return the same for an index of as many dims, which has positions along one of them."""
     positions = _value(index)
     if not own or not positions.shape:
-        raise NotImplementedError
+        raise NotImplementedError  # no dims to walk: the interpreter does it
     maps = [Affine(0, ((d, 1),) if n != 1 else ()) for d, n in enumerate(positions.shape)]
     maps[dim] = Affine(0, ((len(own), 1),))
     return positions.shape, [positions], maps
@@ -109,7 +109,7 @@ def _along(own: Dims, dim: int, index: Positions) -> tuple[Dims, list[Value], An
 def _in_dim(own: Dims, dim: int, index: Positions) -> tuple[Dims, list[Value], Any]:
     """Return the same for an index of one dim."""
     if not own:
-        raise NotImplementedError
+        raise NotImplementedError  # no dims to walk: the interpreter does it
     return _by_indices(own, [None] * dim + [_value(index)])
 
 
