@@ -1,8 +1,9 @@
 """Derive the polynomials of the kernels: ``python benchmarks/accuracy/minimax.py [names]``.
 
-Each is the polynomial whose greatest weighted error on an interval is least, found with Remez's
-exchange in mpmath and then rounded. Prints the coefficients, the highest power first, and the
-binary logarithm of the error with the rounded ones.
+Each is the polynomial, or the quotient of two, whose greatest weighted error on an interval is
+least, found with Remez's exchange in mpmath and then rounded. Prints the coefficients, the highest
+power first, and the binary logarithm of the error with the rounded ones. Of a denominator the first
+coefficient is 1 and is not printed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Problem:
     weight: Function
     interval: tuple[Any, Any]
     degrees: tuple[int, int]  # for float32 and float64
+    denominators: tuple[int, int] = (0, 0)  # their degrees
 
 
 def _exp_rest(r: Any) -> Any:
@@ -59,6 +61,11 @@ def _atanh_rest_2(w: Any) -> Any:
     return 2 * (mpmath.atanh(s) - s - s**3 / 3) / s**5 / mpmath.log(2)
 
 
+def _tanh_rest(w: Any) -> Any:
+    x = mpmath.sqrt(w)
+    return (mpmath.tanh(x) - x) / x**3
+
+
 mp.dps = WORKING_DIGITS
 HALF_LN_2 = mpmath.log(2) / 2 * mpf("1.0001")
 LARGEST_S = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * mpf("1.0001")
@@ -72,6 +79,8 @@ PROBLEMS = {
     # (sinh r - r) / r**3 and (cosh r - 1 - r**2/2) / r**4, in powers of r**2
     "sinh": Problem(_sinh_rest, lambda w: w, (mpf(0), HALF_LN_2**2), (1, 4)),
     "cosh": Problem(_cosh_rest, lambda w: w**2, (mpf(0), HALF_LN_2**2), (1, 4)),
+    # (tanh x - x) / x**3 in powers of x**2, a quotient, where tanh x is up to 1/2
+    "tanh": Problem(_tanh_rest, lambda w: w, (mpf(0), mpf("0.3025")), (1, 2), (1, 3)),
     # (2 atanh s - 2 s) / s**3 in powers of s**2
     "log": Problem(_atanh_rest, lambda w: w / 2, (mpf(0), LARGEST_S**2), (3, 6)),
     # the same where abs(s) is up to 0.201
@@ -91,36 +100,51 @@ def _points(interval: tuple[Any, Any], count: int) -> list[Any]:
     return [middle - half * mpmath.cos(angle - mpf(10) ** -3) for angle in angles]
 
 
-def _solve(problem: Problem, points: list[Any]) -> tuple[list[Any], Any]:
-    """Return the coefficients, and the error, that level the error at `points`."""
-    count = len(points) - 1
-    system, right = mpmath.matrix(count + 1), mpmath.matrix(count + 1, 1)
-    for row, x in enumerate(points):
-        weight = problem.weight(x)
-        for power in range(count):
-            system[row, power] = weight * x**power
-        system[row, count] = (-1) ** row
-        right[row] = weight * problem.function(x)
-    solution = mpmath.lu_solve(system, right)
-    return list(solution[:count]), abs(solution[count])
+def _solve(
+    problem: Problem, points: list[Any], degree: int, denominator: list[Any]
+) -> tuple[list[Any], list[Any], Any]:
+    """Return both polynomials, and the error, that level the error at `points`.
+
+    What multiplies the error in the equations is the denominator, so they are solved again with
+    the one that was found until that does not change.
+    """
+    size = len(points)
+    for _ in range(1 if len(denominator) == 1 else 30):
+        system, right = mpmath.matrix(size, size), mpmath.matrix(size, 1)
+        for row, x in enumerate(points):
+            weight, value = problem.weight(x), problem.function(x)
+            highest = x ** (len(denominator) - 1)
+            for power in range(degree + 1):
+                system[row, power] = weight * x**power
+            for power in range(len(denominator) - 1):
+                system[row, degree + 1 + power] = -weight * value * x**power
+            system[row, size - 1] = (-1) ** row * mpmath.polyval(denominator[::-1], x)
+            right[row] = weight * value * highest
+        solution = list(mpmath.lu_solve(system, right))
+        before, denominator = denominator, [*solution[degree + 1 : -1], mpf(1)]
+        if max(abs(a - b) for a, b in zip(before, denominator, strict=True)) < mpf(10) ** -25:
+            break
+    return solution[: degree + 1], denominator, abs(solution[-1])
 
 
-def _fit(problem: Problem, degree: int) -> list[Any]:
-    """Return the minimax coefficients, the lowest power first."""
-    points = _points(problem.interval, degree + 2)
+def _fit(problem: Problem, degree: int, below: int) -> tuple[list[Any], list[Any]]:
+    """Return the minimax numerator and denominator, the lowest power first."""
+    points = _points(problem.interval, degree + below + 2)
     grid = _points(problem.interval, GRID)
     values = [(problem.function(x), problem.weight(x)) for x in grid]
+    denominator = [*[mpf(1)] * below, mpf(1)]
     for _ in range(12):
-        coefficients, level = _solve(problem, points)
+        numerator, denominator, level = _solve(problem, points, degree, denominator)
         errors = [
-            weight * (mpmath.polyval(coefficients[::-1], x) - value)
+            weight
+            * (mpmath.polyval(numerator[::-1], x) / mpmath.polyval(denominator[::-1], x) - value)
             for x, (value, weight) in zip(grid, values, strict=True)
         ]
         extrema = _alternating(grid, errors, len(points))
         if extrema is None or max(abs(error) for error in errors) < level * mpf("1.01"):
             break
         points = extrema
-    return coefficients
+    return numerator, denominator
 
 
 def _alternating(grid: list[Any], errors: list[Any], count: int) -> list[Any] | None:
@@ -137,16 +161,23 @@ def _alternating(grid: list[Any], errors: list[Any], count: int) -> list[Any] | 
     return [grid[position] for position in best] if len(best) == count else None
 
 
-def derive(name: str, number: Any) -> tuple[list[float], float]:
-    """Return rounded coefficients, the highest power first, and log2 of the greatest error."""
+def derive(name: str, number: Any) -> tuple[list[float], list[float], float]:
+    """Return the rounded numerator and denominator, and log2 of the greatest error.
+
+    The highest power is first; the denominator, the 1 in front of it left out, may be empty.
+    """
     problem = PROBLEMS[name]
-    exact = _fit(problem, problem.degrees[number is np.float64])
-    coefficients = [float(number(float(coefficient))) for coefficient in reversed(exact)]
+    is_double = number is np.float64
+    exact = _fit(problem, problem.degrees[is_double], problem.denominators[is_double])
+    numerator, denominator = ([float(number(float(c))) for c in part[::-1]] for part in exact)
     error = max(
-        abs(problem.weight(x) * (mpmath.polyval(coefficients, x) - problem.function(x)))
+        abs(
+            problem.weight(x)
+            * (mpmath.polyval(numerator, x) / mpmath.polyval(denominator, x) - problem.function(x))
+        )
         for x in _points(problem.interval, 2 * GRID)
     )
-    return coefficients, float(mpmath.log(error, 2))
+    return numerator, denominator[1:], float(mpmath.log(error, 2))
 
 
 def main() -> None:
@@ -154,9 +185,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(PROBLEMS), metavar="name")
     for name in parser.parse_args().names:
         for number in (np.float32, np.float64):
-            coefficients, error = derive(name, number)
+            numerator, denominator, error = derive(name, number)
             print(f"{name} {number.__name__}: error 2**{error:.1f}")
-            for coefficient in coefficients:
+            for coefficient in numerator:
+                print(f"    {number(coefficient)!s},")
+            if denominator:
+                print("  over 1,")
+            for coefficient in denominator:
                 print(f"    {number(coefficient)!s},")
 
 

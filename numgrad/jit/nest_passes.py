@@ -160,21 +160,20 @@ class NestPasses(NestLines, abc.ABC):
     ) -> None:
         """Let sines be computed for a block whose angles are known after a phase."""
         calls = here.waves[phase] = []
-        angles: dict[Element, tuple[str, str]] = {}
+        of_angle: dict[Element, list[Element]] = {}
         for wave, buffer in waves.items():
-            if self._depth[wave] != phase + 1:
-                continue
-            self.rooms[buffer] = wave[0].dtype
-            angle = self._inputs[wave][0]
-            if angle not in angles:
-                angles[angle] = self._angle(angle, here.phases[phase], names, waves)
-            source, start = angles[angle]
-            function = f"near_{wave[0].operation}"
-            self.functions.add(function)
-            self.is_dear = True
-            calls.append(
-                Line(f"{function}({source}, {start}, hi - lo, {buffer})", comment_of(wave[0]))
-            )
+            if self._depth[wave] == phase + 1:
+                self.rooms[buffer] = wave[0].dtype
+                of_angle.setdefault(self._inputs[wave][0], []).append(wave)
+        for angle, found in of_angle.items():
+            source, start = self._angle(angle, here.phases[phase], names, waves)
+            for group in _grouped(found):
+                function = f"near_{'_'.join(wave[0].operation for wave in group)}"
+                self.functions.add(function)
+                self.is_dear = True
+                out = ", ".join(waves[wave] for wave in group)
+                comment = "; ".join(comment_of(wave[0]) for wave in group)
+                calls.append(Line(f"{function}({source}, {start}, hi - lo, {out})", comment))
 
     def _angle(
         self,
@@ -209,3 +208,12 @@ class NestPasses(NestLines, abc.ABC):
                 code, _ = self._place_code(place)
                 return self.buffers[angle[0]], code.replace(last.index, "lo")
         return None
+
+
+def _grouped(waves: list[Element]) -> list[list[Element]]:
+    """Return functions of one angle with a sine and a cosine together: one call gives both."""
+    first = {wave[0].operation: wave for wave in reversed(waves)}
+    if "sin" not in first or "cos" not in first:
+        return [[wave] for wave in waves]
+    pair = [first["sin"], first["cos"]]
+    return [pair, *([wave] for wave in waves if wave not in pair)]

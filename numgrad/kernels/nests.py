@@ -380,3 +380,21 @@ def _tan_near(x):  # type: ignore[no-untyped-def]
 
 _WAVES = {"sin": (_sin, _sin_near), "cos": (_cos, _cos_near), "tan": (_tan, _tan_near)}
 near_sin, near_cos, near_tan = (_make_wave(f"near_{name}", *_WAVES[name]) for name in _WAVES)
+
+
+@kernel
+def near_sin_cos(angles, start, count, sines, cosines):  # type: ignore[no-untyped-def]
+    """Write the sines and the cosines of angles, as above, both of one reduction."""
+    distinct()
+    use_wide_vectors()
+    far = False
+    first = np.uintp(start)
+    stop = np.uintp(count)
+    for i in range(stop):
+        angle = element(angles, first + i)
+        far = far | scalar.is_far(angle)
+        sines[i], cosines[i] = scalar.sin_cos_near(angle)
+    if far:
+        for i in range(stop):
+            angle = element(angles, first + i)
+            sines[i], cosines[i] = scalar.sin(angle), scalar.cos(angle)

@@ -266,6 +266,12 @@ def cos_near(x):  # type: ignore[no-untyped-def]
     return np.cos(x)
 
 
+@_for_types(trigonometry.SIN_COS_NEAR)
+def sin_cos_near(x):  # type: ignore[no-untyped-def]
+    """Return `sin_near` and `cos_near` of an angle, which share most of their work."""
+    return np.sin(x), np.cos(x)
+
+
 @_for_types(trigonometry.TAN_NEAR)
 def tan_near(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle that is not far; the same bits as `tan`, without a branch."""

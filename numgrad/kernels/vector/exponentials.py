@@ -90,7 +90,7 @@ def make_reduced(format: Format) -> Any:
 @cache
 def make_rest(format: Format) -> Any:
     """Return a function that gives (e**r - 1 - r) / r**2."""
-    polynomial, half = format.polynomial(_REST_SINGLE, _REST_DOUBLE), format.number(0.5)
+    polynomial, half = format.polynomial(_REST_SINGLE, _REST_DOUBLE, chains=2), format.number(0.5)
 
     @compiled
     def rest(r):  # type: ignore[no-untyped-def]

@@ -37,7 +37,16 @@ from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI, make_far_reduction
 from numgrad.kernels.vector.polynomials import make_polynomial
 
-__all__ = ["COS", "COS_NEAR", "IS_FAR", "SIN", "SIN_NEAR", "TAN", "TAN_NEAR"]
+__all__ = [
+    "COS",
+    "COS_NEAR",
+    "IS_FAR",
+    "SIN",
+    "SIN_COS_NEAR",
+    "SIN_NEAR",
+    "TAN",
+    "TAN_NEAR",
+]
 
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2/2) / r**4, by powers of r**2 from the highest down.
 _SINE_SINGLE = (-0.00019518616, 0.008332191, -0.16666655)
@@ -78,7 +87,7 @@ def _make(
     polynomials: tuple[tuple[float, ...], tuple[float, ...]],
     window: int,
 ) -> Any:
-    """Return sin, cos, tan, the three for near arguments only, and `is_far`, for a type.
+    """Return sin, cos, tan, these for near arguments only, and `is_far`, for a type.
 
     Parameters
     ----------
@@ -137,12 +146,17 @@ def _make(
         )
 
     @compiled
-    def wave(r, rest, k):  # type: ignore[no-untyped-def]
-        """Return sin(r + rest + k pi/2)."""
-        sin_r, sin_small, cos_r, cos_small = waves(r, rest)
+    def turned(sin_r, sin_small, cos_r, cos_small, k):  # type: ignore[no-untyped-def]
+        """Return the sine of k quarters of a turn more."""
         is_odd = integer(k & low_bit) == low_bit
         value = (cos_r if is_odd else sin_r) + (cos_small if is_odd else sin_small)
         return -value if integer(k & sign_bit) == sign_bit else value
+
+    @compiled
+    def wave(r, rest, k):  # type: ignore[no-untyped-def]
+        """Return sin(r + rest + k pi/2)."""
+        sin_r, sin_small, cos_r, cos_small = waves(r, rest)
+        return turned(sin_r, sin_small, cos_r, cos_small, k)
 
     @compiled
     def slope(r, rest, k):  # type: ignore[no-untyped-def]
@@ -168,6 +182,15 @@ def _make(
     def cos_near(x):  # type: ignore[no-untyped-def]
         r, rest, k = reduce_near(x)
         return wave(r, rest, integer(k + quarter))
+
+    @compiled
+    def sin_cos_near(x):  # type: ignore[no-untyped-def]
+        """Return both, which share all but the choice of a polynomial."""
+        r, rest, k = reduce_near(x)
+        sin_r, sin_small, cos_r, cos_small = waves(r, rest)
+        sine = turned(sin_r, sin_small, cos_r, cos_small, k)
+        cosine = turned(sin_r, sin_small, cos_r, cos_small, integer(k + quarter))
+        return (x if x == zero else sine), cosine
 
     @compiled
     def tan_near(x):  # type: ignore[no-untyped-def]
@@ -196,14 +219,14 @@ def _make(
             return slope(r, rest, k)
         return tan_near(x)
 
-    return sin, cos, tan, sin_near, cos_near, tan_near, is_far
+    return sin, cos, tan, sin_near, cos_near, tan_near, sin_cos_near, is_far
 
 
 _SINGLE = _make(np.float32, np.int32, 23, 2.0**13, (_SINE_SINGLE, _COSINE_SINGLE), 4)
 _DOUBLE = _make(np.float64, np.int64, 52, 2.0**27, (_SINE_DOUBLE, _COSINE_DOUBLE), 7)
 
 # The function for each type, for the overloads in numgrad.kernels.scalar.
-SIN, COS, TAN, SIN_NEAR, COS_NEAR, TAN_NEAR, IS_FAR = (
+SIN, COS, TAN, SIN_NEAR, COS_NEAR, TAN_NEAR, SIN_COS_NEAR, IS_FAR = (
     {types.float32: single, types.float64: double}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )
