@@ -25,11 +25,17 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.extending import register_jitable
 
+from numgrad.kernels.vector.width import interleave
+
 __all__ = ["PART_OPTIONS", "LeanCompiler", "PlainCompiler", "inline", "is_inlined", "part"]
 
 
 class _LeanLibrary(JITCodeLibrary):
     """Optimises once what was linked."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        interleave(ir_module)
+        super().add_ir_module(ir_module)
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
