@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.kernels.vector.bits import fma, from_bits, to_bits
+from numgrad.kernels.vector.bits import copysign, fma
 from numgrad.kernels.vector.exponentials import make_reduced, make_rest
 from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
 
@@ -91,13 +91,12 @@ def _make_sinh_cosh(format: Format) -> tuple[Any, Any]:
 
 
 def _make_tanh(format: Format) -> Any:
-    number, integer = format.number, format.integer
+    number = format.number
     reduced, rest, power_of_two = make_reduced(format), make_rest(format), format.power_of_two()
     above = format.polynomial(_ABOVE_SINGLE, _ABOVE_DOUBLE)
     below = format.polynomial(_BELOW_SINGLE, _BELOW_DOUBLE)
     saturated = number(format.mantissa * 0.5)  # tanh is 1 there: e**(-2 x) is below half an ulp
     one, two, half = number(1), number(2), number(0.55)  # of which tanh is 1/2
-    sign = format.bits(-0.0)
 
     @compiled
     def tanh(x):  # type: ignore[no-untyped-def]
@@ -106,11 +105,12 @@ def _make_tanh(format: Format) -> Any:
         r, k = reduced(two * clipped)
         growth = fma(fma(rest(r), r, one), r, one) * power_of_two(k)
         square = size * size
+        numerator, denominator, more = above(square) * (square * size), below(square), growth + one
         is_small = size < half
-        numerator = above(square) * (square * size) if is_small else -two
-        denominator = below(square) if is_small else growth + one
+        numerator = numerator if is_small else -two
+        denominator = denominator if is_small else more
         result = (size if is_small else one) + numerator / denominator
-        return from_bits(integer(to_bits(result) | (to_bits(x) & sign)))
+        return copysign(result, x)
 
     return tanh
 

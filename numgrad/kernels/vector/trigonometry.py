@@ -146,17 +146,19 @@ def _make(
         )
 
     @compiled
-    def turned(sin_r, sin_small, cos_r, cos_small, k):  # type: ignore[no-untyped-def]
-        """Return the sine of k quarters of a turn more."""
-        is_odd = integer(k & low_bit) == low_bit
-        value = (cos_r if is_odd else sin_r) + (cos_small if is_odd else sin_small)
+    def is_odd(k):  # type: ignore[no-untyped-def]
+        return integer(k & low_bit) == low_bit
+
+    @compiled
+    def signed(value, k):  # type: ignore[no-untyped-def]
+        """Return the value with the sign that it has after k quarters of a turn."""
         return -value if integer(k & sign_bit) == sign_bit else value
 
     @compiled
     def wave(r, rest, k):  # type: ignore[no-untyped-def]
         """Return sin(r + rest + k pi/2)."""
         sin_r, sin_small, cos_r, cos_small = waves(r, rest)
-        return turned(sin_r, sin_small, cos_r, cos_small, k)
+        return signed(cos_r + cos_small if is_odd(k) else sin_r + sin_small, k)
 
     @compiled
     def slope(r, rest, k):  # type: ignore[no-untyped-def]
@@ -164,9 +166,9 @@ def _make(
         sin_r, sin_small, cos_r, cos_small = waves(r, rest)
         sin_r, sin_small = fast_two_sum(sin_r, sin_small)
         cos_r, cos_small = fast_two_sum(cos_r, cos_small)
-        is_odd = integer(k & low_bit) == low_bit
-        above, above_small = (-cos_r if is_odd else sin_r), (-cos_small if is_odd else sin_small)
-        below, below_small = (sin_r if is_odd else cos_r), (sin_small if is_odd else cos_small)
+        odd = is_odd(k)
+        above, above_small = (-cos_r if odd else sin_r), (-cos_small if odd else sin_small)
+        below, below_small = (sin_r if odd else cos_r), (sin_small if odd else cos_small)
         inverse = one / below
         quotient = above * inverse
         remainder = fma(-quotient, below, above) + fma(-quotient, below_small, above_small)
@@ -188,9 +190,9 @@ def _make(
         """Return both, which share all but the choice of a polynomial."""
         r, rest, k = reduce_near(x)
         sin_r, sin_small, cos_r, cos_small = waves(r, rest)
-        sine = turned(sin_r, sin_small, cos_r, cos_small, k)
-        cosine = turned(sin_r, sin_small, cos_r, cos_small, integer(k + quarter))
-        return (x if x == zero else sine), cosine
+        s, c, odd = sin_r + sin_small, cos_r + cos_small, is_odd(k)
+        sine = signed(c if odd else s, k)
+        return (x if x == zero else sine), signed(s if odd else c, integer(k + quarter))
 
     @compiled
     def tan_near(x):  # type: ignore[no-untyped-def]
