@@ -1,17 +1,22 @@
 """Compiled functions beside hand-written Numba and other libraries: ``python benchmarks/peers.py``.
 
-Each case is measured in turns within one run, and medians are compared. Libraries that are not
-installed are left out: PyTorch (eager and compiled), JAX, PyTensor (Numba mode), HIPS autograd and
-MyGrad. Arguments choose cases by name.
+Each case is measured in turns within one run, and medians are compared. Every library has a process
+of its own, which sleeps while others have their turn: threads of one library that wait awake for
+more work would take the cores from the next. Libraries that are not installed are left out: PyTorch
+(eager and compiled), JAX, PyTensor (Numba mode), HIPS autograd and MyGrad. Arguments choose cases
+by name.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import multiprocessing
+import os
 import statistics
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -22,10 +27,9 @@ from numgrad.kernels import scalar
 
 Call = Callable[[], Any]
 CASES: dict[str, Callable[[], dict[str, Call]]] = {}
-HAS = {
-    name: importlib.util.find_spec(name) is not None
-    for name in ("torch", "jax", "pytensor", "autograd", "mygrad")
-}
+LIBRARIES = ("numgrad", "torch", "jax", "pytensor", "autograd", "mygrad")
+SERVED = "NUMGRAD_PEERS_SERVE"  # the variable that tells a process which of them it measures
+HAS = {name: name == os.environ.get(SERVED) for name in LIBRARIES}
 if HAS["torch"]:
     import torch
 if HAS["jax"]:
@@ -536,23 +540,64 @@ def leapfrog_10_000() -> dict[str, Call]:
 # --- measuring ------------------------------------------------------------------------------------
 
 
-def measure(calls: dict[str, Call], seconds: float) -> dict[str, float]:
-    """Return the median time of each call, taken in turns."""
-    repeats = {}
-    for name, call in calls.items():
-        call()
-        begin = time.perf_counter()
-        call()
-        once = time.perf_counter() - begin
-        repeats[name] = max(1, int(2e-3 / max(once, 1e-7)))
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times[next(iter(times))]) < 5:
-        for name, call in calls.items():
-            begin = time.perf_counter()
-            for _ in range(repeats[name]):
+TURN, PAUSE = 2e-3, 5e-3  # seconds of calls that are timed together, and between two turns
+
+
+def serve(connection: Connection) -> None:
+    """Measure calls of one library on request: a case's name, and a call's or None for all names.
+
+    Answers with the names of the calls, or with the time that one takes.
+    """
+    library = os.environ[SERVED]
+    own = ("numgrad", "hand") if library == "numgrad" else (library,)
+    calls: dict[str, Call] = {}
+    repeats: dict[str, int] = {}
+    while (request := connection.recv()) is not None:
+        case, name = request
+        if name is None:
+            calls = {k: v for k, v in CASES[case]().items() if k.split(".")[0] in own}
+            for each, call in calls.items():
                 call()
-            times[name].append((time.perf_counter() - begin) / repeats[name])
+                repeats[each] = max(1, int(TURN / max(timed(call, 1), 1e-7)))
+            connection.send(list(calls))
+        else:
+            connection.send(timed(calls[name], repeats[name]))
+
+
+def timed(call: Call, count: int) -> float:
+    """Return the seconds that one of some calls takes."""
+    begin = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - begin) / count
+
+
+def start() -> list[Connection]:
+    """Start a process for each library that is installed."""
+    connections = []
+    context = multiprocessing.get_context("spawn")
+    for library in LIBRARIES:
+        if importlib.util.find_spec(library) is not None:
+            os.environ[SERVED] = library
+            here, there = context.Pipe()
+            context.Process(target=serve, args=(there,), daemon=True).start()
+            connections.append(here)
+    return connections
+
+
+def measure(case: str, connections: list[Connection], seconds: float) -> dict[str, float]:
+    """Return the median time of each call of a case, taken in turns."""
+    calls: list[tuple[str, Connection]] = []
+    for connection in connections:
+        connection.send((case, None))
+        calls += [(name, connection) for name in connection.recv()]
+    times: dict[str, list[float]] = {name: [] for name, _ in calls}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times["numgrad"]) < 5:
+        for name, connection in calls:
+            time.sleep(PAUSE)
+            connection.send((case, name))
+            times[name].append(connection.recv())
     return {name: statistics.median(each) for name, each in times.items()}
 
 
@@ -579,15 +624,18 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.cases).difference(CASES):
         parser.error(f"no case is called {', '.join(sorted(unknown))}")
+    connections = start()
     print("| case | library | time | of ours |\n| --- | --- | ---: | ---: |")
     for name in options.cases or CASES:
-        found = measure(CASES[name](), options.seconds)
+        found = measure(name, connections, options.seconds)
         for library, seconds in found.items():
             print(
                 f"| {described(name)} | {library} | {spelled(seconds)} | "
                 f"{seconds / found['numgrad']:.2f} |",
                 flush=True,
             )
+    for connection in connections:
+        connection.send(None)
 
 
 if __name__ == "__main__":
