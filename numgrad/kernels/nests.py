@@ -347,6 +347,33 @@ def _make_wave(name: str, function: Any, near: Any) -> Any:
     return kernel(fill)
 
 
+def _make_two_waves(name: str, one: Any, other: Any) -> Any:
+    """Return such a kernel for two functions of each angle, which share most of their work."""
+    function_one, near_one = one
+    function_other, near_other = other
+
+    def fill(angles, start, count, out_one, out_other):  # type: ignore[no-untyped-def]
+        distinct()
+        use_wide_vectors()
+        far = False
+        first = np.uintp(start)
+        stop = np.uintp(count)
+        for i in range(stop):
+            angle = element(angles, first + i)
+            far = far | scalar.is_far(angle)
+            out_one[i] = near_one(angle)
+            out_other[i] = near_other(angle)
+        if far:
+            for i in range(stop):
+                angle = element(angles, first + i)
+                out_one[i] = function_one(angle)
+                out_other[i] = function_other(angle)
+
+    fill.__name__ = name
+    fill.__qualname__ = f"_make_two_waves.{name}"
+    return kernel(fill)
+
+
 # A dispatcher itself, where these are handed on, would put its address into the machine code.
 @inline
 def _sin(x):  # type: ignore[no-untyped-def]
@@ -380,3 +407,4 @@ def _tan_near(x):  # type: ignore[no-untyped-def]
 
 _WAVES = {"sin": (_sin, _sin_near), "cos": (_cos, _cos_near), "tan": (_tan, _tan_near)}
 near_sin, near_cos, near_tan = (_make_wave(f"near_{name}", *_WAVES[name]) for name in _WAVES)
+near_sin_cos = _make_two_waves("near_sin_cos", _WAVES["sin"], _WAVES["cos"])
