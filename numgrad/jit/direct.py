@@ -13,6 +13,8 @@ import numpy as np
 from numgrad.jit.emit import Array, Emitted
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.opaque import Memory, as_compact, operand_reader
+from numgrad.jit.row_loop import RowLoop
+from numgrad.jit.rows import Rows
 from numgrad.jit.schedule import Nest
 
 __all__ = ["direct_call", "is_direct"]
@@ -26,7 +28,10 @@ POOLED = 1 << 18  # bytes of room for values in between that are kept from call 
 def is_direct(emitted: Emitted, graph: Graph) -> bool:
     """Whether a graph is loops and matrix products, with little in memory in between."""
     return (
-        all(isinstance(step, Nest) or _is_product(step.value) for step in emitted.plan.steps)
+        all(
+            isinstance(step, Nest) or _is_product(step.value) or _is_small_loop(step.value)
+            for step in emitted.plan.steps
+        )
         and emitted.room_bytes <= POOLED
         and all(output.operation != "array" for output in graph.outputs)
         and len({id(output) for output in graph.outputs}) == len(graph.outputs)
@@ -37,8 +42,21 @@ def _is_product(value: Value) -> bool:
     return value.operation == "matmul"
 
 
+def _is_small_loop(value: Value) -> bool:
+    """Whether a step is a loop over unit vectors that one thread does."""
+    primitive = value.attributes.get("primitive")
+    if not isinstance(primitive, Rows):
+        return False
+    loop = RowLoop(primitive, None)
+    return loop.count <= loop.grain
+
+
 def direct_call(
-    emitted: Emitted, graph: Graph, run: Any, header_for: Callable[[int, int], NDArray]
+    emitted: Emitted,
+    graph: Graph,
+    run: Any,
+    header_for: Callable[[int, int], NDArray],
+    build: Callable[[Graph], Any],
 ) -> Call:
     """Return a function that computes the outputs of a graph for which `is_direct` holds.
 
@@ -50,17 +68,24 @@ def direct_call(
         The compiled nests; None if there are none.
     header_for : callable
         Returns the header with which `run` does the steps from one to another.
+    build : callable
+        Makes the program of a graph within this one.
     """
-    return _Direct(emitted, graph, run, header_for).call
+    return _Direct(emitted, graph, run, header_for, build).call
 
 
 class _Direct:
     """Writes the function, and knows what the names in it mean."""
 
     def __init__(
-        self, emitted: Emitted, graph: Graph, run: Any, header_for: Callable[[int, int], NDArray]
+        self,
+        emitted: Emitted,
+        graph: Graph,
+        run: Any,
+        header_for: Callable[[int, int], NDArray],
+        build: Callable[[Graph], Any],
     ) -> None:
-        self.emitted, self.graph = emitted, graph
+        self.emitted, self.graph, self.build = emitted, graph, build
         self.inputs = [emitted.buffers[value] for value in graph.inputs]
         self.rooms = [array for array in emitted.arrays if array.role == "room"]
         self.views: list[Callable[[Memory], NDArray]] = []  # of the room, made with it
@@ -100,6 +125,9 @@ class _Direct:
                 self.names[f"shape_{array.name}"] = array.shape
                 self.names[f"dtype_{array.name}"] = array.dtype
                 lines.append(f"    {array.name} = empty(shape_{array.name}, dtype_{array.name})")
+            elif array.role == "result":
+                self.names[f"nothing_{array.name}"] = np.empty((0,) * len(array.shape), array.dtype)
+                lines.append(f"    {array.name} = nothing_{array.name}")
         if self.has_entry:
             # A list's operations are atomic, so threads never get the same room.
             lines.append(f"    {self._entry()} = pool.pop() if pool else new_room()")
@@ -132,10 +160,39 @@ class _Direct:
                 self.names[f"header_{start}"] = header_for(start, position)
                 lines.append(f"    run({', '.join([*arguments, f'header_{start}', 'room'])})")
                 start = None
-            if step is not None:
-                left, right = (self._operand(operand) for operand in step.value.operands)
-                lines.append(f"    dot({left}, {right}, {self._operand(step.value)})")
+            if step is None:
+                break
+            if not _is_product(step.value):
+                lines += self._loop(step.value)
+                continue
+            left, right = (self._operand(operand) for operand in step.value.operands)
+            lines.append(f"    dot({left}, {right}, {self._operand(step.value)})")
         return lines
+
+    def _loop(self, value: Value) -> list[str]:
+        """Return the lines of a loop over unit vectors."""
+        rows = value.attributes["primitive"]
+        loop = RowLoop(rows, self.build(rows.graph))
+        kept, buffers = self.emitted.plan.kept, self.emitted.buffers
+        number = len(self.names)
+        self.names[f"loop_{number}"] = loop.entry
+        given = [
+            self._operand(operand) if operand in kept else f"as_compact({self._operand(operand)})"
+            for operand in value.operands
+        ]
+        items = {
+            item.attributes["position"]: buffers[item]
+            for item in kept
+            if item.operation == "item" and item.operands[0] is value
+        }
+        lines = []
+        for position, output in enumerate(rows.graph.outputs):
+            name = items.get(position, f"unread_{position}")
+            self.names[f"shape_{number}_{position}"] = (loop.count, *output.shape)
+            self.names[f"type_{number}_{position}"] = output.dtype
+            lines.append(f"    {name} = empty(shape_{number}_{position}, type_{number}_{position})")
+            given.append(name)
+        return [*lines, f"    loop_{number}(0, {loop.count}, {', '.join(given)})"]
 
     def _operand(self, value: Value) -> str:
         """Return the source of a matrix."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from numgrad.jit.emit import Array, Emitted, spell, used_by_steps
+from numgrad.jit.emit import Array, Emitted, emit, spell, used_by_steps
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.nest_lines import Line, indent
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
+from numgrad.jit.rows import Rows
 from numgrad.jit.scalars import type_code
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
 
-__all__ = ["STEPS", "is_short", "literal_dispatcher"]
+__all__ = ["STEPS", "is_short", "literal_dispatcher", "literal_loop"]
 
 Build = Callable[[Graph], Any]
 
@@ -47,26 +48,45 @@ def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bo
     return compile_source("call", _source(emitted, graph, build, into))
 
 
+def literal_loop(emitted: Emitted, graph: Graph, build: Build) -> Any:
+    """Return a dispatcher that runs a graph for unit vectors in the place of its first input.
+
+    It is called with the first of them and the last, excluded, the other inputs, and an array for
+    all that each output becomes, along its first dim. All are C-contiguous, and nothing is checked.
+    """
+    helpers: list[Line] = []
+    _add_loop("loop", emitted, graph, build, helpers)
+    return compile_source("loop", spell([*_imports(emitted), *helpers], origins=False))
+
+
 def _source(emitted: Emitted, graph: Graph, build: Build, into: bool) -> str:
-    arguments = ", ".join([*(array.name for array in emitted.arguments), "header", "room"])
-    nests = bool(emitted.nests) and not is_short(emitted)
+    helpers: list[Line] = []
+    run = _add_nests("run", emitted, helpers)
+    given = [f"{emitted.buffers[value]}_" for value in graph.inputs]
+    if into:
+        given += [_array_name(emitted, value) for value in graph.outputs if value.shape]
+    body = _call(emitted, graph, build, run, helpers, into)
+    head = [Line(""), Line(""), Line(f"def call({', '.join(given)}):")]
+    return spell([*_imports(emitted), *helpers, *head, *indent(body)], origins=False)
+
+
+def _imports(emitted: Emitted) -> list[Line]:
     lines = [Line(text) for text in emitted.imports()]
     lines.insert(2, Line("from numba import njit, objmode"))
     lines.append(Line("from numgrad.kernels.compile import kernel"))
     lines.append(Line("from numgrad.kernels.nests import as_argument"))
     lines.append(Line("from numgrad.kernels.small_products import multiply"))
-    if nests:
-        lines += [Line(""), Line(""), Line("@kernel")]
-        lines.append(Line(emitted.head))
-        lines += indent(emitted.body(literal=True))
-    helpers: list[Line] = []
-    body = _call(emitted, graph, build, arguments, helpers, into)
-    lines += helpers
-    given = [f"{emitted.buffers[value]}_" for value in graph.inputs]
-    if into:
-        given += [_array_name(emitted, value) for value in graph.outputs if value.shape]
-    lines += [Line(""), Line(""), Line(f"def call({', '.join(given)}):"), *indent(body)]
-    return spell(lines, origins=False)
+    return lines
+
+
+def _add_nests(name: str, emitted: Emitted, helpers: list[Line]) -> str:
+    """Write the nests as a function of their own, if they are not short; return the call of it."""
+    if emitted.nests and not is_short(emitted):
+        helpers += [Line(""), Line(""), Line("@kernel")]
+        helpers.append(Line(emitted.head.replace("def run(", f"def {name}(")))
+        helpers += indent(emitted.body(literal=True))
+    arguments = [*(array.name for array in emitted.arguments), "header", "room"]
+    return f"{name}({', '.join(arguments)})"
 
 
 def is_short(emitted: Emitted) -> bool:
@@ -84,22 +104,11 @@ def _call(
     emitted: Emitted,
     graph: Graph,
     build: Build,
-    arguments: str,
+    run: str,
     helpers: list[Line],
     into: bool,
 ) -> list[Line]:
-    lines = []
-    for position, value in enumerate(graph.inputs):
-        name = emitted.buffers[value]
-        given = _array_name(emitted, value)
-        lines.append(Line(f"{given} = as_argument({name}_, {type_code(value.dtype)}, {position})"))
-        if value.shape:
-            message = f"argument {position} must have the shape {value.shape} it was traced with"
-            lines.append(Line(f"if {given}.shape != {value.shape}:"))
-            lines.append(Line(f"    raise ValueError({message!r})"))
-        if given != name:
-            lines.append(Line(f"{name} = stack({type_code(value.dtype)}, {prod(value.shape)})"))
-            lines += _copied(name, given, value)
+    lines = _given(emitted, graph.inputs)
     for array in emitted.arrays:
         kind = type_code(array.dtype)
         if array.role == "output" and not array.shape:  # returned as a number
@@ -108,7 +117,96 @@ def _call(
             lines.append(Line(f"{array.name} = stack({kind}, {prod(array.shape)})"))
         elif array.role == "output" and not into:
             lines.append(Line(f"{array.name} = np.empty({array.shape}, {kind})"))
-        elif array.role == "result":
+    lines += _room(emitted, helpers)
+    lines += _steps(emitted, build, run, helpers)
+    lines += _keep_room(emitted)
+    results = []
+    for k, output in enumerate(graph.outputs):
+        name = emitted.buffers[output]
+        if not output.shape:
+            results.append(f"element({name}, 0)")
+            continue
+        returned = _array_name(emitted, output)
+        is_shared = output.operation in ("input", "array") or output in graph.outputs[:k]
+        if returned != name and not is_shared:
+            kind = type_code(output.dtype)
+            if not into:
+                lines.append(Line(f"{returned} = np.empty({output.shape}, {kind})"))
+            lines += _copied(returned, name, output)
+        if into:
+            continue
+        results.append(f"{returned}.copy()" if is_shared else returned)
+    lines.append(Line(f"return ({''.join(f'{result}, ' for result in results)})"))
+    return lines
+
+
+def _add_loop(name: str, emitted: Emitted, graph: Graph, build: Build, helpers: list[Line]) -> None:
+    """Write the function of `literal_loop`."""
+    vector, *inputs = graph.inputs
+    run = _add_nests(f"{name}_run", emitted, helpers)
+    kind, count = type_code(vector.dtype), prod(vector.shape)
+    unit = emitted.buffers[vector]
+    if _array_name(emitted, vector) != unit:
+        lines = [Line(f"{unit} = stack({kind}, {count})"), Line(f"for at in range({count}):")]
+        lines.append(Line(f"    store({unit}, at, 0)"))
+    else:
+        lines = [Line(f"{unit} = np.zeros({vector.shape}, {kind})")]
+    lines += _given(emitted, inputs, known=True)
+    before: list[Line] = []
+    after: list[Line] = []
+    written: set[str] = set()
+    shapes = {array.name: array for array in emitted.arrays if array.role == "output"}
+    for k, output in enumerate(graph.outputs):
+        array, size = emitted.buffers[output], prod(output.shape)
+        place, of_output = f"k * {size}", type_code(output.dtype)
+        if array in shapes and array not in written:
+            written.add(array)
+            if output.shape and not _is_registered(emitted, output):
+                at = f"{place} * {output.dtype.itemsize}"
+                before.append(Line(f"{array} = part(all_{k}, {at}, {size}, {of_output})"))
+                continue
+            lines.append(Line(f"{array} = stack({of_output}, {max(1, size)})"))
+        after.append(Line(f"for at in range({size}):"))
+        after.append(Line(f"    store(all_{k}, {place} + at, element({array}, at))"))
+    lines += _room(emitted, helpers)
+    body = [Line(f"store({unit}, k, 1)"), *before, *_steps(emitted, build, run, helpers), *after]
+    body.append(Line(f"store({unit}, k, 0)"))
+    lines += [Line("for k in range(start, stop):"), *indent(body)]
+    lines += _keep_room(emitted)
+    given = ["start", "stop", *(f"{emitted.buffers[value]}_" for value in inputs)]
+    given += [f"all_{k}" for k in range(len(graph.outputs))]
+    helpers += [Line(""), Line(""), Line("@kernel")] if name != "loop" else [Line(""), Line("")]
+    helpers += [Line(f"def {name}({', '.join(given)}):"), *indent(lines)]
+
+
+def _given(emitted: Emitted, inputs: Sequence[Value], *, known: bool = False) -> list[Line]:
+    """Return the lines that check the arguments, and put short ones into registers.
+
+    If they are `known`, the caller has made them as they have to be, but for the number of dims.
+    """
+    lines = []
+    for position, value in enumerate(inputs):
+        name = emitted.buffers[value]
+        given = _array_name(emitted, value)
+        kind = type_code(value.dtype)
+        found = f"{name}_" if known else f"as_argument({name}_, {kind}, {position})"
+        lines.append(Line(f"{given} = {found}"))
+        if value.shape and not known:
+            message = f"argument {position} must have the shape {value.shape} it was traced with"
+            lines.append(Line(f"if {given}.shape != {value.shape}:"))
+            lines.append(Line(f"    raise ValueError({message!r})"))
+        if given != name:
+            lines.append(Line(f"{name} = stack({kind}, {prod(value.shape)})"))
+            lines += _copied(name, given, value)
+    return lines
+
+
+def _room(emitted: Emitted, helpers: list[Line]) -> list[Line]:
+    """Return the lines that make what else the steps need, and fetch what was captured."""
+    lines = []
+    for array in emitted.arrays:
+        if array.role == "result":
+            kind = type_code(array.dtype)
             lines.append(Line(f"{array.name} = np.empty({(0,) * len(array.shape)}, {kind})"))
     lines.append(Line("header = stack(np.int64, 4)"))
     lines.append(Line("header[2] = 0"))
@@ -128,28 +226,14 @@ def _call(
         array = value.attributes["array"]
         key = _enter(lambda array=array: (as_compact(array),))
         lines.append(_helper(key, [], {name: _numba_type(value)}, helpers))
-    lines += _steps(emitted, build, arguments, helpers)
-    if rooms and emitted.room_bytes > ON_STACK:
-        # Numba frees an array after its last use, and knows nothing of its parts.
-        lines.append(Line("store(room, 0, element(room, 0))"))
-    results = []
-    for k, output in enumerate(graph.outputs):
-        name = emitted.buffers[output]
-        if not output.shape:
-            results.append(f"element({name}, 0)")
-            continue
-        returned = _array_name(emitted, output)
-        is_shared = output.operation in ("input", "array") or output in graph.outputs[:k]
-        if returned != name and not is_shared:
-            kind = type_code(output.dtype)
-            if not into:
-                lines.append(Line(f"{returned} = np.empty({output.shape}, {kind})"))
-            lines += _copied(returned, name, output)
-        if into:
-            continue
-        results.append(f"{returned}.copy()" if is_shared else returned)
-    lines.append(Line(f"return ({''.join(f'{result}, ' for result in results)})"))
     return lines
+
+
+def _keep_room(emitted: Emitted) -> list[Line]:
+    """Numba frees an array after its last use, and knows nothing of its parts."""
+    if emitted.room_bytes > ON_STACK and _read_by_steps(emitted):
+        return [Line("store(room, 0, element(room, 0))")]
+    return []
 
 
 def _is_registered(emitted: Emitted, array: Value | Array) -> bool:
@@ -179,7 +263,7 @@ def _read_by_steps(emitted: Emitted) -> list[str]:
     return [emitted.buffers[value] for value in used_by_steps(emitted.plan)]
 
 
-def _steps(emitted: Emitted, build: Build, arguments: str, helpers: list[Line]) -> list[Line]:
+def _steps(emitted: Emitted, build: Build, run: str, helpers: list[Line]) -> list[Line]:
     plan = emitted.plan
     if is_short(emitted):
         bounds = [Line("header[0] = 0"), Line(f"header[1] = {len(plan.steps)}")]
@@ -195,13 +279,15 @@ def _steps(emitted: Emitted, build: Build, arguments: str, helpers: list[Line]) 
         if start is not None:
             lines.append(Line(f"header[0] = {start}"))
             lines.append(Line(f"header[1] = {position}"))
-            lines.append(Line(f"run({arguments})"))
+            lines.append(Line(run))
             start = None
         if step is None:
             break
         value = step.value
         if value.operation == "matmul" and _terms(value) <= SMALL and 0 not in value.shape:
             lines.append(_small_product(emitted, value))
+        elif isinstance(value.attributes.get("primitive"), Rows):
+            lines += _loop(emitted, build, value, helpers)
         else:
             lines.append(_opaque(emitted, build, value, helpers))
     return lines
@@ -227,6 +313,49 @@ def _small_product(emitted: Emitted, value: Value) -> Line:
     sizes = [value.shape[0], value.operands[0].shape[1], value.shape[1]]
     given += [buffers[value], *map(str, sizes), f"{kind}(0)"]
     return Line(f"multiply({', '.join(given)})")
+
+
+def _loop(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> list[Line]:
+    """Return the lines that do a step for unit vectors one after the other."""
+    graph = value.attributes["primitive"].graph
+    inside = emit(graph)
+    helpers += [Line(""), Line(""), *(Line(text) for text in inside.imports())]
+    name = f"loop_{sum(line.code.startswith('def loop_') for line in helpers)}"
+    _add_loop(name, inside, graph, build, helpers)
+    lines: list[Line] = []
+    given = [_compact(emitted, operand, lines) for operand in value.operands]
+    count = prod(graph.inputs[0].shape)
+    items = {
+        item.attributes["position"]: emitted.buffers[item]
+        for item in emitted.plan.kept
+        if item.operation == "item" and item.operands[0] is value
+    }
+    for position, output in enumerate(graph.outputs):
+        found = items.get(position, f"unread_{position}")
+        shape = (count, *output.shape)
+        lines.append(Line(f"{found} = np.empty({shape}, {type_code(output.dtype)})"))
+        given.append(found)
+    return [*lines, Line(f"{name}({', '.join(['0', str(count), *given])})")]
+
+
+def _compact(emitted: Emitted, operand: Value, lines: list[Line]) -> str:
+    """Return the name of the array of an operand; write lines that copy it if it lies apart."""
+    plan, values = emitted.plan, emitted.values
+    strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
+    if strided is None:
+        return emitted.buffers[operand]
+    name = f"compact_{sum(' = np.empty(' in line.code for line in lines)}"
+    shape = operand.shape
+    source, target = [str(strided.start.evaluate(values))], "0"
+    for dim, stride in enumerate(strided.strides):
+        source.append(f"j{dim} * {stride.evaluate(values)}")
+        target = f"({target}) * {shape[dim]} + j{dim}" if dim else "j0"
+    element = f"element({emitted.buffers[strided.base]}, {' + '.join(source)})"
+    copy = [Line(f"store({name}, {target}, {element})")]
+    for dim in reversed(range(len(shape))):
+        copy = [Line(f"for j{dim} in range({shape[dim]}):"), *indent(copy)]
+    lines += [Line(f"{name} = np.empty({shape}, {type_code(operand.dtype)})"), *copy]
+    return name
 
 
 def _opaque(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> Line:

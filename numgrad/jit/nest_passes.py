@@ -160,45 +160,51 @@ class NestPasses(NestLines, abc.ABC):
     ) -> None:
         """Let sines be computed for a block whose angles are known after a phase."""
         calls = here.waves[phase] = []
+        lines = here.phases[phase]
         of_angle: dict[Element, list[Element]] = {}
         for wave, buffer in waves.items():
             if self._depth[wave] == phase + 1:
                 self.rooms[buffer] = wave[0].dtype
-                of_angle.setdefault(self._inputs[wave][0], []).append(wave)
+                of_angle.setdefault(self._unviewed(self._inputs[wave][0]), []).append(wave)
+        places: dict[Element, tuple[str, str]] = {}
+        for angle in of_angle:
+            place = self._place_of_angles(angle, waves)
+            if place is None:
+                buffer = self._fresh("w")
+                self.rooms[buffer] = angle[0].dtype
+                lines.append(Line(f"store({buffer}, {self._offset()}, {names[angle]})"))
+                place = buffer, "0"
+            places[angle] = place
+        for angle in of_angle:  # what was read for this only
+            name = re.compile(rf"\b{names[angle]}\b") if angle in names else None
+            used = [line for line in lines if name and name.search(line.code)]
+            if len(used) == 1 and used[0].code.startswith(f"{names[angle]} = "):
+                lines.remove(used[0])
         for angle, found in of_angle.items():
-            source, start = self._angle(angle, here.phases[phase], names, waves)
-            for group in _grouped(found):
-                function = f"near_{'_'.join(wave[0].operation for wave in group)}"
+            source, start = places[angle]
+            for together in _together(found):
+                function = "_".join(["near", *(wave[0].operation for wave in together)])
                 self.functions.add(function)
                 self.is_dear = True
-                out = ", ".join(waves[wave] for wave in group)
-                comment = "; ".join(comment_of(wave[0]) for wave in group)
-                calls.append(Line(f"{function}({source}, {start}, hi - lo, {out})", comment))
+                given = [source, start, "hi - lo", *(waves[wave] for wave in together)]
+                comment = comment_of(together[0][0])
+                calls.append(Line(f"{function}({', '.join(given)})", comment))
 
-    def _angle(
-        self,
-        angle: Element,
-        lines: list[Line],
-        names: dict[Element, str],
-        waves: Mapping[Element, str],
-    ) -> tuple[str, str]:
-        """Return where the angles of a block are, in which array and from where on."""
-        found = self._place_of_angles(angle, waves)
-        if found is None:
-            buffer = self._fresh("w")
-            self.rooms[buffer] = angle[0].dtype
-            lines.append(Line(f"store({buffer}, {self._offset()}, {names[angle]})"))
-            return buffer, "0"
-        name = re.compile(rf"\b{names[angle]}\b")
-        used = [line for line in lines if name.search(line.code)]
-        if len(used) == 1:  # it was read for this only
-            lines.remove(used[0])
-        return found
+    def _unviewed(self, element: Element) -> Element:
+        """Return what has the same number as an element, but for views of it."""
+        while self._inputs[element] and not (
+            element[0].is_elementwise or element in self.gather_places
+        ):
+            element = self._inputs[element][0]
+        return element
 
     def _place_of_angles(
         self, angle: Element, waves: Mapping[Element, str]
     ) -> tuple[str, str] | None:
-        """Return where they are anyway: an array that is read, or sines that are angles in turn."""
+        """Return where the angles of a block are anyway: in which array, and from where on.
+
+        That is an array that is read, or sines that are angles in turn.
+        """
         if angle in waves:
             return waves[angle], "0"
         last = self.loops.inner[-1]
@@ -210,10 +216,9 @@ class NestPasses(NestLines, abc.ABC):
         return None
 
 
-def _grouped(waves: list[Element]) -> list[list[Element]]:
-    """Return functions of one angle with a sine and a cosine together: one call gives both."""
-    first = {wave[0].operation: wave for wave in reversed(waves)}
-    if "sin" not in first or "cos" not in first:
-        return [[wave] for wave in waves]
-    pair = [first["sin"], first["cos"]]
-    return [pair, *([wave] for wave in waves if wave not in pair)]
+def _together(waves: list[Element]) -> list[list[Element]]:
+    """Return what to compute in one go of the sines and so on of an angle: sine and cosine."""
+    sines = [wave for wave in waves if wave[0].operation == "sin"]
+    cosines = [wave for wave in waves if wave[0].operation == "cos"]
+    pairs = [list(pair) for pair in zip(sines, cosines, strict=False)]
+    return [*pairs, *([wave] for wave in waves if not any(wave in pair for pair in pairs))]

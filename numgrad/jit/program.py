@@ -14,7 +14,7 @@ from numba.np.numpy_support import from_dtype
 from numgrad.jit.direct import direct_call, is_direct
 from numgrad.jit.emit import WHAT, Emitted, emit
 from numgrad.jit.graph import Graph
-from numgrad.jit.literal import is_short, literal_dispatcher
+from numgrad.jit.literal import is_short, literal_dispatcher, literal_loop
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
@@ -75,6 +75,14 @@ class Program:
         return literal_dispatcher(self._emitted, self.graph, build, into=True)
 
     @property
+    def loop(self) -> Any:
+        """A dispatcher that computes the outputs for all unit vectors in the first input's place.
+
+        See `numgrad.jit.literal.literal_loop` for what it is called with.
+        """
+        return literal_loop(self._emitted, self.graph, build)
+
+    @property
     def is_short(self) -> bool:
         """Whether a call takes no longer than what is around it in Python."""
         return is_short(self._emitted)
@@ -99,7 +107,7 @@ class Program:
         serial = all(emitted.items(band) <= _grain(emitted, band) for band in emitted.bands)
         if serial and is_direct(emitted, graph):
             run = self._run if emitted.nests else None
-            self._call = direct_call(emitted, graph, run, self._header_for)
+            self._call = direct_call(emitted, graph, run, self._header_for, build)
         else:
             self._call = self._by_steps
         return self._call(arrays)

@@ -7,7 +7,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import types
+from numba.np.numpy_support import from_dtype
 
 from numgrad.jit.rows import Rows
 from numgrad.kernels.threads import parallel_for
@@ -34,36 +35,41 @@ class RowLoop:
         self.program = program
 
     @cached_property
-    def _loop(self) -> Any:
-        """The compiled loop over some of the vectors."""
-        count = len(self.graph.outputs)
-        results = [f"out{k}" for k in range(count)]
-        captured = [f"x{k}" for k in range(1, len(self.graph.inputs))]
-        lines = [
-            f"def loop({', '.join(['first', 'last', 'vector', *captured, *results])}):",
-            "    flat = vector.reshape(-1)",
-            "    for k in range(first, last):",
-            "        flat[k] = 1",
-            f"        found = row({', '.join(['vector', *captured])})",
-            *(f"        out{k}[k] = found[{k}]" for k in range(count)),
-            "        flat[k] = 0",
-        ]
-        namespace: dict[str, Any] = {"row": self.program.dispatcher}
-        exec("\n".join(lines), namespace)
-        return njit(nogil=True, error_model="numpy")(namespace["loop"])
+    def entry(self) -> Any:
+        """The compiled loop over some of the vectors: see `numgrad.jit.literal.literal_loop`."""
+        loop = self.program.loop
+        if not hasattr(loop, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
+            return loop
+        inputs, outputs = self.graph.inputs[1:], self.graph.outputs
+        dims = [(value, len(value.shape)) for value in inputs]
+        dims += [(value, len(value.shape) + 1) for value in outputs]
+        arrays = [types.Array(from_dtype(value.dtype), ndim, "C") for value, ndim in dims]
+        signature = (types.intp, types.intp, *arrays)
+        loop.compile(signature)
+        self._held = loop  # while it is, programs with the same source share it
+        return loop.overloads[signature].entry_point
+
+    @property
+    def count(self) -> int:
+        """How many vectors there are."""
+        return prod(self.graph.inputs[0].shape)
+
+    @property
+    def grain(self) -> int:
+        """How many of the vectors a thread takes at least."""
+        each = sum(prod(output.shape) for output in self.graph.outputs) + self.count
+        return max(1, GRAIN // max(1, each))
 
     def forward(self, *captured: Array) -> tuple[Array, ...]:
         """Return the results of all vectors, stacked along a first dim."""
-        vector = self.graph.inputs[0]
-        count = prod(vector.shape)
+        count = self.count
         outputs = self.graph.outputs
         results = tuple([np.empty((count, *output.shape), output.dtype) for output in outputs])
         given = [np.ascontiguousarray(array).reshape(array.shape) for array in captured]
+        loop = self.entry
 
         def task(first: int, last: int) -> None:
-            work = np.zeros(vector.shape, vector.dtype)
-            self._loop(first, last, work, *given, *results)
+            loop(first, last, *given, *results)
 
-        each = sum(prod(output.shape) for output in outputs) + prod(vector.shape)
-        parallel_for(task, count, max(1, GRAIN // max(1, each)))
+        parallel_for(task, count, self.grain)
         return results

@@ -53,3 +53,34 @@ def test_angles_in_parts_of_several_dims(join: Any) -> None:
     function = ng.jit(lambda a, b: join([a, b]).sin())
     (result,) = function.lower(first, second).dispatcher(first, second)
     assert np.array_equal(result, function(first, second).numpy())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [2, 4, 11, 3000])
+def test_sine_and_cosine_of_an_angle_are_computed_together(dtype: Any, size: int) -> None:
+    """The same bits as one after the other, far angles included."""
+
+    def both(x: Any) -> Any:
+        y = (x * 2).exp()
+        return y.sin() / y.cos(), x.cos() * x.sin(), x.tan() + (x.sin() + x).cos().sin()
+
+    x = np.random.default_rng(size).normal(size=size).astype(dtype)
+    compiled = ng.jit(both)
+    source = compiled.lower(x).source
+    assert source.count("near_sin_cos(") == 2
+    for far in (None, 1e19, np.inf, np.nan):
+        if far is not None:
+            x[size // 2] = far
+        expected = both(ng.from_numpy(x))
+        for ours, other in zip(compiled(x), expected, strict=True):
+            np.testing.assert_array_equal(ours.numpy(), other.numpy())
+
+
+def test_an_angle_and_its_view_are_one() -> None:
+    def both(x: Any) -> Any:
+        return x.unsqueeze(1).sin().squeeze(1) * x.cos()
+
+    x = np.random.default_rng(1).normal(size=6)
+    compiled = ng.jit(both)
+    assert compiled.lower(x).source.count("near_sin_cos(") == 1
+    np.testing.assert_array_equal(compiled(x).numpy(), both(ng.from_numpy(x)).numpy())
