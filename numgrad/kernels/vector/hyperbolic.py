@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from numgrad.kernels.straight import where
 from numgrad.kernels.vector.bits import fma
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.exponentials import make_reduced, make_rest
-from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
+from numgrad.kernels.vector.formats import LN_2, Format, for_each
 
 __all__ = ["COSH", "SINH", "TANH"]
 
@@ -57,28 +58,25 @@ def _make_sinh_cosh(format: Format) -> tuple[Any, Any]:
     half, zero, four = number(0.5), number(0), number(4)
     two, most = integer(2), integer(4 * format.mantissa // 3)
 
-    @compiled
     def parts(size):  # type: ignore[no-untyped-def]
         """Return r, sinh r - r, cosh r - 1, and a/4 and b/4, whose products do not overflow."""
-        r, k = reduced(highest if size > highest else size)
+        r, k = reduced(where(size > highest, highest, size))
         square = r * r
         s = sine(square) * square * r
         c = fma(cosine(square) * square, square, half * square)
         # The inverse of a large power is nothing beside it, so its exponent may stop at `most`.
-        inverse = most if k > most else k
-        large = power_of_two(integer(k - two)) * half
-        small = power_of_two(integer(-inverse - two)) * half
+        inverse = where(k > most, most, k)
+        large = power_of_two(k - two) * half
+        small = power_of_two(-inverse - two) * half
         return r, s, c, large + small, large - small
 
-    @compiled
     def sinh(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         r, s, c, a, b = parts(size)
         result = (fma(a, r, b) + fma(b, c, a * s)) * four
-        signed = -result if x < zero else result
-        return x if size < tiny else signed
+        signed = where(x < zero, -result, result)
+        return where(size < tiny, x, signed)
 
-    @compiled
     def cosh(x):  # type: ignore[no-untyped-def]
         r, s, c, a, b = parts(abs(x))
         return (fma(a, c, b * (r + s)) + a) * four
@@ -92,10 +90,9 @@ def _make_tanh(format: Format) -> Any:
     saturated = number(format.mantissa * 0.5)  # tanh is 1 there: e**(-2 x) is below half an ulp
     zero, one, two = number(0), number(1), number(2)
 
-    @compiled
     def tanh(x):  # type: ignore[no-untyped-def]
         size = abs(x)
-        size = saturated if size > saturated else size
+        size = where(size > saturated, saturated, size)
         r, k = reduced(-two * size)
         scale = power_of_two(k)
         # t and t + 2 with what their rounding lost; the quotient is corrected by its remainder.
@@ -107,8 +104,8 @@ def _make_tanh(format: Format) -> Any:
         quotient = t * inverse
         remainder = fma(quotient, divisor, t) + fma(quotient, divisor_rest + t_rest, t_rest)
         result = fma(remainder, inverse, quotient)
-        signed = -result if x < zero else result
-        return x if x == zero else signed
+        signed = where(x < zero, -result, result)
+        return where(x == zero, x, signed)
 
     return tanh
 
