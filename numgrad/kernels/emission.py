@@ -69,7 +69,8 @@ class Place:
 
     def _masked(self, verb: str, vector: Any, kinds: Sequence[Any]) -> Any:
         """Return LLVM's intrinsic that loads or stores some of a vector."""
-        name = f"llvm.masked.{verb}.v{vector.count}f{self.dtype.bitwidth}.p0"
+        letter = "f" if self.dtype in types.real_domain else "i"
+        name = f"llvm.masked.{verb}.v{vector.count}{letter}{self.dtype.bitwidth}.p0"
         result = vector if verb == "load" else ir.VoidType()
         return self.builder.module.declare_intrinsic(name, fnty=ir.FunctionType(result, kinds))
 
@@ -121,7 +122,7 @@ def each(builder: Any, count: Any, lanes: int, body: Callable[[Any, int], None])
 def each_masked(
     builder: Any, count: Any, lanes: int, body: Callable[[Any, int, Any], None]
 ) -> None:
-    """Emit ``body(index, lanes, mask)`` for vectors, then for what is left, of floats.
+    """Emit ``body(index, lanes, mask)`` for vectors, then for what is left.
 
     What is left is one more vector, with a mask that says which of it there are: for bodies that
     take so long that one number after the other would take longer than all else.

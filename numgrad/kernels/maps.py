@@ -25,13 +25,12 @@ def _emit_apart(
     context: Any,
     builder: Any,
     function: Callable[..., Any],
-    dtype: Any,
     outputs: int,
     places: Sequence[Place],
-    numbers: Sequence[Any],
+    numbers: Sequence[tuple[Any, Any]],
     count: Any,
 ) -> None:
-    """Store what a function gives for `count` elements of places, and for numbers.
+    """Store what a function gives for `count` elements of places, and for numbers with their types.
 
     The first `outputs` of the places are where it goes.
     """
@@ -40,16 +39,18 @@ def _emit_apart(
         *constants, count = numbers
 
         def body(index: Any, lanes: int, mask: Any) -> None:
-            read = [place.read(index, lanes, mask) for place in places[outputs:]]
-            read += [splat(builder, constant, lanes) for constant in constants]
-            found = function(*(Number(builder, dtype, value) for value in read))
+            read = [(place.dtype, place.read(index, lanes, mask)) for place in places[outputs:]]
+            spread = [splat(builder, constant, lanes) for constant in constants]
+            read += zip(kinds, spread, strict=True)
+            found = function(*(Number(builder, kind, value) for kind, value in read))
             results = found if isinstance(found, tuple) else (found,)
             for place, result in zip(places, results, strict=False):
                 place.write(index, lanes, result.value, mask)
 
-        each_masked(builder, count, lanes_of(dtype), body)
+        each_masked(builder, count, lanes_of(places[0].dtype), body)
 
-    apart(builder, function.__name__, emit, places, [*numbers, count])
+    kinds = [kind for kind, _ in numbers]
+    apart(builder, function.__name__, emit, places, [*(value for _, value in numbers), count])
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, position: Any) -> Place:
@@ -63,7 +64,7 @@ class Map:
 
     ``map(count, *outputs, *operands)`` does so for `count` elements. Each output is two arguments,
     a flat array and the position of the first element; so is each operand, or it is one number. All
-    are of one floating point dtype.
+    are real, and none is bool.
 
     Parameters
     ----------
@@ -85,19 +86,18 @@ class Map:
                 own = [types.int64]
                 for before, kind in pairwise(args):
                     follows = isinstance(before, types.Array) and isinstance(kind, types.Integer)
-                    own.append(types.int64 if follows else kind)
+                    own.append(types.int64 if follows else types.unliteral(kind))
                 return signature(types.void, *own)
 
         def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             places, numbers = [], []
-            dtype = sig.args[1].dtype
             given = iter(list(zip(sig.args, args, strict=True))[1:])
             for kind, value in given:
                 if isinstance(kind, types.Array):
                     places.append(_place(context, builder, kind, value, next(given)[1]))
                 else:
-                    numbers.append(context.cast(builder, value, kind, dtype))
-            _emit_apart(context, builder, function, dtype, outputs, places, numbers, args[0])
+                    numbers.append((kind, value))
+            _emit_apart(context, builder, function, outputs, places, numbers, args[0])
             return context.get_dummy_value()
 
         infer_global(self, types.Function(Template))
@@ -150,7 +150,6 @@ def _make_blockwise(function: Callable[..., Any], are_rows: bool) -> Any:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         arrays = dict(zip("abopq", zip(sig.args, args, strict=False), strict=False))
         n, inner, width, first, last = args[5:]
-        dtype = sig.args[2].dtype
 
         def at(name: str, position: Any) -> Place:
             return _place(context, builder, *arrays[name], position)
@@ -159,16 +158,17 @@ def _make_blockwise(function: Callable[..., Any], are_rows: bool) -> Any:
             block = builder.add(first, index)
             row = builder.mul(block, n)
             if are_rows:
-                numbers = [at(name, block).read(integer(0), 1) for name in "pq"]
+                cells = [at(name, block) for name in "pq"]
+                numbers = [(cell.dtype, cell.read(integer(0), 1)) for cell in cells]
                 places = [at(name, row) for name in "oab"]
-                _emit_apart(context, builder, function, dtype, 1, places, numbers, n)
+                _emit_apart(context, builder, function, 1, places, numbers, n)
             else:
                 column = builder.mul(block, inner)
                 with loop(builder, n) as (i, _):
                     start = builder.mul(builder.add(row, i), inner)
                     places = [at(name, start) for name in "oab"]
                     places += [at(name, column) for name in "pq"]
-                    _emit_apart(context, builder, function, dtype, 1, places, [], width)
+                    _emit_apart(context, builder, function, 1, places, [], width)
         return context.get_dummy_value()
 
     each_block.__name__ = f"{function.__name__} of {'rows' if are_rows else 'columns'}"
