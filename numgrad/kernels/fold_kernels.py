@@ -18,6 +18,8 @@ from numgrad.kernels.fold_loops import make_fold
 from numgrad.kernels.folds import Fold
 from numgrad.kernels.lanes import Combine, Transform
 from numgrad.kernels.pipeline import inline
+from numgrad.kernels.straight import Number
+from numgrad.kernels.vector.exponentials import EXP
 
 __all__ = [
     "ALL",
@@ -118,6 +120,10 @@ def shifted_exp(x, centre):  # type: ignore[no-untyped-def]
     return scalar.exp(x - centre)
 
 
+def emit_shifted_exp(builder: Any, dtype: Any, target: Any, x: Any, centre: Any) -> Any:
+    return EXP[target](Number(builder, dtype, x) - Number(builder, target, centre)).value
+
+
 def _is_float(dtype: Any) -> bool:
     return isinstance(dtype, types.Float)
 
@@ -135,7 +141,7 @@ SQUARED = Transform(squared, emit_squared)
 SQUARED_DISTANCE = Transform(squared_distance, emit_squared_distance)
 SQUARED_MODULUS = Transform(squared_modulus, None)
 POWER_OF_MAGNITUDE = Transform(power_of_magnitude, None)
-SHIFTED_EXP = Transform(shifted_exp, None)
+SHIFTED_EXP = Transform(shifted_exp, emit_shifted_exp, is_dear=True)
 
 
 # --- how -----------------------------------------------------------------------------------------

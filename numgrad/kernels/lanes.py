@@ -10,8 +10,7 @@ the two loops are given to LLVM as instructions on vectors, which processors hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +19,10 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np import numpy_support
 
+from numgrad.kernels.emission import Place, apart, each, each_masked, integer, lanes_of, loop, splat
+
 __all__ = ["FOLD", "FOLDED", "OUT", "TREE", "Combine", "Transform", "make_follow"]
 
-VECTOR = 64  # bytes of lanes handled at once: the widest registers there are
-INDEX = ir.IntType(64)
 HEADER = 3  # numbers before the first step
 FIELDS = 5  # and in each step
 OUT = -1  # a position of lanes: the result's own memory
@@ -57,98 +56,14 @@ class Transform(NamedTuple):
     emit : callable, optional
         ``emit(builder, dtype, target, x, centre)`` returns the same for two numbers or two vectors:
         x of the real Numba type `dtype`, the result and the centre of type `target`.
+    is_dear : bool
+        Whether it takes so many instructions that they are written down for one row, not for
+        `TREE`. Such rows are combined one after the other.
     """
 
     function: Any
     emit: Callable[[Any, Any, Any, Any, Any], Any] | None
-
-
-class _Place:
-    """A run of numbers in memory."""
-
-    def __init__(self, context: Any, builder: Any, dtype: Any, address: Any, position: Any) -> None:
-        self.context, self.builder, self.dtype = context, builder, dtype
-        self.value_type = context.get_data_type(dtype)
-        address = builder.bitcast(address, self.value_type.as_pointer())
-        self.address = builder.gep(address, [position])
-
-    def moved(self, builder: Any, address: Any) -> _Place:
-        """Return the place of the same kind of numbers at an address, for another builder."""
-        return _Place(self.context, builder, self.dtype, address, _integer(0))
-
-    def _at(self, index: Any, lanes: int) -> Any:
-        address = self.builder.gep(self.address, [index])
-        if lanes == 1:
-            return address
-        return self.builder.bitcast(address, ir.VectorType(self.value_type, lanes).as_pointer())
-
-    def read(self, index: Any, lanes: int) -> Any:
-        """Load a number, or a vector, which may begin at any of them."""
-        address = self._at(index, lanes)
-        if isinstance(self.dtype, types.Complex):
-            return self.context.unpack_value(self.builder, self.dtype, address)
-        return self.builder.load(address, align=self.dtype.bitwidth // 8)
-
-    def write(self, index: Any, lanes: int, value: Any) -> None:
-        """Store a number or a vector."""
-        address = self._at(index, lanes)
-        if isinstance(self.dtype, types.Complex):
-            self.context.pack_value(self.builder, self.dtype, value, address)
-        else:
-            self.builder.store(value, address, align=self.dtype.bitwidth // 8)
-
-
-def _integer(number: int) -> Any:
-    return ir.Constant(INDEX, number)
-
-
-@contextmanager
-def _loop(builder: Any, stop: Any, step: int = 1, carried: Any = None) -> Iterator[list[Any]]:
-    """Count from 0 while below `stop`; yield the index and a value carried from turn to turn.
-
-    The body puts the value's next state in the list's second place, where it is found at the end.
-    """
-    before = builder.block
-    head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    index = builder.phi(INDEX)
-    index.add_incoming(_integer(0), before)
-    state = None
-    if carried is not None:
-        state = builder.phi(carried.type)
-        state.add_incoming(carried, before)
-    builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
-    builder.position_at_end(body)
-    turn = [index, state]
-    yield turn
-    index.add_incoming(builder.add(index, _integer(step)), builder.block)
-    if state is not None:
-        state.add_incoming(turn[1], builder.block)
-        turn[1] = state
-    builder.branch(head)
-    builder.position_at_end(end)
-
-
-def _each(builder: Any, count: Any, lanes: int, body: Callable[[Any, int], None]) -> None:
-    """Emit ``body(index, lanes)`` for vectors, then ``body(index, 1)`` for what is left."""
-    whole = builder.and_(count, _integer(-lanes))
-    if lanes > 1:
-        with _loop(builder, whole, lanes) as (index, _):
-            body(index, lanes)
-        count = builder.and_(count, _integer(lanes - 1))
-    with _loop(builder, count) as (index, _):
-        body(builder.add(whole, index) if lanes > 1 else index, 1)
-
-
-def _splat(builder: Any, value: Any, lanes: int) -> Any:
-    """Return a vector of equal numbers, or the number itself."""
-    if lanes == 1:
-        return value
-    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-    vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), 0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
-    return builder.shuffle_vector(vector, vector, mask)
+    is_dear: bool = False
 
 
 def make_follow(transform: Transform, combine: Combine) -> Any:
@@ -205,35 +120,34 @@ class _Follow:
         self.source, self.target = signature.args[0].dtype, signature.args[1].dtype
         number = combine.identity(numpy_support.as_dtype(self.target))
         self.nothing = context.get_constant_generic(builder, self.target, number)
-        complexes = isinstance(self.target, types.Complex)
-        self.lanes = 1 if complexes else VECTOR * 8 // int(self.target.bitwidth)
+        self.lanes = lanes_of(self.target)
         self.calls = transform.emit is None or isinstance(self.source, types.Complex)
 
-    def place(self, dtype: Any, address: Any, position: Any) -> _Place:
+    def place(self, dtype: Any, address: Any, position: Any) -> Place:
         """Return where some numbers are."""
-        return _Place(self.context, self.builder, dtype, address, position)
+        return Place(self.context, self.builder, dtype, address, position)
 
     def emit(self) -> None:
         """Emit everything: the loop over items and in it the loop over steps."""
         context, builder = self.context, self.builder
-        numbers = self.place(types.int64, self.steps.data, _integer(0))
-        room, columns, row_step = (numbers.read(_integer(i), 1) for i in range(HEADER))
+        numbers = self.place(types.int64, self.steps.data, integer(0))
+        room, columns, row_step = (numbers.read(integer(i), 1) for i in range(HEADER))
         lane = context.get_abi_sizeof(context.get_data_type(self.target))
-        lanes = context.nrt.allocate(builder, builder.mul(room, _integer(lane)))
-        end = builder.sub(self.steps.nitems, _integer(HEADER))
-        with _loop(builder, self.count) as (item, _):
+        lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
+        end = builder.sub(self.steps.nitems, integer(HEADER))
+        with loop(builder, self.count) as (item, _):
             start = builder.mul(item, self.item_step)
             first = builder.mul(item, columns)
             result = self.place(self.target, self.out.data, first)
             spread = None if self.centres is None else self.spread(lanes, room, first, columns)
-            with _loop(builder, end, FIELDS) as (at, _):
+            with loop(builder, end, FIELDS) as (at, _):
                 target, x, y, rows, width = (
-                    numbers.read(builder.add(at, _integer(HEADER + i)), 1) for i in range(FIELDS)
+                    numbers.read(builder.add(at, integer(HEADER + i)), 1) for i in range(FIELDS)
                 )
-                is_leaf = builder.icmp_signed(">", rows, _integer(0))
+                is_leaf = builder.icmp_signed(">", rows, integer(0))
 
-                def lanes_at(position: Any, result: _Place = result) -> _Place:
-                    is_out = builder.icmp_signed("==", position, _integer(OUT))
+                def lanes_at(position: Any, result: Place = result) -> Place:
+                    is_out = builder.icmp_signed("==", position, integer(OUT))
                     place = self.place(self.target, lanes, position)
                     place.address = builder.select(is_out, result.address, place.address)
                     return place
@@ -243,7 +157,7 @@ class _Follow:
                         begin = builder.add(start, x)
                         self.leaf(lanes_at(target), begin, y, rows, row_step, width, spread)
                     with join:
-                        is_join = builder.icmp_signed("==", rows, _integer(0))
+                        is_join = builder.icmp_signed("==", rows, integer(0))
                         with builder.if_else(is_join) as (lanes_with_lanes, fold):
                             with lanes_with_lanes:
                                 self.join(lanes_at(target), lanes_at(x), lanes_at(y), width)
@@ -251,90 +165,76 @@ class _Follow:
                                 self.fold(lanes_at(target), lanes_at(x))
         context.nrt.free(builder, lanes)
 
-    def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> _Place:
+    def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> Place:
         """Copy the centres of the columns into the last lanes, again and again; or one for all."""
         builder = self.builder
-        width = self.place(types.int64, self.steps.data, _integer(HEADER)).read(
-            _integer(FIELDS - 1), 1
+        width = self.place(types.int64, self.steps.data, integer(HEADER)).read(
+            integer(FIELDS - 1), 1
         )
         place = self.place(self.target, lanes, builder.sub(room, width))
-        is_one = builder.icmp_signed("<=", self.centres.nitems, _integer(1))
-        first = builder.select(is_one, _integer(0), first)
+        is_one = builder.icmp_signed("<=", self.centres.nitems, integer(1))
+        first = builder.select(is_one, integer(0), first)
         source = self.place(self.target, self.centres.data, first)
-        with _loop(builder, width) as (index, _):
-            column = builder.select(is_one, _integer(0), builder.srem(index, columns))
+        with loop(builder, width) as (index, _):
+            column = builder.select(is_one, integer(0), builder.srem(index, columns))
             place.write(index, 1, source.read(column, 1))
         return place
 
     def leaf(
         self,
-        place: _Place,
+        place: Place,
         start: Any,
         is_new: Any,
         rows: Any,
         row_step: Any,
         width: Any,
-        centres: _Place | None,
+        centres: Place | None,
     ) -> None:
         """Combine rows of the array into lanes."""
         builder = self.builder
         source = self.place(self.source, self.a.data, start)
-        is_new = builder.icmp_signed("!=", is_new, _integer(0))
+        is_new = builder.icmp_signed("!=", is_new, integer(0))
         if self.calls:  # along the rows, which is how LLVM's own vectoriser goes
             self.along(place, source, rows, row_step, width, is_new, centres)
             return
-        is_tree = builder.icmp_signed("==", rows, _integer(TREE))
         places = [place, source] if centres is None else [place, source, centres]
+        if self.transform.is_dear:
+            apart(builder, "down", self.down, places, [row_step, width, is_new, rows])
+            return
+        is_tree = builder.icmp_signed("==", rows, integer(TREE))
         with builder.if_else(is_tree) as (at_once, one_by_one):
             with at_once:
-                self.apart("tree", self.tree, places, [row_step, width, is_new])
+                apart(builder, "tree", self.tree, places, [row_step, width, is_new])
             with one_by_one:
-                self.apart("down", self.down, places, [row_step, width, is_new, rows])
-
-    def apart(
-        self, name: str, emit: Callable[..., None], places: list[_Place], numbers: list[Any]
-    ) -> None:
-        """Call a function of its own that ``emit(builder, places, numbers)`` writes.
-
-        Loops that stand in others would keep what they need in registers beside what these need,
-        or rather on the stack: LLVM counts 13 pointers up from block to block.
-        """
-        kinds = [place.address.type for place in places] + [number.type for number in numbers]
-        module = self.builder.module
-        function = ir.Function(
-            module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name)
-        )
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        function.attributes.add("nounwind")
-        builder = ir.IRBuilder(function.append_basic_block())
-        inner = [
-            place.moved(builder, address)
-            for place, address in zip(places, function.args, strict=False)
-        ]
-        emit(builder, inner, list(function.args[len(places) :]))
-        builder.ret_void()
-        self.builder.call(function, [place.address for place in places] + numbers)
+                apart(builder, "down", self.down, places, [row_step, width, is_new, rows])
 
     def transformed(
-        self, builder: Any, places: list[_Place], row: Any, index: Any, lanes: int
+        self,
+        builder: Any,
+        places: list[Place],
+        row: Any,
+        index: Any,
+        lanes: int,
+        mask: Any = None,
     ) -> Any:
         """Return the transformed elements of a row."""
-        x = places[1].read(builder.add(row, index), lanes)
-        centre = places[2].read(index, lanes) if len(places) > 2 else None
+        x = places[1].read(builder.add(row, index), lanes, mask)
+        centre = places[2].read(index, lanes, mask) if len(places) > 2 else None
         return self.transform.emit(builder, self.source, self.target, x, centre)  # type: ignore[misc]
 
-    def before(self, builder: Any, place: _Place, is_new: Any, index: Any, lanes: int) -> Any:
+    def before(
+        self, builder: Any, place: Place, is_new: Any, index: Any, lanes: int, mask: Any = None
+    ) -> Any:
         """Return what lanes hold before rows are combined into them."""
-        nothing = _splat(builder, self.nothing, lanes)
-        return builder.select(is_new, nothing, place.read(index, lanes))
+        nothing = splat(builder, self.nothing, lanes)
+        return builder.select(is_new, nothing, place.read(index, lanes, mask))
 
-    def tree(self, builder: Any, places: list[_Place], numbers: list[Any]) -> None:
+    def tree(self, builder: Any, places: list[Place], numbers: list[Any]) -> None:
         """Combine `TREE` rows into lanes, pairwise."""
         row_step, width, is_new = numbers
 
         def body(index: Any, lanes: int) -> None:
-            values, row = [], _integer(0)
+            values, row = [], integer(0)
             for _ in range(TREE):
                 values.append(self.transformed(builder, places, row, index, lanes))
                 row = builder.add(row, row_step)
@@ -345,39 +245,42 @@ class _Follow:
             value = self.combine.emit(builder, self.target, value, values[0])
             places[0].write(index, lanes, value)
 
-        _each(builder, width, self.lanes, body)
+        each(builder, width, self.lanes, body)
 
-    def down(self, builder: Any, places: list[_Place], numbers: list[Any]) -> None:
+    def down(self, builder: Any, places: list[Place], numbers: list[Any]) -> None:
         """Combine any number of rows into lanes, one after the other."""
         row_step, width, is_new, rows = numbers
 
-        def body(index: Any, lanes: int) -> None:
-            value = self.before(builder, places[0], is_new, index, lanes)
-            with _loop(builder, rows, carried=value) as turn:
+        def body(index: Any, lanes: int, mask: Any = None) -> None:
+            value = self.before(builder, places[0], is_new, index, lanes, mask)
+            with loop(builder, rows, carried=value) as turn:
                 row = builder.mul(turn[0], row_step)
-                x = self.transformed(builder, places, row, index, lanes)
+                x = self.transformed(builder, places, row, index, lanes, mask)
                 turn[1] = self.combine.emit(builder, self.target, turn[1], x)
-            places[0].write(index, lanes, turn[1])
+            places[0].write(index, lanes, turn[1], mask)
 
-        _each(builder, width, self.lanes, body)
+        if self.transform.is_dear:
+            each_masked(builder, width, self.lanes, body)
+        else:
+            each(builder, width, self.lanes, body)
 
     def along(
         self,
-        place: _Place,
-        source: _Place,
+        place: Place,
+        source: Place,
         rows: Any,
         row_step: Any,
         width: Any,
         is_new: Any,
-        centres: _Place | None,
+        centres: Place | None,
     ) -> None:
         """Combine rows into lanes, one number at a time."""
         builder = self.builder
         # Not a choice within the loop: LLVM would write the loop once more for each answer.
-        fresh = builder.select(is_new, width, _integer(0))
-        with _loop(builder, fresh) as (index, _):
+        fresh = builder.select(is_new, width, integer(0))
+        with loop(builder, fresh) as (index, _):
             place.write(index, 1, self.nothing)
-        with _loop(builder, rows) as (row, _), _loop(builder, width) as (index, _):
+        with loop(builder, rows) as (row, _), loop(builder, width) as (index, _):
             x = source.read(builder.add(builder.mul(row, row_step), index), 1)
             x = self.call(x, None if centres is None else centres.read(index, 1))
             before = place.read(index, 1)
@@ -394,23 +297,23 @@ class _Follow:
         value = call(builder, (x, self.nothing if centre is None else centre))
         return context.cast(builder, value, signature.return_type, self.target)
 
-    def join(self, place: _Place, left: _Place, right: _Place, width: Any) -> None:
+    def join(self, place: Place, left: Place, right: Place, width: Any) -> None:
         """Combine lanes with lanes."""
 
-        def emit(builder: Any, places: list[_Place], numbers: list[Any]) -> None:
+        def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
             def body(index: Any, lanes: int) -> None:
                 x, y = (place.read(index, lanes) for place in places[1:])
                 places[0].write(index, lanes, self.combine.emit(builder, self.target, x, y))
 
-            _each(builder, numbers[0], self.lanes, body)
+            each(builder, numbers[0], self.lanes, body)
 
-        self.apart("join", emit, [place, left, right], [width])
+        apart(self.builder, "join", emit, [place, left, right], [width])
 
-    def fold(self, place: _Place, source: _Place) -> None:
+    def fold(self, place: Place, source: Place) -> None:
         """Fold lanes in half, and again, down to one number."""
-        builder, zero = self.builder, _integer(0)
+        builder, zero = self.builder, integer(0)
         if self.lanes == 1:
-            values = [source.read(_integer(lane), 1) for lane in range(FOLDED)]
+            values = [source.read(integer(lane), 1) for lane in range(FOLDED)]
             while len(values) > 1:
                 half = len(values) // 2
                 pairs = zip(values[:half], values[half:], strict=True)

@@ -28,11 +28,13 @@ from numgrad.kernels.fold_loops import PART, TILE, steps_of
 from numgrad.kernels.folds import Run, parts_of, share, spans_of
 from numgrad.kernels.lanes import make_follow
 from numgrad.kernels.layout import Array, arrange, reduced_shape, restore
+from numgrad.kernels.maps import Map
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import Strided
 from numgrad.kernels.pipeline import PlainCompiler
 from numgrad.kernels.reductions import INT64, amax, as_complex, as_real, sum
 from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.kernels.vector.logarithms import LOG
 
 __all__ = [
     "EXPONENTIALS",
@@ -78,13 +80,15 @@ def _variances(a, means, squares, steps, rows, columns, step, count):  # type: i
 _variances = kernel(_variances, PlainCompiler)
 
 
-@kernel
 def _exponentials(a, tops, centres, sums, steps, columns, step, count):  # type: ignore[no-untyped-def]
     """Store the greatest elements of blocks, these or 0 if infinite, and sums relative to that."""
     _greatest(a, tops, None, steps, step, count)
     for i in range(columns * count):
         centres[i] = tops.dtype.type(0) if abs(tops[i]) == np.inf else tops[i]
     _sums_of_exponentials(a, sums, centres, steps, step, count)
+
+
+_exponentials = kernel(_exponentials, PlainCompiler)
 
 
 @kernel
@@ -121,11 +125,19 @@ def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-un
         tops[i], sums[i] = top, total
 
 
-@kernel
-def logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
+def _logarithm(x: Any) -> Any:
+    return LOG[x.kind](x)
+
+
+take_logarithms = Map(_logarithm)
+
+
+def _logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
     """Take logarithms in place."""
-    for i in range(first, last):
-        numbers[i] = scalar.log(numbers[i])
+    take_logarithms(last - first, numbers, first, numbers, first)
+
+
+logarithms = kernel(_logarithms, PlainCompiler)
 
 
 def _in_groups(run: Run, part_rows: int) -> Run:
@@ -288,13 +300,13 @@ def short_logsumexp(
     outer, n, inner, result = blocks
     steps, size, room, empty = blocks.steps, n * inner, outer * inner, np.empty
     entry = entry_of(_exponentials, *[dtype] * 4, INT64, int, int, int)
-    take_logarithms = entry_of(logarithms, dtype, int, int)
+    logs = entry_of(logarithms, dtype, int, int)
 
     def call(array: Array) -> Array:
         out, tops, centres = empty(result, dtype), empty(room, dtype), empty(room, dtype)
         flat = out.ravel()
         entry(array.ravel(), tops, centres, flat, steps, inner, size, outer)
-        take_logarithms(flat, 0, room)
+        logs(flat, 0, room)
         flat += centres
         return out
 

@@ -6,8 +6,8 @@ that LLVM takes for a kernel, and leaves nothing in the result that the last doe
 every function gets a second entry, for C, which no kernel needs.
 
 Functions that only ever become a part of others need nothing of this, no entry for Python and no
-machine code of their own: LLVM sees them in the functions that they are built into. Eight such make
-an exponential, and took five times as long as the loop around it.
+machine code of their own: LLVM sees them in the functions that they are built into. (Those without
+branches do without Numba: see `numgrad.kernels.straight`.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numba.extending import register_jitable
 
 from numgrad.kernels.vector.width import interleave
 
-__all__ = ["PART_OPTIONS", "LeanCompiler", "PlainCompiler", "inline", "is_inlined", "part"]
+__all__ = ["PART_OPTIONS", "LeanCompiler", "PlainCompiler", "inline", "part"]
 
 
 class _LeanLibrary(JITCodeLibrary):
@@ -213,8 +213,3 @@ def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
 def remember_signature(function: Any) -> None:
     """Keep a function's signature with it: a dispatcher asks for that four times as it is made."""
     function.__signature__ = inspect.signature(function)
-
-
-def is_inlined(function: Any) -> bool:
-    """Whether a function is a `part` that is inlined whatever its size."""
-    return isinstance(function, _Part) and function.targetoptions["forceinline"]

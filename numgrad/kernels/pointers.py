@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
-__all__ = ["element", "lesser", "store"]
+__all__ = ["element", "lesser", "release", "scratch", "store"]
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
@@ -63,6 +65,41 @@ def _lesser(typing_context: Any, a: Any, b: Any) -> Any:
     return types.intp(a, b), lower
 
 
+def _scratch(typing_context: Any, like: Any, count: Any) -> Any:
+    """Return a new array of `count` elements of the dtype of another, for `release` to free.
+
+    `np.empty` takes Numba as long as two kernels, and is freed by counting references.
+    """
+    if not (isinstance(like, types.Array) and isinstance(count, types.Integer)):
+        return None
+    kind = types.Array(like.dtype, 1, "C")
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        count = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        of_element = context.get_data_type(kind.dtype)
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        room = context.nrt.allocate(builder, builder.mul(count, itemsize))
+        data = builder.bitcast(room, of_element.as_pointer())
+        array = context.make_array(kind)(context, builder)
+        populate_array(array, data, (count,), (itemsize,), itemsize, meminfo=None)
+        return array._getvalue()
+
+    return kind(like, count), lower
+
+
+def _release(typing_context: Any, array: Any) -> Any:
+    """Free what `scratch` returned."""
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        context.nrt.free(builder, builder.bitcast(data, cgutils.voidptr_t))
+        return context.get_dummy_value()
+
+    return types.void(array), lower
+
+
 element: Any = intrinsic(_element)
 lesser: Any = intrinsic(_lesser)
+release: Any = intrinsic(_release)
+scratch: Any = intrinsic(_scratch)
 store: Any = intrinsic(_store)

@@ -5,19 +5,20 @@ The first of equal elements wins, and the first nan wins over everything, as in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.folds import part_rows_of, parts_of, share, spans_of
 from numgrad.kernels.layout import Array, arrange, restore
+from numgrad.kernels.maps import Map
 from numgrad.kernels.memory import empty
-from numgrad.kernels.pipeline import inline
-from numgrad.kernels.pointers import lesser
+from numgrad.kernels.pipeline import LeanCompiler, PlainCompiler
+from numgrad.kernels.pointers import element, lesser, store
 from numgrad.kernels.reductions import INT64, UINT8, as_bytes
 from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.kernels.straight import straight, where
 
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]
 
@@ -25,106 +26,90 @@ BLOCK = 64
 GRAIN = 1 << 16  # elements that a thread takes at least
 
 
-@inline
-def above(x, best):  # type: ignore[no-untyped-def]
+@straight
+def above(x: Any, best: Any) -> Any:
+    """Whether x is greater than the best so far, or the first nan."""
     return (x > best) | ((x != x) & (best == best))
 
 
-@inline
-def below(x, best):  # type: ignore[no-untyped-def]
+@straight
+def below(x: Any, best: Any) -> Any:
+    """Whether x is less than the best so far, or the first nan."""
     return (x < best) | ((x != x) & (best == best))
 
 
-@inline
-def find_in_row(a, start, n, better):  # type: ignore[no-untyped-def]
-    """Return the position of the best element of a row.
+class _Kernels(NamedTuple):
+    """Kernels of one operation. They are compiled apart, for a call needs one or two of them.
 
-    Blocks are first asked, without branches, whether they hold anything better at all: seldom, once
-    some blocks have been seen.
+    Attributes
+    ----------
+    of_rows : compiled function
+        Stores the best elements of rows of n, and their positions, counted from `offset`.
+    of_columns : compiled function
+        Stores those of the first `width` columns of blocks of ``(n, inner)`` elements.
+    join : compiled function
+        Joins the parts of each ``(parts, inner)`` block into its first row.
     """
-    best, position = a[start], 0
-    for i in range(1, n, BLOCK):
-        p = np.uintp(start + i)
-        size = lesser(BLOCK, n - i)
-        found = False
-        for j in range(np.uintp(size)):
-            found |= better(a[p + j], best)
-        if found:
-            for j in range(size):
-                if better(a[start + i + j], best):
-                    best, position = a[start + i + j], i + j
-    return position
+
+    of_rows: Any
+    of_columns: Any
+    join: Any
 
 
-@inline
-def find_in_rows(a, values, indices, n, offset, first, last, better):  # type: ignore[no-untyped-def]
-    """Store the best elements of rows of n, and their positions, counted from `offset`."""
-    for row in range(first, last):
-        position = find_in_row(a, row * n, n, better)
-        values[row] = a[row * n + position]
-        indices[row] = offset + position
+def _make(name: str, better: Any) -> _Kernels:
+    """Return the kernels that find the elements that are better than all others."""
 
+    def compared(x: Any, best: Any, before: Any, position: Any) -> Any:
+        return where(better(x, best), (x, position), (best, before))
 
-@inline
-def find_in_columns(a, values, indices, n, inner, width, offset, first, last, better):  # type: ignore[no-untyped-def]
-    """Store those of the first `width` columns of blocks of ``(n, inner)`` elements."""
-    for block in range(first, last):
-        t = np.uintp(block * inner)
-        for i in range(n):
-            p = np.uintp((block * n + i) * inner)
-            position = offset + i
-            for j in range(np.uintp(width)):
-                x = a[p + j]
-                best = x if i == 0 else values[t + j]
-                is_better = (i == 0) | better(x, best)
-                values[t + j] = x if is_better else best
-                indices[t + j] = position if is_better else indices[t + j]
+    begin, go_on = Map(lambda x, position: (x, position), 2), Map(compared, 2)
 
+    def of_rows(a, values, indices, n, offset, first, last):  # type: ignore[no-untyped-def]
+        for row in range(first, last):
+            start = row * n
+            best, position = element(a, start), 0
+            # Blocks are first asked, without branches, whether they hold anything better at all:
+            # seldom, once some blocks have been seen.
+            for i in range(1, n, BLOCK):
+                size = lesser(BLOCK, n - i)
+                found = False
+                for j in range(np.uintp(size)):
+                    found |= better(element(a, start + i + j), best)
+                if found:
+                    for j in range(np.uintp(size)):
+                        x = element(a, start + i + j)
+                        if better(x, best):
+                            best, position = x, i + j
+            store(values, row, best)
+            store(indices, row, offset + position)
 
-@inline
-def join(values, indices, parts, inner, better):  # type: ignore[no-untyped-def]
-    """Join the parts of each ``(parts, inner)`` block into its first row."""
-    for block in range(0, values.size, parts * inner):
-        for part in range(1, parts):
-            for j in range(inner):
-                p, q = block + j, block + part * inner + j
-                if better(values[q], values[p]):
-                    values[p], indices[p] = values[q], indices[q]
+    def of_columns(a, values, indices, n, inner, width, offset, first, last):  # type: ignore[no-untyped-def]
+        for block in range(first, last):
+            t, p = block * inner, block * n * inner
+            begin(width, values, t, indices, t, a, p, offset)
+            for i in range(1, n):
+                p += inner
+                go_on(width, values, t, indices, t, a, p, values, t, indices, t, offset + i)
 
+    def join(values, indices, parts, inner):  # type: ignore[no-untyped-def]
+        for block in range(0, values.size, parts * inner):
+            for part in range(1, parts):
+                for j in range(inner):
+                    p, q = block + j, block + part * inner + j
+                    if better(values[q], values[p]):
+                        values[p], indices[p] = values[q], indices[q]
 
-# Rows and columns are compiled apart, for a call needs one of them.
-@kernel
-def _argmax_of_rows(a, values, indices, n, offset, first, last):  # type: ignore[no-untyped-def]
-    find_in_rows(a, values, indices, n, offset, first, last, above)
-
-
-@kernel
-def _argmin_of_rows(a, values, indices, n, offset, first, last):  # type: ignore[no-untyped-def]
-    find_in_rows(a, values, indices, n, offset, first, last, below)
-
-
-@kernel
-def _argmax_of_columns(a, values, indices, n, inner, width, offset, first, last):  # type: ignore[no-untyped-def]
-    find_in_columns(a, values, indices, n, inner, width, offset, first, last, above)
-
-
-@kernel
-def _argmin_of_columns(a, values, indices, n, inner, width, offset, first, last):  # type: ignore[no-untyped-def]
-    find_in_columns(a, values, indices, n, inner, width, offset, first, last, below)
-
-
-@kernel
-def _join_argmax(values, indices, parts, inner):  # type: ignore[no-untyped-def]
-    join(values, indices, parts, inner, above)
-
-
-@kernel
-def _join_argmin(values, indices, parts, inner):  # type: ignore[no-untyped-def]
-    join(values, indices, parts, inner, below)
+    kernels = []
+    for function in (of_rows, of_columns, join):
+        compiler = PlainCompiler if function is of_columns else LeanCompiler
+        function.__name__ = f"{name}_{function.__name__}"
+        function.__qualname__ = f"_make.{function.__name__}"  # equal names would mean equal code
+        kernels.append(kernel(function, compiler))
+    return _Kernels(*kernels)
 
 
 def _find(
-    kernels: tuple[Callable[..., Any], ...],
+    kernels: _Kernels,
     array: Array,
     dims: tuple[int, ...],
     keepdim: bool,
@@ -164,8 +149,7 @@ def _find(
     )
 
 
-_MAX = (_argmax_of_rows, _argmax_of_columns, _join_argmax)
-_MIN = (_argmin_of_rows, _argmin_of_columns, _join_argmin)
+_MAX, _MIN = _make("argmax", above), _make("argmin", below)
 
 
 def short(

@@ -12,13 +12,17 @@ import numpy as np
 
 from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_kernels import greatest
 from numgrad.kernels.fold_loops import TILE
 from numgrad.kernels.layout import Array
+from numgrad.kernels.maps import Map
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import contiguous
-from numgrad.kernels.pointers import lesser
-from numgrad.kernels.scans import around, share_scan
+from numgrad.kernels.pipeline import PlainCompiler
+from numgrad.kernels.pointers import element, lesser, release, scratch, store
+from numgrad.kernels.scans import Scan, around, make_scan, share_scan
+from numgrad.kernels.straight import where
+from numgrad.kernels.vector.exponentials import EXP
+from numgrad.kernels.vector.logarithms import LOG
 
 __all__ = ["linear_recurrence", "logcumsumexp"]
 
@@ -58,55 +62,77 @@ def _recur_backward(factors, terms, out, n, inner, first, last):  # type: ignore
                 out[p + j] = terms[p + j] + factors[q + j] * out[q + j]
 
 
-@kernel
-def _logcumsumexp(a, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+def _share(x: Any, top: Any) -> Any:
+    """Return exp(x - top), also where both are the same infinity."""
+    return where(x == top, x.constant(x.kind, 1), EXP[x.kind](x - top))
+
+
+def _scale_and_term(before: Any, top: Any, x: Any) -> tuple[Any, Any]:
+    return _share(before, top), _share(x, top)
+
+
+def _finished(top: Any, total: Any) -> Any:
+    return top + LOG[top.kind](total)
+
+
+def _stepped(before: Any, total: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Return the greatest element, the sum relative to it and its logarithm, an element later."""
+    top = where((before >= x) | (before != before), before, x)
+    scale, term = _scale_and_term(before, top, x)
+    total = total * scale + term
+    return top, total, _finished(top, total)
+
+
+def _make_logcumsumexp() -> Scan:
     """Carry the greatest element and the sum of exponentials relative to it.
 
     When the greatest element changes the sum is multiplied by the exponential of the difference,
     else by exp(0), so that there is no branch and the exponentials are taken in vector registers.
     """
-    zero, one = out.dtype.type(0), out.dtype.type(1)
-    if inner == 1:
-        tops, sums = np.empty(BLOCK + 1, out.dtype), np.empty(BLOCK, out.dtype)
-        scales = np.empty(BLOCK, out.dtype)
+    scales_and_terms, finish, step = Map(_scale_and_term, 2), Map(_finished), Map(_stepped, 3)
+
+    def rows(a, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+        tops, sums = scratch(out, BLOCK + 1), scratch(out, BLOCK)
+        scales = scratch(out, BLOCK)
         for row in range(first, last):
-            tops[0], total = out.dtype.type(-np.inf), zero
+            top, total = out.dtype.type(-np.inf), out.dtype.type(0)
             for begin in range(0, n, BLOCK):
-                count = np.uintp(lesser(BLOCK, n - begin))
-                p = np.uintp(row * n + begin)
+                count = lesser(BLOCK, n - begin)
+                p = row * n + begin
+                store(tops, 0, top)
                 for j in range(count):
-                    tops[j + np.uintp(1)] = greatest(tops[j], a[p + j])
+                    x = element(a, p + j)
+                    top = top if (top >= x) | (top != top) else x
+                    store(tops, j + 1, top)
+                scales_and_terms(count, scales, 0, sums, 0, tops, 0, tops, 1, a, p)
                 for j in range(count):
-                    before, top, x = tops[j], tops[j + np.uintp(1)], a[p + j]
-                    scale, term = scalar.exp(before - top), scalar.exp(x - top)
-                    # The difference of equal infinities would be nan.
-                    scales[j] = one if before == top else scale
-                    sums[j] = one if x == top else term
-                for j in range(count):
-                    total = total * scales[j] + sums[j]
-                    sums[j] = total
-                for j in range(count):
-                    out[p + j] = tops[j + np.uintp(1)] + scalar.log(sums[j])
-                tops[0] = tops[count]
-        return
-    tiles = (inner + TILE - 1) // TILE
-    tops, sums = np.empty(lesser(inner, TILE), out.dtype), np.empty(lesser(inner, TILE), out.dtype)
-    for item in range(first, last):
-        block, tile = item // tiles, item % tiles
-        columns = np.uintp(lesser(TILE, inner - tile * TILE))
-        start = block * n * inner + tile * TILE
-        for j in range(columns):
-            tops[j], sums[j] = out.dtype.type(-np.inf), zero
-        for i in range(n):
-            p = np.uintp(start + i * inner)
+                    total = total * element(scales, j) + element(sums, j)
+                    store(sums, j, total)
+                finish(count, out, p, tops, 1, sums, 0)
+        release(tops)
+        release(sums)
+        release(scales)
+
+    def columns(a, out, n, inner, first, last):  # type: ignore[no-untyped-def]
+        tiles = (inner + TILE - 1) // TILE
+        tops, sums = scratch(out, lesser(inner, TILE)), scratch(out, lesser(inner, TILE))
+        for item in range(first, last):
+            block, tile = item // tiles, item % tiles
+            columns = lesser(TILE, inner - tile * TILE)
+            p = block * n * inner + tile * TILE
             for j in range(columns):
-                before, x = tops[j], a[p + j]
-                top = greatest(before, x)
-                scale, term = scalar.exp(before - top), scalar.exp(x - top)
-                scale = one if before == top else scale
-                total = sums[j] * scale + (one if x == top else term)
-                tops[j], sums[j] = top, total
-                out[p + j] = top + scalar.log(total)
+                store(tops, j, -np.inf)
+                store(sums, j, 0)
+            for _ in range(n):
+                step(columns, tops, 0, sums, 0, out, p, tops, 0, sums, 0, a, p)
+                p += inner
+        release(tops)
+        release(sums)
+
+    return make_scan("logcumsumexp", rows, columns, PlainCompiler)
+
+
+_LOGCUMSUMEXP = _make_logcumsumexp()
 
 
 @kernel
@@ -181,7 +207,7 @@ def logcumsumexp(array: Array, dim: int) -> Array:
     flat = contiguous(array)
     outer, n, inner = around(array.shape, dim)
 
-    run: Any = _complex_logcumsumexp if array.dtype.kind == "c" else _logcumsumexp
+    run: Any = _complex_logcumsumexp if array.dtype.kind == "c" else _LOGCUMSUMEXP.of(inner)
 
     def task(first: int, last: int) -> None:
         run(flat, out, n, inner, first, last)

@@ -9,14 +9,18 @@ catalogue, not here.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import types
+from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import overload
+from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.complex_functions import complex_function, divide
-from numgrad.kernels.pipeline import PART_OPTIONS, is_inlined, part
+from numgrad.kernels.pipeline import part
 from numgrad.kernels.vector import (
     activations,
     error_functions,
@@ -62,6 +66,25 @@ def _is_integer(value):  # type: ignore[no-untyped-def]
     return lambda value: answer
 
 
+def _stands_in(function: Any, choose: Callable[..., Any]) -> None:
+    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one."""
+
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            chosen = None if kws else choose(*map(types.unliteral, args))
+            if chosen is None:
+                return None
+            self.chosen = self.context.resolve_value_type(chosen)
+            return self.chosen.get_call_type(self.context, args, {})
+
+        def get_impl_key(self, sig: Any) -> Any:
+            return self.chosen.get_impl_key(sig)
+
+    infer_global(function, types.Function(Template))
+
+
 def _for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
     """Return a decorator for a function of one or two numbers, which has others for some types.
 
@@ -70,22 +93,17 @@ def _for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
     """
 
     def decorate(function: Any) -> Any:
-        def choose(x):  # type: ignore[no-untyped-def]
+        generic = cache(lambda: part(function))
+
+        def choose(x: Any, *others: Any) -> Any:
+            if any(y != x for y in others):
+                return generic()
             chosen = own.get(x)
             if chosen is None and is_complex:
                 chosen = complex_function(function.__name__, x)
-            if chosen is None:
-                return function
-            # It stands in for the function itself, if it is to be inlined anyway.
-            return chosen.py_func if is_inlined(chosen) else lambda x: chosen(x)
+            return generic() if chosen is None else chosen
 
-        def choose_of_two(x, y):  # type: ignore[no-untyped-def]
-            return own[x].py_func if x in own and x == y else function
-
-        count = function.__code__.co_argcount
-        overload(function, jit_options=PART_OPTIONS, strict=False)(
-            choose if count == 1 else choose_of_two
-        )
+        _stands_in(function, choose)
         return function
 
     return decorate
@@ -207,36 +225,52 @@ def pow(base, exponent):  # type: ignore[no-untyped-def]
     return base**exponent
 
 
-@overload(pow, jit_options=PART_OPTIONS)
-def _pow(base, exponent):  # type: ignore[no-untyped-def]
-    if isinstance(types.unliteral(base), (types.Integer, types.Boolean)):
+@part
+def _integer_power(base, exponent):  # type: ignore[no-untyped-def]
+    """Square and multiply, wrapping like the hardware; a negative exponent is 1 / base**n."""
+    if exponent < 0:
+        if base == 1:
+            return base * 1
+        if base * 1 == -1:
+            return -1 if exponent & 1 else base * base
+        return base * 0
+    result, factor, left = base * 0 + 1, base * 1, exponent * 1
+    while left > 0:
+        if left & 1:
+            result *= factor
+        factor *= factor
+        left >>= 1
+    return result
 
-        def integer_power(base, exponent):  # type: ignore[no-untyped-def]
-            # Square and multiply, wrapping like the hardware; a negative exponent is 1 / base**n.
-            if exponent < 0:
-                if base == 1:
-                    return base * 1
-                if base * 1 == -1:
-                    return -1 if exponent & 1 else base * base
-                return base * 0
-            result, factor, left = base * 0 + 1, base * 1, exponent * 1
-            while left > 0:
-                if left & 1:
-                    result *= factor
-                factor *= factor
-                left >>= 1
-            return result
 
-        return integer_power
+@cache
+def _complex_power(number: Any) -> Any:
+    """Return the power of two numbers that become complex ones of a type."""
+    power = complex_function("pow", from_dtype(np.dtype(number)))
+
+    @part
+    def complex_power(base, exponent):  # type: ignore[no-untyped-def]
+        return power(number(base), number(exponent))
+
+    return complex_power
+
+
+@part
+def _mixed_power(base, exponent):  # type: ignore[no-untyped-def]
+    return math.pow(base, exponent)
+
+
+def _choose_power(base: Any, exponent: Any) -> Any:
+    if isinstance(base, (types.Integer, types.Boolean)):
+        return _integer_power
     if {base, exponent} & _COMPLEX_TYPES.keys():
         # A Python number has all digits, an array beside it may have fewer: those decide.
         is_single = {base, exponent} & {types.complex64, types.float32}
-        convert = np.complex64 if is_single else np.complex128
-        power = complex_function("pow", types.complex64 if is_single else types.complex128)
-        return lambda base, exponent: power(convert(base), convert(exponent))
-    if base in powers.POW and base == exponent:
-        return powers.POW[base].py_func
-    return lambda base, exponent: math.pow(base, exponent)
+        return _complex_power(np.complex64 if is_single else np.complex128)
+    return powers.POW.get(base, _mixed_power) if base == exponent else _mixed_power
+
+
+_stands_in(pow, _choose_power)
 
 
 # --- trigonometry -----------------------------------------------------------------------------

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core.compiler import CompilerBase
 
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_loops import TILE
 from numgrad.kernels.layout import Array
+from numgrad.kernels.maps import Map
 from numgrad.kernels.memory import empty
 from numgrad.kernels.packing import contiguous
-from numgrad.kernels.pipeline import inline
-from numgrad.kernels.pointers import lesser
+from numgrad.kernels.pipeline import LeanCompiler, PlainCompiler
+from numgrad.kernels.pointers import element, lesser, release, scratch, store
 from numgrad.kernels.reductions import (
     INT64,
     REAL,
@@ -30,9 +32,20 @@ from numgrad.kernels.reductions import (
     require_ordered,
 )
 from numgrad.kernels.short_reductions import SMALL, ShortCall, entry_of
+from numgrad.kernels.straight import straight, where
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["around", "cummax", "cummin", "cumprod", "cumsum", "share_scan", "short"]
+__all__ = [
+    "Scan",
+    "around",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "make_scan",
+    "share_scan",
+    "short",
+]
 
 GRAIN = 1 << 16  # elements that a thread takes at least (benchmarks/crossover.py)
 
@@ -43,94 +56,130 @@ _CARRIED = {
 }
 
 
-@inline
-def add(x, y):  # type: ignore[no-untyped-def]
-    return x + y
+class Scan(NamedTuple):
+    """Kernels of one scan, compiled apart, for a call needs one of them.
 
-
-@inline
-def multiply(x, y):  # type: ignore[no-untyped-def]
-    return x * y
-
-
-@inline
-def scan_items(a, out, like, n, inner, reverse, first, last, identity, combine):  # type: ignore[no-untyped-def]
-    """Scan items from `first` to `last`, each a tile of columns of an ``(n, inner)`` block.
-
-    The running values have the dtype of `like`.
+    Attributes
+    ----------
+    rows, columns : compiled function
+        For rows of n elements, and for tiles of the columns of ``(n, inner)`` blocks. Both take the
+        same arguments.
     """
-    tiles = (inner + TILE - 1) // TILE
-    carry = np.empty(lesser(inner, TILE), like.dtype)
-    for item in range(first, last):
-        block, tile = item // tiles, item % tiles
-        columns = lesser(TILE, inner - tile * TILE)
-        start = block * n * inner + tile * TILE
-        step = inner
+
+    rows: Any
+    columns: Any
+
+    def of(self, inner: int) -> Any:
+        """Return the kernel for so many columns."""
+        return self.rows if inner == 1 else self.columns
+
+
+def make_scan(
+    name: str, rows: Any, columns: Any, compiler: type[CompilerBase] = LeanCompiler
+) -> Scan:
+    """Make kernels of two functions that do the same, as closures of what made them."""
+    kernels = []
+    for way, function in (("rows", rows), ("columns", columns)):
+        function.__name__ = f"{name}_of_{way}"
+        # Equal names would have to mean equal code.
+        function.__qualname__ = f"{function.__module__}.{function.__name__}"
+        kernels.append(kernel(function, compiler))
+    return Scan(*kernels)
+
+
+def _make_running(name: str, is_product: bool) -> Scan:
+    """Return a running sum, or product. The running values have the dtype of `like`."""
+    identity = int(is_product)
+
+    def rows(a, out, like, n, inner, reverse, first, last):  # type: ignore[no-untyped-def]
+        begin, step = 0, 1
         if reverse:
-            start, step = start + (n - 1) * inner, -inner
-        if inner == 1:
+            begin, step = n - 1, -1
+        for row in range(first, last):
+            p = row * n + begin
             running = like.dtype.type(identity)
-            for i in range(n):
-                p = np.uintp(start + i * step)
-                running = combine(running, like.dtype.type(a[p]))
-                out[p] = running
-            continue
-        for j in range(columns):
-            carry[j] = like.dtype.type(identity)
-        for i in range(n):
-            p = np.uintp(start + i * step)
-            for j in range(np.uintp(columns)):
-                carry[j] = combine(carry[j], like.dtype.type(a[p + j]))
-                out[p + j] = carry[j]
+            for _ in range(n):
+                x = like.dtype.type(element(a, p))
+                running = running * x if is_product else running + x
+                store(out, p, running)
+                p += step
+
+    def columns(a, out, like, n, inner, reverse, first, last):  # type: ignore[no-untyped-def]
+        tiles = (inner + TILE - 1) // TILE
+        carry = scratch(like, lesser(inner, TILE))
+        begin, step = 0, inner
+        if reverse:
+            begin, step = (n - 1) * inner, -inner
+        for item in range(first, last):
+            block, tile = item // tiles, item % tiles
+            columns = np.uintp(lesser(TILE, inner - tile * TILE))
+            p = block * n * inner + tile * TILE + begin
+            for j in range(columns):
+                carry[j] = like.dtype.type(identity)
+            for _ in range(n):
+                for j in range(columns):
+                    x, before = like.dtype.type(element(a, p + j)), carry[j]
+                    running = before * x if is_product else before + x
+                    carry[j] = running
+                    store(out, p + j, running)
+                p += step
+        release(carry)
+
+    return make_scan(name, rows, columns)
 
 
-@kernel
-def _cumsum(a, out, like, n, inner, reverse, first, last):  # type: ignore[no-untyped-def]
-    scan_items(a, out, like, n, inner, reverse, first, last, 0, add)
+_CUMSUM, _CUMPROD = _make_running("cumsum", False), _make_running("cumprod", True)
 
 
-@kernel
-def _cumprod(a, out, like, n, inner, reverse, first, last):  # type: ignore[no-untyped-def]
-    scan_items(a, out, like, n, inner, reverse, first, last, 1, multiply)
-
-
-@inline
-def not_below(x, best):  # type: ignore[no-untyped-def]
+@straight
+def not_below(x: Any, best: Any) -> Any:
+    """Whether x is at least the best so far, or nan."""
     return (x >= best) | (x != x)
 
 
-@inline
-def not_above(x, best):  # type: ignore[no-untyped-def]
+@straight
+def not_above(x: Any, best: Any) -> Any:
+    """Whether x is at most the best so far, or nan."""
     return (x <= best) | (x != x)
 
 
-@inline
-def extreme_items(a, values, indices, n, inner, first, last, better):  # type: ignore[no-untyped-def]
-    """Store the best elements so far and where they are; the last of equal ones, and nan, wins."""
-    tiles = (inner + TILE - 1) // TILE
-    for item in range(first, last):
-        block, tile = item // tiles, item % tiles
-        columns = lesser(TILE, inner - tile * TILE)
-        start = block * n * inner + tile * TILE
-        for i in range(n):
-            p = np.uintp(start + i * inner)
-            q = np.uintp(start + (i - 1 if i > 0 else 0) * inner)
-            for j in range(np.uintp(columns)):
-                x = a[p + j]
-                best = x if i == 0 else values[q + j]
+def _make_extreme(name: str, better: Any) -> Scan:
+    """Return what stores the best elements so far and where they are.
+
+    The last of equal ones wins, and nan.
+    """
+
+    def compared(x: Any, best: Any, before: Any, position: Any) -> Any:
+        return where(better(x, best), (x, position), (best, before))
+
+    begin, go_on = Map(lambda x, position: (x, position), 2), Map(compared, 2)
+
+    def rows(a, values, indices, n, inner, first, last):  # type: ignore[no-untyped-def]
+        for row in range(first, last):
+            start = row * n
+            best, position = element(a, start), 0
+            for i in range(n):
+                x = element(a, start + i)
                 is_better = better(x, best)
-                values[p + j] = x if is_better else best
-                indices[p + j] = i if is_better else indices[q + j]
+                best, position = (x, i) if is_better else (best, position)
+                store(values, start + i, best)
+                store(indices, start + i, position)
+
+    def columns(a, values, indices, n, inner, first, last):  # type: ignore[no-untyped-def]
+        tiles = (inner + TILE - 1) // TILE
+        for item in range(first, last):
+            block, tile = item // tiles, item % tiles
+            columns = lesser(TILE, inner - tile * TILE)
+            p = block * n * inner + tile * TILE
+            begin(columns, values, p, indices, p, a, p, 0)
+            for i in range(1, n):
+                q, p = p, p + inner
+                go_on(columns, values, p, indices, p, a, p, values, q, indices, q, i)
+
+    return make_scan(name, rows, columns, PlainCompiler)
 
 
-@kernel
-def _cummax(a, values, indices, n, inner, first, last):  # type: ignore[no-untyped-def]
-    extreme_items(a, values, indices, n, inner, first, last, not_below)
-
-
-@kernel
-def _cummin(a, values, indices, n, inner, first, last):  # type: ignore[no-untyped-def]
-    extreme_items(a, values, indices, n, inner, first, last, not_above)
+_CUMMAX, _CUMMIN = _make_extreme("cummax", not_below), _make_extreme("cummin", not_above)
 
 
 def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
@@ -151,17 +200,18 @@ def share_scan(task: Callable[[int, int], None], outer: int, n: int, inner: int)
         parallel_for(task, items, max(1, items * GRAIN // elements))
 
 
-def _scan(kernel_: Any, array: Array, dim: int, dtype: np.dtype[Any], reverse: bool) -> Array:
+def _scan(scan: Scan, array: Array, dim: int, dtype: np.dtype[Any], reverse: bool) -> Array:
     if array.ndim == 0:
-        return _scan(kernel_, array.reshape(1), 0, dtype, reverse).reshape(())
+        return _scan(scan, array.reshape(1), 0, dtype, reverse).reshape(())
     shape = array.shape
     outer, n, inner = around(shape, dim)
     data = contiguous(array)
     out = empty((array.size,), dtype)
     like = np.empty((0,), _CARRIED.get(dtype, dtype))
+    run = scan.of(inner)
 
     def task(first: int, last: int) -> None:
-        kernel_(data, out, like, n, inner, reverse, first, last)
+        run(data, out, like, n, inner, reverse, first, last)
 
     share_scan(task, outer, n, inner)
     return out.reshape(shape)
@@ -189,9 +239,9 @@ def cumsum(array: Array, dim: int, *, reverse: bool = False) -> Array:
     if array.ndim == 0:
         return cumsum(array.reshape(1), 0).reshape(())
     if array.dtype.kind == "c":
-        return as_complex(_scan(_cumsum, as_real(array), dim, REAL[array.dtype], reverse))
+        return as_complex(_scan(_CUMSUM, as_real(array), dim, REAL[array.dtype], reverse))
     dtype = array.dtype if array.dtype.kind == "f" else INT64
-    return _scan(_cumsum, as_bytes(array), dim, dtype, reverse)
+    return _scan(_CUMSUM, as_bytes(array), dim, dtype, reverse)
 
 
 def cumprod(array: Array, dim: int, *, reverse: bool = False) -> Array:
@@ -205,7 +255,7 @@ def cumprod(array: Array, dim: int, *, reverse: bool = False) -> Array:
     array([1, 2, 8])
     """
     dtype = array.dtype if array.dtype.kind in "fc" else INT64
-    return _scan(_cumprod, as_bytes(array), dim, dtype, reverse)
+    return _scan(_CUMPROD, as_bytes(array), dim, dtype, reverse)
 
 
 def short(
@@ -232,7 +282,7 @@ def short(
     if dtype.kind != "f" or not 0 < outer * n * inner <= SMALL:
         return None
     carried, empty, items = _CARRIED.get(dtype, dtype), np.empty, outer * -(-inner // TILE)
-    entry = entry_of(_SCANS[name], dtype, dtype, carried, int, int, bool, int, int)
+    entry = entry_of(_SCANS[name].of(inner), dtype, dtype, carried, int, int, bool, int, int)
     like = empty(0, carried)
 
     def call(array: Array) -> Array:
@@ -243,19 +293,20 @@ def short(
     return call
 
 
-_SCANS = {"cumsum": _cumsum, "cumprod": _cumprod}
+_SCANS = {"cumsum": _CUMSUM, "cumprod": _CUMPROD}
 
 
-def _extreme(kernel_: Any, array: Array, dim: int) -> tuple[Array, Array]:
+def _extreme(scan: Scan, array: Array, dim: int) -> tuple[Array, Array]:
     if array.ndim == 0:
-        values, indices = _extreme(kernel_, array.reshape(1), 0)
+        values, indices = _extreme(scan, array.reshape(1), 0)
         return values.reshape(()), indices.reshape(())
     outer, n, inner = around(array.shape, dim)
     data = contiguous(as_bytes(array))
     values, indices = empty((array.size,), data.dtype), empty((array.size,), INT64)
+    run = scan.of(inner)
 
     def task(first: int, last: int) -> None:
-        kernel_(data, values, indices, n, inner, first, last)
+        run(data, values, indices, n, inner, first, last)
 
     share_scan(task, outer, n, inner)
     return values.view(array.dtype).reshape(array.shape), indices.reshape(array.shape)
@@ -277,7 +328,7 @@ def cummax(array: Array, dim: int) -> tuple[Array, Array]:
     (array([3, 3, 3, 3]), array([0, 0, 2, 2]))
     """
     require_ordered("cummax_cpu", array)
-    return _extreme(_cummax, array, dim)
+    return _extreme(_CUMMAX, array, dim)
 
 
 def cummin(array: Array, dim: int) -> tuple[Array, Array]:
@@ -289,4 +340,4 @@ def cummin(array: Array, dim: int) -> tuple[Array, Array]:
     (array([3, 1, 1, 1]), array([0, 1, 1, 3]))
     """
     require_ordered("cummin_cpu", array)
-    return _extreme(_cummin, array, dim)
+    return _extreme(_CUMMIN, array, dim)

@@ -10,25 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.kernels import scalar
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.fold_kernels import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
 from numgrad.kernels.fold_loops import PART, TILE, steps_of
 from numgrad.kernels.folds import parts_of, spans_of
 from numgrad.kernels.lanes import make_follow
 from numgrad.kernels.layout import Array
+from numgrad.kernels.maps import Blockwise, make_blockwise
 from numgrad.kernels.memory import empty
 from numgrad.kernels.moments import EXPONENTIALS as GRAIN
-from numgrad.kernels.moments import logarithms, shifted_totals
+from numgrad.kernels.moments import logarithms, shifted_totals, take_logarithms
 from numgrad.kernels.packing import contiguous
-from numgrad.kernels.pipeline import inline
+from numgrad.kernels.pipeline import PlainCompiler
+from numgrad.kernels.pointers import release, scratch
 from numgrad.kernels.reductions import INT64
 from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
 from numgrad.kernels.threads import parallel_for
+from numgrad.kernels.vector.exponentials import EXP
 
 __all__ = [
     "log_softmax",
@@ -61,96 +64,75 @@ class _Kernels(NamedTuple):
         return self.rows if inner == 1 else self.columns
 
 
-@inline
-def each_in_rows(function, a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
-    """Store ``function(a, b, p, q)`` of n elements of a and b, for which p and q have a number."""
-    for block in range(first, last):
-        s, x, y = np.uintp(block * n), p[block], q[block]
-        for j in range(np.uintp(n)):
-            out[s + j] = function(a[s + j], b[s + j], x, y)
-
-
-@inline
-def each_in_columns(function, a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
-    """Store that of the first `width` of `inner` columns, for each of which they have a number."""
-    for block in range(first, last):
-        at = np.uintp(block * inner)
-        for i in range(n):
-            s = np.uintp((block * n + i) * inner)
-            for j in range(np.uintp(width)):
-                out[s + j] = function(a[s + j], b[s + j], p[at + j], q[at + j])
-
-
-def _compile(make: Callable[[Any], Any], name: str) -> _Kernels:
-    """Return the kernels that ``make(each)`` makes with what goes through rows, and columns."""
+def _compile(make: Callable[[Callable[[Blockwise], Any]], Any], name: str) -> _Kernels:
+    """Return the kernels that ``make(way)`` makes, `way` choosing rows, and columns."""
     kernels = []
-    for each, way in ((each_in_rows, "rows"), (each_in_columns, "columns")):
-        run = make(each)
+    for way in ("rows", "columns"):
+        run = make(attrgetter(way))
         run.__name__ = f"{name}_of_{way}"
         # Equal names would have to mean equal code.
         run.__qualname__ = f"{make.__name__}.{run.__name__}"
-        kernels.append(kernel(run))
+        kernels.append(kernel(run, PlainCompiler))
     return _Kernels(*kernels)
 
 
-def _make_map(name: str, function: Any) -> _Kernels:
+def _make_map(function: Any) -> _Kernels:
     """Return what stores ``function(a, b, p, q)`` of every element."""
+    blockwise = make_blockwise(function)
 
-    def make(each: Any) -> Any:
+    def make(way: Callable[[Blockwise], Any]) -> Any:
+        each = way(blockwise)
+
         def run(a, b, out, p, q, n, inner, width, first, last):  # type: ignore[no-untyped-def]
-            each(function, a, b, out, p, q, n, inner, width, first, last)
+            each(a, b, out, p, q, n, inner, width, first, last)
 
         return run
 
-    return _compile(make, name)
+    return _compile(make, function.__name__)
 
 
-@inline
-def shifted_exponential(x, _, top, __):  # type: ignore[no-untyped-def]
-    return scalar.exp(x - top)
+def _exp(x: Any) -> Any:
+    return EXP[x.kind](x)
 
 
-@inline
-def scaled_exponential(x, _, centre, factor):  # type: ignore[no-untyped-def]
-    return scalar.exp(x - centre) * factor
+def shifted_exponential(x: Any, _: Any, top: Any, __: Any) -> Any:
+    return _exp(x - top)
 
 
-@inline
-def share_of_total(x, _, top, total):  # type: ignore[no-untyped-def]
-    return scalar.exp(x - top) / total
+def scaled_exponential(x: Any, _: Any, centre: Any, factor: Any) -> Any:
+    return _exp(x - centre) * factor
 
 
-@inline
-def quotient(x, _, total, __):  # type: ignore[no-untyped-def]
+def share_of_total(x: Any, _: Any, top: Any, total: Any) -> Any:
+    return _exp(x - top) / total
+
+
+def quotient(x: Any, _: Any, total: Any, __: Any) -> Any:
     return x / total
 
 
-@inline
-def log_share(x, _, top, log_total):  # type: ignore[no-untyped-def]
+def log_share(x: Any, _: Any, top: Any, log_total: Any) -> Any:
     return (x - top) - log_total
 
 
-@inline
-def product(g, y, _, __):  # type: ignore[no-untyped-def]
+def product(g: Any, y: Any, _: Any, __: Any) -> Any:
     return g * y
 
 
-@inline
-def centred_product(g, y, average, _):  # type: ignore[no-untyped-def]
+def centred_product(g: Any, y: Any, average: Any, _: Any) -> Any:
     return (g - average) * y
 
 
-@inline
-def less_exponential(g, y, total, _):  # type: ignore[no-untyped-def]
-    return g - scalar.exp(y) * total
+def less_exponential(g: Any, y: Any, total: Any, _: Any) -> Any:
+    return g - _exp(y) * total
 
 
-_SCALED_EXPONENTIAL = _make_map("scaled_exponential", scaled_exponential)
-_SHARE = _make_map("share_of_total", share_of_total)
-_LOG_SHARE = _make_map("log_share", log_share)
-_PRODUCT = _make_map("product", product)
-_CENTRED_PRODUCT = _make_map("centred_product", centred_product)
-_LESS_EXPONENTIAL = _make_map("less_exponential", less_exponential)
+_SCALED_EXPONENTIAL = _make_map(scaled_exponential)
+_SHARE = _make_map(share_of_total)
+_LOG_SHARE = _make_map(log_share)
+_PRODUCT = _make_map(product)
+_CENTRED_PRODUCT = _make_map(centred_product)
+_LESS_EXPONENTIAL = _make_map(less_exponential)
 
 
 # Everything that happens to a block is one kernel: as four they took Numba no less time to compile.
@@ -159,44 +141,60 @@ _sums = make_follow(ITSELF, ADD)
 _sums_of_exponentials = make_follow(SHIFTED_EXP, ADD)
 
 
-def _make_softmax(each: Any) -> Any:
+def _make_softmax(way: Callable[[Blockwise], Any]) -> Any:
+    exponentials, quotients = (
+        way(make_blockwise(function)) for function in (shifted_exponential, quotient)
+    )
+
     def softmax(a, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
-        numbers = np.empty(count * inner, out.dtype)
+        numbers = scratch(out, count * inner)
         _greatest(a, numbers, None, steps, n * inner, count)
-        each(shifted_exponential, a, a, out, numbers, numbers, n, inner, inner, 0, count)
+        exponentials(a, a, out, numbers, numbers, n, inner, inner, 0, count)
         _sums(out, numbers, None, steps, n * inner, count)
-        each(quotient, out, out, out, numbers, numbers, n, inner, inner, 0, count)
+        quotients(out, out, out, numbers, numbers, n, inner, inner, 0, count)
+        release(numbers)
 
     return softmax
 
 
-def _make_log_softmax(each: Any) -> Any:
+def _make_log_softmax(way: Callable[[Blockwise], Any]) -> Any:
+    log_shares = way(make_blockwise(log_share))
+
     def log_softmax(a, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
-        tops, totals = np.empty(count * inner, out.dtype), np.empty(count * inner, out.dtype)
+        tops, totals = scratch(out, count * inner), scratch(out, count * inner)
         _greatest(a, tops, None, steps, n * inner, count)
         _sums_of_exponentials(a, totals, tops, steps, n * inner, count)
-        for i in range(count * inner):
-            totals[i] = scalar.log(totals[i])
-        each(log_share, a, a, out, tops, totals, n, inner, inner, 0, count)
+        take_logarithms(count * inner, totals, 0, totals, 0)
+        log_shares(a, a, out, tops, totals, n, inner, inner, 0, count)
+        release(tops)
+        release(totals)
 
     return log_softmax
 
 
-def _make_softmax_gradient(each: Any) -> Any:
+def _make_softmax_gradient(way: Callable[[Blockwise], Any]) -> Any:
+    products, centred_products = (
+        way(make_blockwise(function)) for function in (product, centred_product)
+    )
+
     def softmax_gradient(g, y, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
-        totals = np.empty(count * inner, out.dtype)
-        each(product, g, y, out, g, g, n, inner, inner, 0, count)
+        totals = scratch(out, count * inner)
+        products(g, y, out, g, g, n, inner, inner, 0, count)
         _sums(out, totals, None, steps, n * inner, count)
-        each(centred_product, g, y, out, totals, totals, n, inner, inner, 0, count)
+        centred_products(g, y, out, totals, totals, n, inner, inner, 0, count)
+        release(totals)
 
     return softmax_gradient
 
 
-def _make_log_softmax_gradient(each: Any) -> Any:
+def _make_log_softmax_gradient(way: Callable[[Blockwise], Any]) -> Any:
+    less_exponentials = way(make_blockwise(less_exponential))
+
     def log_softmax_gradient(g, y, out, steps, n, inner, count):  # type: ignore[no-untyped-def]
-        totals = np.empty(count * inner, out.dtype)
+        totals = scratch(out, count * inner)
         _sums(g, totals, None, steps, n * inner, count)
-        each(less_exponential, g, y, out, totals, totals, n, inner, inner, 0, count)
+        less_exponentials(g, y, out, totals, totals, n, inner, inner, 0, count)
+        release(totals)
 
     return log_softmax_gradient
 

@@ -9,7 +9,7 @@ import pytest
 from numba.core.caching import NullCache
 
 from numgrad.kernels.compile import kernel
-from numgrad.kernels.pipeline import inline, is_inlined, part
+from numgrad.kernels.pipeline import inline, part
 
 
 @part
@@ -65,11 +65,6 @@ def test_python_cannot_call_a_part_before_or_after_it_was_compiled() -> None:
     assert quarter(1.0) == 0.25
     with pytest.raises(TypeError, match="halved is a part of kernels"):
         halved(1.0)
-
-
-def test_a_part_that_is_not_to_be_inlined_says_so() -> None:
-    assert is_inlined(cubed)
-    assert not is_inlined(part(lambda x: x, inlined=False))
 
 
 def test_what_is_marked_inline_can_be_handed_on() -> None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from numgrad.kernels.straight import where
 from numgrad.kernels.vector.bits import fma
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.exponentials import make_exp
-from numgrad.kernels.vector.formats import Format, compiled, for_each
+from numgrad.kernels.vector.formats import Format, for_each
 from numgrad.kernels.vector.logarithms import make_log_of_sum
 
 __all__ = ["LOGSIGMOID", "SIGMOID", "SOFTPLUS"]
@@ -27,29 +28,25 @@ def _make(format: Format) -> tuple[Any, Any, Any]:
     exp, log_of_sum = make_exp(format), make_log_of_sum(format)
     zero, one = format.number(0), format.number(1)
 
-    @compiled
     def sigmoid(x):  # type: ignore[no-untyped-def]
         e = exp(-abs(x))
-        above = e if x < zero else one
+        above = where(x < zero, e, one)
         below, rest = fast_two_sum(one, e)
         inverse = one / below
         quotient = above * inverse
         remainder = fma(-quotient, rest, fma(-quotient, below, above))
         return fma(remainder, inverse, quotient)
 
-    @compiled
     def log1p_exp(x):  # type: ignore[no-untyped-def]
         """Return log(1 + e**-abs(x)); 0 and subnormal numbers need no care: there it is e."""
         u, rest = fast_two_sum(one, exp(-abs(x)))
         return log_of_sum(u, rest, zero)
 
-    @compiled
     def softplus(x):  # type: ignore[no-untyped-def]
-        return (x if x > zero else zero) + log1p_exp(x)
+        return where(x > zero, x, zero) + log1p_exp(x)
 
-    @compiled
     def logsigmoid(x):  # type: ignore[no-untyped-def]
-        return (x if x < zero else zero) - log1p_exp(x)
+        return where(x < zero, x, zero) - log1p_exp(x)
 
     return sigmoid, softplus, logsigmoid
 

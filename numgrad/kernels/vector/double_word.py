@@ -8,13 +8,13 @@ Arithmetic* (2018), 4.4.
 
 from __future__ import annotations
 
-from numgrad.kernels.pipeline import part
+from numgrad.kernels.straight import straight
 from numgrad.kernels.vector.bits import fma
 
 __all__ = ["fast_two_sum", "two_product", "two_sum"]
 
 
-@part
+@straight
 def two_sum(a, b):  # type: ignore[no-untyped-def]
     """Return ``a + b`` rounded, and what the rounding lost, exactly."""
     total = a + b
@@ -22,14 +22,14 @@ def two_sum(a, b):  # type: ignore[no-untyped-def]
     return total, (a - (total - part)) + (b - part)
 
 
-@part
+@straight
 def fast_two_sum(a, b):  # type: ignore[no-untyped-def]
     """Return ``a + b`` rounded, and what the rounding lost, where abs(a) >= abs(b) or a is 0."""
     total = a + b
     return total, b - (total - a)
 
 
-@part
+@straight
 def two_product(a, b):  # type: ignore[no-untyped-def]
     """Return ``a * b`` rounded, and what the rounding lost, exactly (short of underflow)."""
     product = a * b

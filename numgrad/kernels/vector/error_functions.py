@@ -23,13 +23,13 @@ least relative error of the function.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import copysign, isqrt
+from math import isqrt
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from numgrad.kernels.pipeline import part
+from numgrad.kernels.straight import cast, copysign, pick, straight, where
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum, two_product, two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI
@@ -181,15 +181,13 @@ def _make(
     ln2_rest = number(float(ln2_exact - Fraction(float(ln2))))
     log2_e = number(float(1 / ln2_exact))
     single = integer(1)
-    compiled = part
 
-    @compiled
     def erf(x):  # type: ignore[no-untyped-def]
         size = abs(x)
-        size = saturated if size > saturated else size
+        size = where(size > saturated, saturated, size)
         shifted = fma(size, steps, magic)
         # nan has any bits; the mask keeps them in the table.
-        index = unsigned(integer(to_bits(shifted) - magic_bits) & last)
+        index = cast(np.int64, (to_bits(shifted) - magic_bits) & last)
         node = (shifted - magic) * step
         d = size - node
         square = node * node
@@ -207,31 +205,28 @@ def _make(
         terms = fma(terms, d, -node) * d
         # Of the small ones the tables give erf(x) - x.
         is_small = node <= half
-        slope = slopes[index]
-        change = fma(slope, d, d if is_small else zero)
-        rest = values[index] + fma(slope, d, change * terms)
-        return copysign((size if is_small else zero) + rest, x)
+        slope = pick(slopes, index)
+        change = fma(slope, d, where(is_small, d, zero))
+        rest = pick(values, index) + fma(slope, d, change * terms)
+        return copysign(where(is_small, size, zero) + rest, x)
 
-    @compiled
     def power_of_two(k):  # type: ignore[no-untyped-def]
-        return from_bits(integer((k + bias) << mantissa))
+        return from_bits((k + bias) << mantissa)
 
-    @compiled
     def gaussian(x):  # type: ignore[no-untyped-def]
         """Return a large and a small number and k: exp(-x**2) is their sum times 2**k."""
         square, square_rest = two_product(x, x)
         shifted = fma(-square, log2_e, magic)
-        k = integer(to_bits(shifted) - magic_bits)
+        k = to_bits(shifted) - magic_bits
         whole = shifted - magic
         r, rest = fast_two_sum(fma(-whole, ln2, -square), fma(-whole, ln2_rest, -square_rest))
         head, tail = fast_two_sum(one, r)
         head, tail = fast_two_sum(head, tail + fma(r * r, exp_terms(r), rest))
         return head, tail, k
 
-    @compiled
     def erfc(x):  # type: ignore[no-untyped-def]
         size = abs(x)
-        size = highest if size > highest else size
+        size = where(size > highest, highest, size)
         # Exact for sizes up to `shift`; beyond it the polynomial is flat.
         difference, difference_rest = fast_two_sum(shift, -size)
         total, total_rest = fast_two_sum(shift, size)
@@ -253,9 +248,9 @@ def _make(
         product, product_rest = two_product(head, factor)
         result = product + (product_rest + fma(head, factor_rest, tail * factor))
         # In two steps: the first factor is never subnormal.
-        part = integer(k >> single)
-        result = result * power_of_two(part) * power_of_two(integer(k - part))
-        return two - result if x < zero else result
+        part = k >> single
+        result = result * power_of_two(part) * power_of_two(k - part)
+        return where(x < zero, two - result, result)
 
     return erf, erfc
 
@@ -269,6 +264,6 @@ _DOUBLE = _make(
 
 # The function for each type, for the overloads in numgrad.kernels.scalar.
 ERF, ERFC = (
-    {types.float32: single, types.float64: double}
+    {types.float32: straight(single), types.float64: straight(double)}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )

@@ -19,8 +19,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from numgrad.kernels.straight import where
 from numgrad.kernels.vector.bits import fma
-from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
+from numgrad.kernels.vector.formats import LN_2, Format, for_each
 
 __all__ = [
     "EXP",
@@ -79,7 +80,6 @@ def make_reduced(format: Format) -> Any:
     log2_e = format.number(float(1 / LN_2))
     high, low = format.pair(LN_2)
 
-    @compiled
     def reduced(x):  # type: ignore[no-untyped-def]
         whole, k = nearest(x, log2_e)
         return fma(-whole, low, fma(-whole, high, x)), k
@@ -92,7 +92,6 @@ def make_rest(format: Format) -> Any:
     """Return a function that gives (e**r - 1 - r) / r**2."""
     polynomial, half = format.polynomial(_REST_SINGLE, _REST_DOUBLE, chains=2), format.number(0.5)
 
-    @compiled
     def rest(r):  # type: ignore[no-untyped-def]
         return fma(polynomial(r), r, half)
 
@@ -109,10 +108,9 @@ def make_exp(format: Format) -> Any:
     lowest = number((limits.minexp - format.mantissa) * LN_2 - 2)
     one = number(1)
 
-    @compiled
     def exp(x):  # type: ignore[no-untyped-def]
-        x = highest if x > highest else x
-        x = lowest if x < lowest else x
+        x = where(x > highest, highest, x)
+        x = where(x < lowest, lowest, x)
         r, k = reduced(x)
         return scaled(fma(fma(rest(r), r, one), r, one), k)
 
@@ -126,10 +124,9 @@ def _make_exp2(format: Format) -> Any:
     highest, lowest = number(limits.maxexp + 1), number(limits.minexp - format.mantissa - 2)
     one = number(1)
 
-    @compiled
     def exp2(x):  # type: ignore[no-untyped-def]
-        x = highest if x > highest else x
-        x = lowest if x < lowest else x
+        x = where(x > highest, highest, x)
+        x = where(x < lowest, lowest, x)
         whole, k = nearest(x, one)
         r = x - whole
         return scaled(fma(polynomial(r), r, one), k)
@@ -144,17 +141,16 @@ def _make_expm1(format: Format) -> Any:
     lowest = number(-0.8 * format.mantissa)  # e**x is below half an ulp of 1 there
     zero, step = number(0), integer(1)
 
-    @compiled
     def expm1(x):  # type: ignore[no-untyped-def]
-        clipped = highest if x > highest else x
-        clipped = lowest if clipped < lowest else clipped
+        clipped = where(x > highest, highest, x)
+        clipped = where(clipped < lowest, lowest, clipped)
         r, k = reduced(clipped)
         # 2**k e**r - 1, where 2**k may overflow before the result does: 2**half stands outside.
-        half = integer(k >> step)
-        second = power_of_two(integer(k - half))
-        main = fma(second, r, second - power_of_two(integer(-half)))
+        half = k >> step
+        second = power_of_two(k - half)
+        main = fma(second, r, second - power_of_two(-half))
         result = fma(second, rest(r) * (r * r), main) * power_of_two(half)
-        return x if x == zero else result
+        return where(x == zero, x, result)
 
     return expm1
 

@@ -6,8 +6,8 @@ multiplied with the integer, modulo 4, in integer arithmetic. Its integer part i
 fraction, of which at least 64 significant bits are right (no float64 is closer than 2**-62 to a
 multiple of pi/2), becomes the sum of two floating point numbers and is multiplied by pi/2.
 
-It has branches and loops: it is for the few numbers that `numgrad.kernels.vector.trigonometry`
-cannot bring near in floating point arithmetic.
+It takes three times as long as all else: it is for the few numbers that
+`numgrad.kernels.vector.trigonometry` cannot bring near in floating point arithmetic.
 
 Sources: M. Payne and R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18
 (1983); the digits of pi are computed below by Machin's formula.
@@ -16,12 +16,11 @@ Sources: M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from numgrad.kernels.pipeline import part
+from numgrad.kernels.straight import cast, leading_zeros, pick, where
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 
@@ -29,7 +28,8 @@ __all__ = ["HALF_PI", "make_far_reduction"]
 
 _DIGITS = 1344  # binary, of 2/pi: the largest float64 needs 971, and the window is 224 wide
 _PADDING = 64  # zeros in front of them, for numbers with fractional bits
-_WORD = 32
+_LOG_WORD = 5
+_WORD = 1 << _LOG_WORD
 
 
 def _arccot(n: int, scale: int) -> int:
@@ -58,10 +58,11 @@ _WORDS = np.array(
     ],
     np.uint64,
 )
+_PAIRS = (_WORDS[:-1] << np.uint64(_WORD)) | _WORDS[1:]  # 64 digits from each word on
 
 
 def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) -> Any:
-    """Return the function that reduces far angles of a floating point type.
+    """Return the straight function that reduces far angles of a floating point type.
 
     Parameters
     ----------
@@ -77,63 +78,56 @@ def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) ->
     precision = mantissa + 1
     first = number(float(HALF_PI))
     second = number(float(HALF_PI - Fraction(float(first))))
-    mask, half_word, quadrant = u(0xFFFFFFFF), u(32), u(62)
-    zero, one, two, top = u(0), u(1), u(2), u(63)
-    significant = u(precision)
-    unused = u(64 - precision)
+    u32, u62, u63, u1 = u(_WORD), u(62), u(63), u(1)
+    mask = u(0xFFFFFFFF)
+    significant, unused = u(precision), u(64 - precision)
     fraction_mask, implicit = u((1 << mantissa) - 1), u(1 << mantissa)
-    exponent_mask = 2 * bias + 1
+    exponent_mask = np.int64(2 * bias + 1)
     head_scale, tail_scale = number(2.0**-precision), number(2.0 ** (-2 * precision))
+    none = u(0)
 
-    @partial(part, inlined=False)
-    def digits(position, shift):  # type: ignore[no-untyped-def]
-        """Return 32 binary digits of 2/pi from a word and a shift in it."""
-        pair = (_WORDS[position] << half_word) | _WORDS[position + 1]
-        return (pair >> (half_word - shift)) & mask
-
-    @partial(part, inlined=False)
     def reduce_far(x):  # type: ignore[no-untyped-def]
         """Return r, a correction of r, and k, for x = k pi/2 + r modulo 2 pi; x finite, over 1."""
-        bits = to_bits(abs(x))
-        significand = (u(bits) & fraction_mask) | implicit
-        exponent = (np.int64(bits) >> mantissa & exponent_mask) - bias - mantissa
+        bits = cast(np.int64, to_bits(abs(x)))
+        significand = (cast(u, bits) & fraction_mask) | implicit
+        exponent = ((bits >> mantissa) & exponent_mask) - (bias + mantissa)
         # Digits before this one give multiples of 4.
-        start = exponent - 2 + _PADDING
-        position, shift = start // _WORD, u(start % _WORD)
-        low, high = significand & mask, significand >> half_word
-        carry = one_right = two_right = zero
-        upper = lower = zero  # the last 128 bits
-        for place in range(position + window - 1, position - 1, -1):
-            here = digits(place, shift)
-            column = (low * here & mask) + (low * one_right >> half_word)
-            column += (high * one_right & mask) + (high * two_right >> half_word) + carry
-            carry = column >> half_word
-            lower = (lower >> half_word) | (upper << half_word)
-            upper = (upper >> half_word) | ((column & mask) << half_word)
+        start = exponent + (_PADDING - 2)
+        position, shift = start >> _LOG_WORD, cast(u, start & (_WORD - 1))
+        low, high = significand & mask, significand >> u32
+        carry = one_right = two_right = none
+        upper = lower = none  # the last 128 bits
+        for place in range(window - 1, -1, -1):
+            pair = pick(_PAIRS, position + place)
+            here = (pair >> (u32 - shift)) & mask
+            column = (low * here & mask) + (low * one_right >> u32)
+            column = column + (high * one_right & mask) + (high * two_right >> u32) + carry
+            carry = column >> u32
+            lower = (lower >> u32) | (upper << u32)
+            upper = (upper >> u32) | ((column & mask) << u32)
             one_right, two_right = here, one_right
-        turns = upper >> quadrant
-        upper = (upper << two) | (lower >> quadrant)
-        lower = lower << two
-        negative = upper >> top == one
-        if negative:  # a fraction above one half: count from the next quadrant, down
-            turns += one
-            upper, lower = ~upper, ~lower  # less by one unit of 2**-126 than the negative
-        scale = bias
-        while upper >> top == zero:
-            upper = (upper << one) | (lower >> top)
-            lower = lower << one
-            scale -= 1
+        turns = upper >> u62
+        upper, lower = (upper << u(2)) | (lower >> u62), lower << u(2)
+        # A fraction above one half: count from the next quadrant, down.
+        negative = upper >> u63 == u1
+        turns = where(negative, turns + u1, turns)
+        # Less by one unit of 2**-126 than the negative.
+        upper, lower = where(negative, (~upper, ~lower), (upper, lower))
+        zeros = leading_zeros(upper)
+        # In two steps: nothing may be shifted by 64.
+        upper = (upper << zeros) | (lower >> u1 >> (u63 - zeros))
+        lower = lower << zeros
+        scale = cast(integer, bias - cast(np.int64, zeros))
         rest = (upper << significant) | (lower >> unused)
-        unit = from_bits(integer(scale << mantissa))
-        head = number(upper >> unused) * head_scale * unit
-        tail = number(rest >> unused) * tail_scale * unit
+        unit = from_bits(scale << integer(mantissa))
+        head = cast(number, upper >> unused) * head_scale * unit
+        tail = cast(number, rest >> unused) * tail_scale * unit
         product = head * first
         r, correction = fast_two_sum(
             product, fma(head, first, -product) + (head * second + tail * first)
         )
-        k = integer(turns)
-        if negative:
-            r, correction = -r, -correction
-        return (-r, -correction, integer(-k)) if x < number(0) else (r, correction, k)
+        k, is_mirrored = cast(integer, turns), x < number(0)
+        r, correction = where(negative == is_mirrored, (r, correction), (-r, -correction))
+        return r, correction, where(is_mirrored, -k, k)
 
     return reduce_far

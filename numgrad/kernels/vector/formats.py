@@ -1,7 +1,8 @@
 """float32 and float64 as the functions of this folder see them, and the steps that they share.
 
 A function is written once, in a `make` that takes a `Format`; `for_each` makes it for both types.
-What several functions need is made once for each format, so that a process compiles it once.
+Its steps are straight functions as well (`numgrad.kernels.straight`), which need no mark: they are
+called by it alone.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.kernels.pipeline import part
+from numgrad.kernels.straight import straight
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.polynomials import make_polynomial
 
-__all__ = ["DOUBLE", "LN_2", "SINGLE", "Format", "compiled", "for_each"]
+__all__ = ["DOUBLE", "LN_2", "SINGLE", "Format", "for_each"]
 
 LN_2 = Fraction("0.693147180559945309417232121458176568075500134360255254120680")
-
-compiled: Any = part
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Format:
     Attributes
     ----------
     number, integer : numpy scalar types
-        The type, and the integer of its size. Numba computes int32 with int32 in int64, so every
-        integer result is cast back to `integer`.
+        The type, and the integer of its size.
     mantissa : int
         Stored bits of the significand.
     """
@@ -85,13 +83,12 @@ class Format:
         Adding 1.5 * 2**mantissa leaves it in the low bits; AVX2 has no instruction that makes an
         integer of a float64. abs(x * scale) must be below 2**(mantissa - 2).
         """
-        integer, magic = self.integer, self.number(1.5 * 2.0**self.mantissa)
+        magic = self.number(1.5 * 2.0**self.mantissa)
         magic_bits = self.bits(magic)
 
-        @compiled
         def nearest(x, scale):  # type: ignore[no-untyped-def]
             shifted = fma(x, scale, magic)
-            return shifted - magic, integer(to_bits(shifted) - magic_bits)
+            return shifted - magic, to_bits(shifted) - magic_bits
 
         return nearest
 
@@ -101,21 +98,19 @@ class Format:
         integer, bias = self.integer, self.integer(self.limits.maxexp - 1)
         shift = integer(self.mantissa)
 
-        @compiled
         def power_of_two(k):  # type: ignore[no-untyped-def]
-            return from_bits(integer(integer(k + bias) << shift))
+            return from_bits((k + bias) << shift)
 
         return power_of_two
 
     @cache  # noqa: B019
     def scaled(self) -> Any:
         """Return a function that gives x * 2**k, in two steps: 2**k alone may be no number."""
-        integer, one, power_of_two = self.integer, self.integer(1), self.power_of_two()
+        one, power_of_two = self.integer(1), self.power_of_two()
 
-        @compiled
         def scaled(x, k):  # type: ignore[no-untyped-def]
-            half = integer(k >> one)
-            return (x * power_of_two(half)) * power_of_two(integer(k - half))
+            half = k >> one
+            return (x * power_of_two(half)) * power_of_two(k - half)
 
         return scaled
 
@@ -127,6 +122,6 @@ DOUBLE = Format(np.float64, np.int64, 52)
 def for_each(make: Callable[[Format], Sequence[Any]]) -> tuple[dict[Any, Any], ...]:
     """Return, for each function that `make` returns, the Numba types and the function for each."""
     return tuple(
-        {types.float32: single, types.float64: double}
+        {types.float32: straight(single), types.float64: straight(double)}
         for single, double in zip(make(SINGLE), make(DOUBLE), strict=True)
     )

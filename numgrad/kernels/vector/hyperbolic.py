@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.kernels.vector.bits import copysign, fma
+from numgrad.kernels.straight import copysign, where
+from numgrad.kernels.vector.bits import fma
 from numgrad.kernels.vector.exponentials import make_reduced, make_rest
-from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
+from numgrad.kernels.vector.formats import LN_2, Format, for_each
 
 __all__ = ["COSH", "SINH", "TANH"]
 
@@ -61,28 +62,25 @@ def _make_sinh_cosh(format: Format) -> tuple[Any, Any]:
     half, zero, four = number(0.5), number(0), number(4)
     two, most = integer(2), integer(4 * format.mantissa // 3)
 
-    @compiled
     def parts(size):  # type: ignore[no-untyped-def]
         """Return r, sinh r - r, cosh r - 1, and a/4 and b/4, whose products do not overflow."""
-        r, k = reduced(highest if size > highest else size)
+        r, k = reduced(where(size > highest, highest, size))
         square = r * r
         s = sine(square) * square * r
         c = fma(cosine(square) * square, square, half * square)
         # The inverse of a large power is nothing beside it, so its exponent may stop at `most`.
-        inverse = most if k > most else k
-        large = power_of_two(integer(k - two)) * half
-        small = power_of_two(integer(-inverse - two)) * half
+        inverse = where(k > most, most, k)
+        large = power_of_two(k - two) * half
+        small = power_of_two(-inverse - two) * half
         return r, s, c, large + small, large - small
 
-    @compiled
     def sinh(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         r, s, c, a, b = parts(size)
         result = (fma(a, r, b) + fma(b, c, a * s)) * four
-        signed = -result if x < zero else result
-        return x if size < tiny else signed
+        signed = where(x < zero, -result, result)
+        return where(size < tiny, x, signed)
 
-    @compiled
     def cosh(x):  # type: ignore[no-untyped-def]
         r, s, c, a, b = parts(abs(x))
         return (fma(a, c, b * (r + s)) + a) * four
@@ -98,19 +96,15 @@ def _make_tanh(format: Format) -> Any:
     saturated = number(format.mantissa * 0.5)  # tanh is 1 there: e**(-2 x) is below half an ulp
     one, two, half = number(1), number(2), number(0.55)  # of which tanh is 1/2
 
-    @compiled
     def tanh(x):  # type: ignore[no-untyped-def]
         size = abs(x)
-        clipped = saturated if size > saturated else size
-        r, k = reduced(two * clipped)
+        r, k = reduced(two * where(size > saturated, saturated, size))
         growth = fma(fma(rest(r), r, one), r, one) * power_of_two(k)
         square = size * size
-        numerator, denominator, more = above(square) * (square * size), below(square), growth + one
         is_small = size < half
-        numerator = numerator if is_small else -two
-        denominator = denominator if is_small else more
-        result = (size if is_small else one) + numerator / denominator
-        return copysign(result, x)
+        numerator = where(is_small, above(square) * (square * size), -two)
+        denominator = where(is_small, below(square), growth + one)
+        return copysign(where(is_small, size, one) + numerator / denominator, x)
 
     return tanh
 

@@ -23,11 +23,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from numgrad.kernels.straight import sqrt, where
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum, two_sum
-from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
+from numgrad.kernels.vector.formats import LN_2, Format, for_each
 from numgrad.kernels.vector.logarithms import make_log_of_sum
 
 __all__ = ["ACOSH", "ASINH", "ATANH"]
@@ -52,17 +51,16 @@ def _make_asinh(format: Format) -> Any:
     large = number(2.0 ** (format.mantissa // 2 + 2))
     zero, one, infinity = number(0), number(1), number(math.inf)
 
-    @compiled
     def asinh(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         is_large = size > large
-        square = zero if is_large else size * size
-        z, z_rest = fast_two_sum(size, square / (one + np.sqrt(one + square)))
+        square = where(is_large, zero, size * size)
+        z, z_rest = fast_two_sum(size, square / (one + sqrt(one + square)))
         u, rest = two_sum(one, z)
-        u, rest = (size, zero) if is_large else (u, rest + z_rest)
-        result = log_of_sum(u, rest, one if is_large else zero)
-        signed = -result if x < zero else result
-        return signed if (x != zero) & (size < infinity) else x
+        u, rest = where(is_large, (size, zero), (u, rest + z_rest))
+        result = log_of_sum(u, rest, where(is_large, one, zero))
+        signed = where(x < zero, -result, result)
+        return where((x != zero) & (size < infinity), signed, x)
 
     return asinh
 
@@ -73,13 +71,12 @@ def _make_acosh(format: Format) -> Any:
     large = number(2.0 ** (format.mantissa // 2 + 2))
     zero, one, infinity, nan = number(0), number(1), number(math.inf), number(math.nan)
 
-    @compiled
     def acosh(x):  # type: ignore[no-untyped-def]
         is_large = x > large
-        u, rest = fast_two_sum(x, zero if is_large else np.sqrt(fma(x, x, -one)))
-        result = log_of_sum(u, rest, one if is_large else zero)
-        result = nan if x < one else result
-        return result if x < infinity else x
+        u, rest = fast_two_sum(x, where(is_large, zero, sqrt(fma(x, x, -one))))
+        result = log_of_sum(u, rest, where(is_large, one, zero))
+        result = where(x < one, nan, result)
+        return where(x < infinity, result, x)
 
     return acosh
 
@@ -94,30 +91,29 @@ def _make_atanh(format: Format) -> Any:
     zero, half, one = number(0), number(0.5), number(1)
     infinity, nan = number(math.inf), number(math.nan)
 
-    @compiled
     def atanh(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         above, below = one + size, one - size
         # The bits of a number are nearly linear in its logarithm.
-        distance = integer(to_bits(above) - to_bits(below))
-        k = integer(integer(distance + half_step) >> shift)
+        distance = to_bits(above) - to_bits(below)
+        k = (distance + half_step) >> shift
         j = power_of_two(k)
         # Above 1/2 `below` is exact, while 1 + j may not be.
         is_far = size > half
-        sum_, difference = (above, above) if is_far else (one + j, one - j)
-        factor = below if is_far else size
-        s = fma(factor, -j if is_far else sum_, difference) / fma(
-            factor, j if is_far else difference, sum_
+        sum_, difference = where(is_far, (above, above), (one + j, one - j))
+        factor = where(is_far, below, size)
+        s = fma(factor, where(is_far, -j, sum_), difference) / fma(
+            factor, where(is_far, j, difference), sum_
         )
         square = s * s
-        exponent = from_bits(integer(magic_bits + k)) - magic
+        exponent = from_bits(magic_bits + k) - magic
         main = fma(exponent, high, s)
         lost = s + fma(exponent, high, -main)
         result = main + (lost + fma(half * s, square * tail(square), exponent * low))
-        result = infinity if size == one else result
-        result = nan if size > one else result
-        signed = -result if x < zero else result
-        return x if x == zero else signed
+        result = where(size == one, infinity, result)
+        result = where(size > one, nan, result)
+        signed = where(x < zero, -result, result)
+        return where(x == zero, x, signed)
 
     return atanh
 

@@ -18,13 +18,12 @@ error of the function; each coefficient was rounded and those after it fitted ag
 from __future__ import annotations
 
 from fractions import Fraction
-from math import copysign
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from numgrad.kernels.pipeline import part
+from numgrad.kernels.straight import copysign, sqrt, straight, where
 from numgrad.kernels.vector.bits import fma, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI
@@ -91,42 +90,37 @@ def _make(
     long, short = number(2.0 ** (info.maxexp * 7 // 8)), number(2.0 ** (info.minexp // 8))
     shrink, stretch = number(2.0 ** (-info.maxexp * 3 // 4)), number(2.0 ** (info.maxexp * 3 // 4))
     sign_bit = np.asarray(number(-0.0)).view(integer)[()]
-    compiled = part
 
-    @compiled
     def arc(size):  # type: ignore[no-untyped-def]
         """Return t and asin(t) - t; t is `size`, or sqrt((1 - size)/2) if it is above 1/2."""
         is_small = size <= half
-        square = size * size if is_small else half * (one - size)
-        t = size if is_small else np.sqrt(square)
+        square = where(is_small, size * size, half * (one - size))
+        t = where(is_small, size, sqrt(square))
         return t, t * square * asin_terms(square)
 
-    @compiled
     def asin(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         t, rest = arc(size)
         # Twice t has no more error than t, and pi/2 - 2 t is exact where it is small.
         head, tail = fast_two_sum(half_pi, -two * t)
         large = head + (tail + (half_pi_rest - two * rest))
-        return copysign(t + rest if size <= half else large, x)
+        return copysign(where(size <= half, t + rest, large), x)
 
-    @compiled
     def acos(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         t, rest = arc(size)
         is_small, is_negative = size <= half, x < zero
         # pi/2 - asin x; 2 asin(t); pi - 2 asin(t)
-        factor = one if is_small else two
+        factor = where(is_small, one, two)
         step, correction = factor * t, factor * rest
-        start = half_pi if is_small else (pi if is_negative else zero)
-        start_rest = half_pi_rest if is_small else (pi_rest if is_negative else zero)
+        start = where(is_small, half_pi, where(is_negative, pi, zero))
+        start_rest = where(is_small, half_pi_rest, where(is_negative, pi_rest, zero))
         add = is_negative == is_small
-        step = step if add else -step
-        correction = correction if add else -correction
+        step = where(add, step, -step)
+        correction = where(add, correction, -correction)
         head, tail = fast_two_sum(start, step)
         return head + (tail + (start_rest + correction))
 
-    @compiled
     def direction(near, far, is_steep, is_behind):  # type: ignore[no-untyped-def]
         """Return the angle, from 0 to pi, of a point from its sides, 0 <= near <= far, 0 < far.
 
@@ -136,10 +130,10 @@ def _make(
         difference, difference_rest = fast_two_sum(-far, near)
         total, total_rest = fast_two_sum(far, near)
         above, above_rest = (
-            (difference if is_wide else near),
-            (difference_rest if is_wide else zero),
+            where(is_wide, difference, near),
+            where(is_wide, difference_rest, zero),
         )
-        below, below_rest = (total if is_wide else far), (total_rest if is_wide else zero)
+        below, below_rest = where(is_wide, total, far), where(is_wide, total_rest, zero)
         inverse = one / below
         quotient = above * inverse
         remainder = fma(-quotient, below, above) + fma(-quotient, below_rest, above_rest)
@@ -149,44 +143,42 @@ def _make(
         # The angle is that of the quotient, or less than pi/4 by it; steep, it counts from pi/2;
         # behind, from pi.
         start, start_rest = (
-            (quarter_pi if is_wide else zero),
-            (quarter_pi_rest if is_wide else zero),
+            where(is_wide, quarter_pi, zero),
+            where(is_wide, quarter_pi_rest, zero),
         )
         start, start_rest = (
-            (half_pi - start if is_steep else start),
-            (half_pi_rest - start_rest if is_steep else start_rest),
+            where(is_steep, half_pi - start, start),
+            where(is_steep, half_pi_rest - start_rest, start_rest),
         )
         start, start_rest = (
-            (pi - start if is_behind else start),
-            (pi_rest - start_rest if is_behind else start_rest),
+            where(is_behind, pi - start, start),
+            where(is_behind, pi_rest - start_rest, start_rest),
         )
         falls = is_steep != is_behind
-        quotient, rest = (-quotient if falls else quotient), (-rest if falls else rest)
+        quotient, rest = where(falls, -quotient, quotient), where(falls, -rest, rest)
         head, tail = fast_two_sum(start, quotient)
         return head + (tail + (start_rest + rest))
 
-    @compiled
     def atan(x):  # type: ignore[no-untyped-def]
         size = abs(x)
-        size = saturated if size > saturated else size
+        size = where(size > saturated, saturated, size)
         is_steep = size > one
-        near, far = (one if is_steep else size), (size if is_steep else one)
+        near, far = where(is_steep, one, size), where(is_steep, size, one)
         return copysign(direction(near, far, is_steep, False), x)
 
-    @compiled
     def atan2(y, x):  # type: ignore[no-untyped-def]
         height, width = abs(y), abs(x)
         is_steep = height > width
-        near, far = (width if is_steep else height), (height if is_steep else width)
+        near, far = where(is_steep, width, height), where(is_steep, height, width)
         # Two infinite sides are as good as two of 1, one infinite side as 1 beside 0, no sides as 1
         # beside 0; 0 times nan stays nan.
         is_infinite = far == infinity
-        alone = near * zero if is_infinite else near
-        near = one if near == infinity else alone
-        beside = one if far == zero else far
-        far = one if is_infinite else beside
-        scale = shrink if far > long else (stretch if far < short else one)
-        is_behind = integer(to_bits(x) & sign_bit) == sign_bit
+        alone = where(is_infinite, near * zero, near)
+        near = where(near == infinity, one, alone)
+        beside = where(far == zero, one, far)
+        far = where(is_infinite, one, beside)
+        scale = where(far > long, shrink, where(far < short, stretch, one))
+        is_behind = (to_bits(x) & sign_bit) == sign_bit
         return copysign(direction(near * scale, far * scale, is_steep, is_behind), y)
 
     return asin, acos, atan, atan2
@@ -197,6 +189,6 @@ _DOUBLE = _make(np.float64, np.int64, (_ASIN_DOUBLE, _ATAN_DOUBLE))
 
 # The function for each type, for the overloads in numgrad.kernels.scalar.
 ASIN, ACOS, ATAN, ATAN2 = (
-    {types.float32: single, types.float64: double}
+    {types.float32: straight(single), types.float64: straight(double)}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )

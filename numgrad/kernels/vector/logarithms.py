@@ -25,9 +25,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from numgrad.kernels.straight import where
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import two_sum
-from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
+from numgrad.kernels.vector.formats import LN_2, Format, for_each
 
 __all__ = ["LOG", "LOG1P", "LOG2", "LOG10", "make_log_of_sum", "make_split"]
 
@@ -61,14 +62,13 @@ def make_split(format: Format, least: float) -> Any:
     magic = number(1.5 * 2.0**mantissa)
     magic_bits = format.bits(magic)
 
-    @compiled
     def split(x):  # type: ignore[no-untyped-def]
-        bits = to_bits(x * grown if x < normal else x)
-        k = integer(integer(bits - least_bits) >> shift)
-        m = from_bits(integer(bits - integer(k << shift)))
+        bits = to_bits(where(x < normal, x * grown, x))
+        k = (bits - least_bits) >> shift
+        m = from_bits(bits - (k << shift))
         # An integer below 2**mantissa in the low bits of `magic` is that number added to it.
-        exponent = from_bits(integer(magic_bits + k)) - magic
-        return m, exponent - (borrowed if x < normal else zero)
+        exponent = from_bits(magic_bits + k) - magic
+        return m, exponent - where(x < normal, borrowed, zero)
 
     return split
 
@@ -79,7 +79,6 @@ def make_terms(format: Format) -> Any:
     tail = format.polynomial(_TAIL_SINGLE, _TAIL_DOUBLE)
     half, two = format.number(0.5), format.number(2)
 
-    @compiled
     def terms(f):  # type: ignore[no-untyped-def]
         s = f / (f + two)
         half_f, w = half * f, s * s
@@ -93,11 +92,10 @@ def _make_finish(format: Format) -> Any:
     """Return a function that gives a logarithm its values at 0, inf and nan, and below 0."""
     zero, infinity, nan = format.number(0), format.number(math.inf), format.number(math.nan)
 
-    @compiled
     def finish(x, result):  # type: ignore[no-untyped-def]
-        result = result if x < infinity else x
-        result = -infinity if x == zero else result
-        return nan if x < zero else result
+        result = where(x < infinity, result, x)
+        result = where(x == zero, -infinity, result)
+        return where(x < zero, nan, result)
 
     return finish
 
@@ -106,7 +104,6 @@ def _make_log(format: Format) -> Any:
     split, terms, finish = make_split(format, 0.5**0.5), make_terms(format), _make_finish(format)
     one, (high, low) = format.number(1), format.pair(LN_2)
 
-    @compiled
     def log(x):  # type: ignore[no-untyped-def]
         m, k = split(x)
         f = m - one
@@ -125,7 +122,6 @@ def _make_log_to_base(format: Format, scale: Fraction, step: Fraction) -> Any:
     (scale_high, scale_low), (step_high, step_low) = format.pair(scale), format.pair(step)
     one = format.number(1)
 
-    @compiled
     def log(x):  # type: ignore[no-untyped-def]
         m, k = split(x)
         f = m - one
@@ -145,17 +141,16 @@ def make_log_of_sum(format: Format) -> Any:
 
     `rest` is what the rounding of u lost. Where u is inf or not positive the result has no meaning.
     """
-    number, integer = format.number, format.integer
+    number = format.number
     split, terms = make_split(format, 0.5**0.5), make_terms(format)
     one, two, most = number(1), number(2), number(2 * format.mantissa)
     (high, low), power_of_two, nearest = format.pair(LN_2), format.power_of_two(), format.nearest()
 
-    @compiled
     def log_of_sum(u, rest, more):  # type: ignore[no-untyped-def]
         m, k = split(u)
         # Beside a u above 2**most there is no rest.
-        _, exponent = nearest(most if k > most else k, one)
-        f, rest = m - one, rest * power_of_two(integer(-exponent))
+        _, exponent = nearest(where(k > most, most, k), one)
+        f, rest = m - one, rest * power_of_two(-exponent)
         s, less = terms(f)
         k = k + more
         main = fma(k, high, f)
@@ -170,11 +165,10 @@ def _make_log1p(format: Format) -> Any:
     log_of_sum, finish = make_log_of_sum(format), _make_finish(format)
     zero, one = format.number(0), format.number(1)
 
-    @compiled
     def log1p(x):  # type: ignore[no-untyped-def]
         u, rest = two_sum(one, x)
         result = finish(u, log_of_sum(u, rest, zero))
-        return x if x == zero else result
+        return where(x == zero, x, result)
 
     return log1p
 

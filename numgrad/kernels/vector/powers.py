@@ -24,12 +24,11 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
+from numgrad.kernels.straight import floor, where
 from numgrad.kernels.vector.bits import fma, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.exponentials import EXP2_DOUBLE, EXP2_SINGLE
-from numgrad.kernels.vector.formats import LN_2, Format, compiled, for_each
+from numgrad.kernels.vector.formats import LN_2, Format, for_each
 from numgrad.kernels.vector.logarithms import make_split
 
 __all__ = ["POW"]
@@ -56,7 +55,6 @@ def _make_log2(format: Format) -> Any:
     first, first_rest = format.pair(2 / LN_2)
     third, third_rest = format.pair(Fraction(2, 3) / LN_2)
 
-    @compiled
     def log2(x):  # type: ignore[no-untyped-def]
         m, k = split(x)
         above, below = m - one, m + one
@@ -86,7 +84,6 @@ def _make_exp2(format: Format) -> Any:
     polynomial = format.polynomial(EXP2_SINGLE[:-1], EXP2_DOUBLE[:-1], chains=2)
     slope, slope_rest = format.pair(LN_2)
 
-    @compiled
     def exp2(p, rest):  # type: ignore[no-untyped-def]
         whole, k = nearest(p, one)
         r, rest = fast_two_sum(p - whole, rest)
@@ -106,30 +103,28 @@ def _make_pow(format: Format) -> Any:
     zero, half, one = number(0), number(0.5), number(1)
     infinity, nan, none = number(math.inf), number(math.nan), integer(0)
 
-    @compiled
     def magnitude(size, exponent):  # type: ignore[no-untyped-def]
         """Return the power of a base that is not negative."""
         high, low = log2(size)
-        high = high if size < infinity else infinity
-        high = -infinity if size == zero else high
+        high = where(size < infinity, high, infinity)
+        high = where(size == zero, -infinity, high)
         product = exponent * high
         rest = fma(exponent, low, fma(exponent, high, -product))
         is_large = abs(product) > bound
-        product = (bound if product > zero else -bound) if is_large else product
-        return exp2(product, zero if is_large else rest)
+        product = where(is_large, where(product > zero, bound, -bound), product)
+        return exp2(product, where(is_large, zero, rest))
 
-    @compiled
     def pow(base, exponent):  # type: ignore[no-untyped-def]
         size, halved = abs(base), exponent * half
-        is_whole = np.floor(exponent) == exponent
-        is_odd = is_whole & (np.floor(halved) != halved)
+        is_whole = floor(exponent) == exponent
+        is_odd = is_whole & (floor(halved) != halved)
         result = magnitude(size, exponent)
         # 1**inf is 1, though inf * log 1 is nan.
-        result = one if size == one else result
-        result = -result if is_odd & (to_bits(base) < none) else result
-        result = nan if (base < zero) & (size < infinity) & (not is_whole) else result
-        result = base + exponent if (base != base) | (exponent != exponent) else result
-        return one if (base == one) | (exponent == zero) else result
+        result = where(size == one, one, result)
+        result = where(is_odd & (to_bits(base) < none), -result, result)
+        result = where((base < zero) & (size < infinity) & ~is_whole, nan, result)
+        result = where((base != base) | (exponent != exponent), base + exponent, result)
+        return where((base == one) | (exponent == zero), one, result)
 
     return pow
 

@@ -19,11 +19,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from numgrad.kernels.straight import sqrt, where
 from numgrad.kernels.vector.bits import fma
 from numgrad.kernels.vector.double_word import fast_two_sum, two_product
-from numgrad.kernels.vector.formats import Format, compiled, for_each
+from numgrad.kernels.vector.formats import Format, for_each
 from numgrad.kernels.vector.logarithms import make_split
 
 __all__ = ["CBRT", "HYPOT"]
@@ -48,14 +47,13 @@ def _make_cbrt(format: Format) -> Any:
     three, third, infinity = number(3), number(1 / 3), number(math.inf)
     shrink, grow = number(2 ** (-1 / 3)), number(2 ** (1 / 3))
 
-    @compiled
     def cbrt(x):  # type: ignore[no-untyped-def]
         m, exponent = split(abs(x))
         whole, q = nearest(exponent, third)
         left = exponent - three * whole  # -1, 0 or 1
         y = inverse_root(m)
-        y = y * (shrink if left > zero else (grow if left < zero else one))
-        m = m * (two if left > zero else (half if left < zero else one))
+        y = y * where(left > zero, shrink, where(left < zero, grow, one))
+        m = m * where(left > zero, two, where(left < zero, half, one))
         square = y * y
         y = fma(y * third, fma(-(m * y), square, one), y)
         square = y * y
@@ -63,8 +61,8 @@ def _make_cbrt(format: Format) -> Any:
         cube = t * t
         rest = fma(-cube, t, m) - fma(t, t, -cube) * t
         result = fma(rest * third, square, t) * power_of_two(q)
-        signed = -result if x < zero else result
-        return signed if (x != zero) & (abs(x) < infinity) else x
+        signed = where(x < zero, -result, result)
+        return where((x != zero) & (abs(x) < infinity), signed, x)
 
     return cbrt
 
@@ -78,17 +76,16 @@ def _make_hypot(format: Format) -> Any:
     down, down_back = number(2.0**shrink), number(2.0**-shrink)
     one, infinity = number(1), number(math.inf)
 
-    @compiled
     def hypot(x, y):  # type: ignore[no-untyped-def]
         x, y = abs(x), abs(y)
-        a, b = (x, y) if x > y else (y, x)
-        scale = down if a > larger else (up if a < smaller else one)
-        back = down_back if a > larger else (up_back if a < smaller else one)
+        a, b = where(x > y, (x, y), (y, x))
+        scale = where(a > larger, down, where(a < smaller, up, one))
+        back = where(a > larger, down_back, where(a < smaller, up_back, one))
         a, a_rest = two_product(a * scale, a * scale)
         b, b_rest = two_product(b * scale, b * scale)
         total, rest = fast_two_sum(a, b)
-        result = np.sqrt(total + (rest + (a_rest + b_rest))) * back
-        return infinity if (x == infinity) | (y == infinity) else result
+        result = sqrt(total + (rest + (a_rest + b_rest))) * back
+        return where((x == infinity) | (y == infinity), infinity, result)
 
     return hypot
 

@@ -25,13 +25,12 @@ function; each coefficient was rounded and those after it fitted again.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from numgrad.kernels.pipeline import part
+from numgrad.kernels.straight import rarely, straight, where
 from numgrad.kernels.vector.bits import fma, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 from numgrad.kernels.vector.far_angles import HALF_PI, make_far_reduction
@@ -111,18 +110,15 @@ def _make(
     largest, infinity = number(limit), number(np.inf)
     low_bit, sign_bit, quarter = integer(1), integer(2), integer(1)
     reduce_far = make_far_reduction(number, integer, mantissa, window)
-    compiled = partial(part, inlined=False)
 
-    @compiled
     def is_far(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         return (size > largest) & (size < infinity)
 
-    @compiled
     def reduce_near(x):  # type: ignore[no-untyped-def]
         """Return r, a correction of r, and k; nan for infinities."""
         shifted = fma(x, two_over_pi, magic)
-        k = integer(to_bits(shifted) - magic_bits)
+        k = to_bits(shifted) - magic_bits
         whole = shifted - magic
         exact = fma(-whole, first, x)
         product = whole * second
@@ -130,7 +126,6 @@ def _make(
         r, rest = fast_two_sum(exact, -product)
         return r, fma(-whole, third, rest - fma(whole, second, -product)), k
 
-    @compiled
     def waves(r, rest):  # type: ignore[no-untyped-def]
         """Return the sine and the cosine of r + rest, each as a large and a small part."""
         square = r * r
@@ -145,82 +140,75 @@ def _make(
             fma(square * square, c, fma(-r, rest, lost)),
         )
 
-    @compiled
-    def is_odd(k):  # type: ignore[no-untyped-def]
-        return integer(k & low_bit) == low_bit
-
-    @compiled
     def signed(value, k):  # type: ignore[no-untyped-def]
         """Return the value with the sign that it has after k quarters of a turn."""
-        return -value if integer(k & sign_bit) == sign_bit else value
+        return where((k & sign_bit) == sign_bit, -value, value)
 
-    @compiled
     def wave(r, rest, k):  # type: ignore[no-untyped-def]
         """Return sin(r + rest + k pi/2)."""
         sin_r, sin_small, cos_r, cos_small = waves(r, rest)
-        return signed(cos_r + cos_small if is_odd(k) else sin_r + sin_small, k)
+        is_odd = (k & low_bit) == low_bit
+        return signed(where(is_odd, cos_r + cos_small, sin_r + sin_small), k)
 
-    @compiled
     def slope(r, rest, k):  # type: ignore[no-untyped-def]
         """Return tan(r + rest + k pi/2): the quotient, corrected by its remainder."""
         sin_r, sin_small, cos_r, cos_small = waves(r, rest)
         sin_r, sin_small = fast_two_sum(sin_r, sin_small)
         cos_r, cos_small = fast_two_sum(cos_r, cos_small)
-        odd = is_odd(k)
-        above, above_small = (-cos_r if odd else sin_r), (-cos_small if odd else sin_small)
-        below, below_small = (sin_r if odd else cos_r), (sin_small if odd else cos_small)
+        is_odd = (k & low_bit) == low_bit
+        above, above_small = where(is_odd, -cos_r, sin_r), where(is_odd, -cos_small, sin_small)
+        below, below_small = where(is_odd, sin_r, cos_r), where(is_odd, sin_small, cos_small)
         inverse = one / below
         quotient = above * inverse
         remainder = fma(-quotient, below, above) + fma(-quotient, below_small, above_small)
         return fma(remainder, inverse, quotient)
 
-    @compiled
     def sin_near(x):  # type: ignore[no-untyped-def]
         r, rest, k = reduce_near(x)
         result = wave(r, rest, k)
-        return x if x == zero else result
+        return where(x == zero, x, result)
 
-    @compiled
     def cos_near(x):  # type: ignore[no-untyped-def]
         r, rest, k = reduce_near(x)
-        return wave(r, rest, integer(k + quarter))
+        return wave(r, rest, k + quarter)
 
-    @compiled
     def sin_cos_near(x):  # type: ignore[no-untyped-def]
         """Return both, which share all but the choice of a polynomial."""
         r, rest, k = reduce_near(x)
         sin_r, sin_small, cos_r, cos_small = waves(r, rest)
-        s, c, odd = sin_r + sin_small, cos_r + cos_small, is_odd(k)
-        sine = signed(c if odd else s, k)
-        return (x if x == zero else sine), signed(s if odd else c, integer(k + quarter))
+        s, c, is_odd = sin_r + sin_small, cos_r + cos_small, (k & low_bit) == low_bit
+        sine = where(x == zero, x, signed(where(is_odd, c, s), k))
+        return sine, signed(where(is_odd, s, c), k + quarter)
 
-    @compiled
     def tan_near(x):  # type: ignore[no-untyped-def]
         r, rest, k = reduce_near(x)
         result = slope(r, rest, k)
-        return x if x == zero else result
+        return where(x == zero, x, result)
 
-    @compiled
-    def sin(x):  # type: ignore[no-untyped-def]
-        if is_far(x):
-            r, rest, k = reduce_far(x)
-            return wave(r, rest, k)
-        return sin_near(x)
+    def sin_far(x):  # type: ignore[no-untyped-def]
+        return wave(*reduce_far(x))
 
-    @compiled
-    def cos(x):  # type: ignore[no-untyped-def]
-        if is_far(x):
-            r, rest, k = reduce_far(x)
-            return wave(r, rest, integer(k + quarter))
-        return cos_near(x)
+    def cos_far(x):  # type: ignore[no-untyped-def]
+        r, rest, k = reduce_far(x)
+        return wave(r, rest, k + quarter)
 
-    @compiled
-    def tan(x):  # type: ignore[no-untyped-def]
-        if is_far(x):
-            r, rest, k = reduce_far(x)
-            return slope(r, rest, k)
-        return tan_near(x)
+    def tan_far(x):  # type: ignore[no-untyped-def]
+        return slope(*reduce_far(x))
 
+    def everywhere(near: Any, far: Any) -> Any:
+        """Return the function for all angles: what `far` is for stands apart, once in a kernel."""
+        far = straight(far)
+
+        def function(x):  # type: ignore[no-untyped-def]
+            return rarely(is_far(x), far, x, near(x))
+
+        function.__name__ = near.__name__.removesuffix("_near")
+        return function
+
+    sin, cos, tan = (
+        everywhere(near, far)
+        for near, far in ((sin_near, sin_far), (cos_near, cos_far), (tan_near, tan_far))
+    )
     return sin, cos, tan, sin_near, cos_near, tan_near, sin_cos_near, is_far
 
 
@@ -229,6 +217,6 @@ _DOUBLE = _make(np.float64, np.int64, 52, 2.0**27, (_SINE_DOUBLE, _COSINE_DOUBLE
 
 # The function for each type, for the overloads in numgrad.kernels.scalar.
 SIN, COS, TAN, SIN_NEAR, COS_NEAR, TAN_NEAR, SIN_COS_NEAR, IS_FAR = (
-    {types.float32: single, types.float64: double}
+    {types.float32: straight(single), types.float64: straight(double)}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )

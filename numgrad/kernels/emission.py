@@ -1,0 +1,177 @@
+"""Loops on vectors, written down as LLVM's instructions: what `lanes` and `maps` are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+
+__all__ = ["Place", "apart", "each", "each_masked", "integer", "lanes_of", "loop", "splat"]
+
+VECTOR = 64  # bytes of lanes handled at once: the widest registers there are
+INDEX = ir.IntType(64)
+
+
+def lanes_of(dtype: Any) -> int:
+    """Return how many numbers of a Numba type are handled at once."""
+    return 1 if isinstance(dtype, types.Complex) else VECTOR * 8 // int(dtype.bitwidth)
+
+
+class Place:
+    """A run of numbers of a Numba type in memory, from a position behind an address on."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any, address: Any, position: Any) -> None:
+        self.context, self.builder, self.dtype = context, builder, dtype
+        self.value_type = context.get_data_type(dtype)
+        address = builder.bitcast(address, self.value_type.as_pointer())
+        self.address = builder.gep(address, [position])
+
+    def moved(self, builder: Any, address: Any) -> Place:
+        """Return the place of the same kind of numbers at an address, for another builder."""
+        return Place(self.context, builder, self.dtype, address, integer(0))
+
+    def _at(self, index: Any, lanes: int) -> Any:
+        address = self.builder.gep(self.address, [index])
+        if lanes == 1:
+            return address
+        return self.builder.bitcast(address, ir.VectorType(self.value_type, lanes).as_pointer())
+
+    def read(self, index: Any, lanes: int, mask: Any = None) -> Any:
+        """Load a number, or a vector, which may begin at any of them; 0 where a mask says no."""
+        address = self._at(index, lanes)
+        if mask is not None:
+            vector = address.type.pointee
+            align, nothing = self._alignment(), ir.Constant(vector, None)
+            load = self._masked("load", vector, [address.type, align.type, mask.type, vector])
+            return self.builder.call(load, [address, align, mask, nothing])
+        if isinstance(self.dtype, types.Complex):
+            return self.context.unpack_value(self.builder, self.dtype, address)
+        return self.builder.load(address, align=self.dtype.bitwidth // 8)
+
+    def write(self, index: Any, lanes: int, value: Any, mask: Any = None) -> None:
+        """Store a number or a vector; nothing where a mask says no."""
+        address = self._at(index, lanes)
+        if mask is not None:
+            align, vector = self._alignment(), value.type
+            store = self._masked("store", vector, [vector, address.type, align.type, mask.type])
+            self.builder.call(store, [value, address, align, mask])
+            return
+        if isinstance(self.dtype, types.Complex):
+            self.context.pack_value(self.builder, self.dtype, value, address)
+        else:
+            self.builder.store(value, address, align=self.dtype.bitwidth // 8)
+
+    def _alignment(self) -> Any:
+        return ir.Constant(ir.IntType(32), self.dtype.bitwidth // 8)
+
+    def _masked(self, verb: str, vector: Any, kinds: Sequence[Any]) -> Any:
+        """Return LLVM's intrinsic that loads or stores some of a vector."""
+        letter = "f" if self.dtype in types.real_domain else "i"
+        name = f"llvm.masked.{verb}.v{vector.count}{letter}{self.dtype.bitwidth}.p0"
+        result = vector if verb == "load" else ir.VoidType()
+        return self.builder.module.declare_intrinsic(name, fnty=ir.FunctionType(result, kinds))
+
+
+def integer(number: int) -> Any:
+    """Return a constant that counts."""
+    return ir.Constant(INDEX, number)
+
+
+@contextmanager
+def loop(builder: Any, stop: Any, step: int = 1, carried: Any = None) -> Iterator[list[Any]]:
+    """Count from 0 while below `stop`; yield the index and a value carried from turn to turn.
+
+    The body puts the value's next state in the list's second place, where it is found at the end.
+    """
+    before = builder.block
+    head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(INDEX)
+    index.add_incoming(integer(0), before)
+    state = None
+    if carried is not None:
+        state = builder.phi(carried.type)
+        state.add_incoming(carried, before)
+    builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
+    builder.position_at_end(body)
+    turn = [index, state]
+    yield turn
+    index.add_incoming(builder.add(index, integer(step)), builder.block)
+    if state is not None:
+        state.add_incoming(turn[1], builder.block)
+        turn[1] = state
+    builder.branch(head)
+    builder.position_at_end(end)
+
+
+def each(builder: Any, count: Any, lanes: int, body: Callable[[Any, int], None]) -> None:
+    """Emit ``body(index, lanes)`` for vectors, then ``body(index, 1)`` for what is left."""
+    whole = builder.and_(count, integer(-lanes))
+    if lanes > 1:
+        with loop(builder, whole, lanes) as (index, _):
+            body(index, lanes)
+        count = builder.and_(count, integer(lanes - 1))
+    with loop(builder, count) as (index, _):
+        body(builder.add(whole, index) if lanes > 1 else index, 1)
+
+
+def each_masked(
+    builder: Any, count: Any, lanes: int, body: Callable[[Any, int, Any], None]
+) -> None:
+    """Emit ``body(index, lanes, mask)`` for vectors, then for what is left.
+
+    What is left is one more vector, with a mask that says which of it there are: for bodies that
+    take so long that one number after the other would take longer than all else.
+    """
+    whole = builder.and_(count, integer(-lanes))
+    with loop(builder, whole, lanes) as (index, _):
+        body(index, lanes, None)
+    left = builder.sub(count, whole)
+    with builder.if_then(builder.icmp_signed("!=", left, integer(0))):
+        numbers = ir.VectorType(ir.IntType(32), lanes)
+        limit = splat(builder, builder.trunc(left, ir.IntType(32)), lanes)
+        mask = builder.icmp_signed("<", ir.Constant(numbers, list(range(lanes))), limit)
+        body(whole, lanes, mask)
+
+
+def splat(builder: Any, value: Any, lanes: int) -> Any:
+    """Return a vector of equal numbers, or the number itself."""
+    if lanes == 1:
+        return value
+    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+    vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+def apart(
+    builder: Any,
+    name: str,
+    emit: Callable[..., None],
+    places: Sequence[Place],
+    numbers: Sequence[Any],
+) -> None:
+    """Call a function of its own that ``emit(builder, places, numbers)`` writes.
+
+    Loops that stand in others would keep what they need in registers beside what these need, or
+    rather on the stack: LLVM counts 13 pointers up from block to block.
+    """
+    kinds = [place.address.type for place in places] + [number.type for number in numbers]
+    module = builder.module
+    function = ir.Function(
+        module, ir.FunctionType(ir.VoidType(), kinds), module.get_unique_name(name)
+    )
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.attributes.add("nounwind")
+    inner = ir.IRBuilder(function.append_basic_block())
+    moved = [
+        place.moved(inner, address) for place, address in zip(places, function.args, strict=False)
+    ]
+    emit(inner, moved, list(function.args[len(places) :]))
+    inner.ret_void()
+    builder.call(function, [place.address for place in places] + list(numbers))
