@@ -288,6 +288,8 @@ _OPERATORS = {
     "and": "bitwise_and",
     "or": "bitwise_or",
     "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
     "lt": "lt",
     "le": "le",
     "gt": "gt",
@@ -308,7 +310,7 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__r{name}__", make_operator(CATALOGUE[name], reflected=True))
     for name in ("and", "or", "xor"):
         setattr(Tensor, f"__r{name}__", _operator(_OPERATORS[name]))
-    for name in ("floordiv", "mod"):
+    for name in ("floordiv", "mod", "lshift", "rshift"):
         setattr(Tensor, f"__r{name}__", _reflected(_OPERATORS[name]))
     for name, reflected in _REFLECTED.items():
         setattr(Tensor, f"__r{name}__", reflected)

@@ -54,9 +54,10 @@ _ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "signbit", "copysign",
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")
 _TRUTH = ("logical_not", "logical_and", "logical_or", "logical_xor")
 _BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
+_SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
 _CHOICES = ("where", "maximum", "minimum", "floor", "ceil", "trunc", "round")
 _PARTS = ("real", "imag", "conj", "complex_of")
-CHEAP = frozenset(_ARITHMETIC + _COMPARISONS + _TRUTH + _BITS + _CHOICES + _PARTS)
+CHEAP = frozenset(_ARITHMETIC + _COMPARISONS + _TRUTH + _BITS + _SHIFTS + _CHOICES + _PARTS)
 _MIDDLING = frozenset(("true_divide", "sqrt"))
 
 

@@ -44,6 +44,7 @@ _TABLE = (
     (2, "biuf", "bool", "lt le gt ge"),
     (2, "biu", "same", "bitwise_and bitwise_or bitwise_xor"),
     (1, "biu", "same", "bitwise_not"),
+    (2, "iu", "same", "bitwise_left_shift bitwise_right_shift"),
     (2, "biuf", "same", "maximum minimum"),
     (3, _ANY, "same", "where"),
     (1, _ANY, "cast", "cast"),

@@ -37,8 +37,10 @@ _QUICK = frozenset(
     [
         "abs",
         "bitwise_and",
+        "bitwise_left_shift",
         "bitwise_not",
         "bitwise_or",
+        "bitwise_right_shift",
         "bitwise_xor",
         "ceil",
         "complex_of",

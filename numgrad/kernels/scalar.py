@@ -66,6 +66,17 @@ def _is_integer(value):  # type: ignore[no-untyped-def]
     return lambda value: answer
 
 
+def width(value: Any) -> int:
+    """Return how many bits a value of an integer type has; a compile-time constant in kernels."""
+    return 8 * np.asarray(value).itemsize
+
+
+@overload(width)
+def _width(value):  # type: ignore[no-untyped-def]
+    bits = getattr(types.unliteral(value), "bitwidth", 8)
+    return lambda value: bits
+
+
 def _stands_in(function: Any, choose: Callable[..., Any]) -> None:
     """Have compiled code call ``choose(*types)`` in the place of a function, where that is one."""
 
@@ -616,3 +627,18 @@ def logical_xor(a, b):  # type: ignore[no-untyped-def]
 def bitwise_not(x):  # type: ignore[no-untyped-def]
     """Return the bits of `x` inverted."""
     return ~x
+
+
+@part
+def bitwise_left_shift(a, b):  # type: ignore[no-untyped-def]
+    """Return the bits of `a` moved up by `b`; 0 where `b` is negative or leaves none of them."""
+    return a << b if (b >= 0) & (b < width(a)) else a ^ a
+
+
+@part
+def bitwise_right_shift(a, b):  # type: ignore[no-untyped-def]
+    """Return the bits of `a` moved down by `b`, the sign kept.
+
+    Where `b` is negative or leaves no bit, only the sign is left: -1 or 0.
+    """
+    return a >> b if (b >= 0) & (b < width(a)) else (a >> (width(a) - 1)) >> 1

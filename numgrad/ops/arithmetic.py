@@ -12,6 +12,7 @@ from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import absolute, conj, zero_of
 from numgrad.ops.declare import NotDifferentiable, binary, elementwise, number_for, unary
 from numgrad.ops.domains import NONZERO, REAL, interval, number
+from numgrad.ops.elementwise import Number
 from numgrad.ops.functions import make_function, public, publish
 from numgrad.ops.primitive import at_run_time
 from numgrad.ops.promotion import result_dtype
@@ -94,8 +95,13 @@ _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
 _plus, _minus = make_function(_PLUS), make_function(_MINUS)
 
 
-def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
-    """Raise where PyTorch does not multiply the second operand by `alpha`."""
+def _checked_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
+    """Return `alpha` as a number that has no vote on the dtype; raise where PyTorch does."""
+    if isinstance(alpha, Tensor):
+        alpha = alpha.item()
+    elif not isinstance(alpha, Number):
+        kind = type(alpha).__name__
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {kind}")
     common = result_dtype([input, other])
     if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -107,6 +113,7 @@ def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
+    return bool(alpha) if common is dtypes.bool_ else alpha
 
 
 @public(inplace=True)
@@ -127,9 +134,11 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     >>> ng.add(ng.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([21., 22.])
     """
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return _plus(input, other, out=out)
-    _check_alpha(input, other, alpha)
+    alpha = _checked_alpha("add", input, other, alpha)
+    if isinstance(alpha, bool):
+        return _plus(input, mul(other, alpha), out=out)
     return _PLUS_SCALED(input, other, alpha, out=out)
 
 
@@ -168,9 +177,9 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     """
     if type(other) is not float or (isinstance(input, Tensor) and input._array.dtype.kind == "b"):
         _check_not_bool(input, other)
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return _minus(input, other, out=out)
-    _check_alpha(input, other, alpha)
+    alpha = _checked_alpha("sub", input, other, alpha)
     return _MINUS_SCALED(input, other, alpha, out=out)
 
 
@@ -186,9 +195,9 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """
     _check_not_bool(input, other)
     by_tensor = isinstance(other, Tensor)
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return (_RMINUS_TENSOR if by_tensor else _RMINUS)(input, other)
-    _check_alpha(input, other, alpha)
+    alpha = _checked_alpha("rsub", input, other, alpha)
     return (_RMINUS_TENSOR_SCALED if by_tensor else _RMINUS_SCALED)(input, other, alpha)
 
 
@@ -286,11 +295,19 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
 def _integer_divisor(input: Any, other: Any) -> Any:
     """Return the divisor; raise if integers would be divided by 0."""
     if result_dtype([input, other]).category < dtypes.FLOATING:
-        given = other._array if isinstance(other, Tensor) else np.asarray(other)
+        given = other._array if isinstance(other, Tensor) else _as_divisor(input, other)
         checked = _check_divisor(given)
         if checked is not given:  # a traced one, which is checked in every call
             return wrap(checked)
     return other
+
+
+def _as_divisor(input: Any, number: int) -> Array:
+    """Return a number as the divisor that it is: PyTorch gives it the dtype of integers first."""
+    dtype = input._array.dtype if isinstance(input, Tensor) else np.dtype(np.int64)
+    if dtype.kind not in "iu":
+        return np.asarray(number)
+    return np.asarray(number % (1 << 8 * dtype.itemsize))
 
 
 @at_run_time

@@ -152,6 +152,24 @@ for _name, _words, _values in (
             example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([2, 1, 3]))\ntensor([{_values}])",
         )
     )
+for _name, _kernel, _direction, _values in (
+    ("bitwise_left_shift", "lshift_cpu", "up", "2, 12, 48"),
+    ("bitwise_right_shift", "rshift_cpu", "down", "0, 0, 0"),
+):
+    publish(
+        binary(
+            _name,
+            (None, None),
+            (REAL, REAL),
+            accepts="iu",
+            kernel_name=_kernel,
+            doc=f"""Return the bits of `input`, moved {_direction} by `other` places.
+
+            The sign of `input` is kept. By a negative number of places, or by as many as there are
+            bits, nothing is left but the sign to the right, and 0 to the left. {_NO_GRADIENT}""",
+            example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([1, 2, 3]))\ntensor([{_values}])",
+        )
+    )
 publish(
     unary(
         "bitwise_not",
@@ -217,6 +235,10 @@ def isclose(
     >>> ng.isclose(ng.tensor([1.0, 2.0]), ng.tensor([1.000001, 2.1]))
     tensor([ True, False])
     """
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):

@@ -14,6 +14,7 @@ from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import POSITIVE, REAL, number
 from numgrad.ops.functions import public, publish
 from numgrad.ops.primitive import Primitive
+from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.selection import where
 
 __all__ = ["LN_2", "exp", "exp2", "log", "log1p", "pow", "rsqrt", "sqrt"]
@@ -110,6 +111,7 @@ rsqrt = publish(
 )
 
 
+_SMALL = 1 << 7  # a number below fits into every integer dtype
 # Exponents whose power needs no call of pow; the results are those of the operations named here.
 _EASY_POWERS: dict[complex, Any] = {
     1: lambda base: base,
@@ -245,6 +247,8 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
         kind = input._array.dtype.kind
         if kind in "iub" and isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if kind in "iu" and type(exponent) is int and exponent >= _SMALL:
+            scalar_array(exponent, input._array.dtype)  # raises if it does not fit
         if kind in "fc" or (kind in "iu" and type(exponent) is int):
             return _EASY.get(exponent, _POW_NUMBER)(input, exponent, out=out)
         return _POW_NUMBER(input, exponent, out=out)

@@ -17,6 +17,7 @@ from numgrad.ops.scalar_arrays import scalar_array
 
 __all__ = ["clamp", "maximum", "minimum", "where"]
 
+_SMALL = 1 << 7  # a number that fits into every dtype
 _LARGE = 3e38  # what is smaller fits into every floating point dtype
 
 _where = elementwise(
@@ -77,6 +78,9 @@ def where(
                     f"{condition.dtype.scalar_name}"
                 )
             condition = condition != 0
+        for value in (input, other):
+            if type(value) is int and not 0 <= value < _SMALL:  # which has to fit, or it raises
+                scalar_array(value, result_dtype([input, other]).numpy)
     return _where(condition, input, other, out=out)
 
 

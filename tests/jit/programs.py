@@ -250,6 +250,7 @@ _UNARY += ["erf", "log1p", "trunc", "frac", "conj", "sgn", "angle", "signbit", "
 _BINARY = ["add", "sub", "mul", "mul", "div", "maximum", "minimum", "atan2", "fmax", "copysign"]
 _BINARY += ["remainder", "floor_divide", "hypot", "fmod", "logaddexp", "xlogy", "heaviside"]
 _BINARY += ["eq", "lt", "ge", "ne", "logical_and", "logical_or", "bitwise_and", "bitwise_xor"]
+_BINARY += ["bitwise_left_shift", "bitwise_right_shift"]
 _NUMBERS = ["2", "-1", "0", "0.5", "1.0", "-0.25", "3", "True", "0.0", "1e-3", "(1 + 2j)"]
 _DTYPES = ["float32", "float64", "int64", "int32", "bool", "complex128", "complex64", "uint8"]
 
