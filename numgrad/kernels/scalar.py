@@ -306,6 +306,24 @@ def tan_near(x):  # type: ignore[no-untyped-def]
     return np.tan(x)
 
 
+@_for_types(trigonometry.SIN_APART)
+def sin_apart(x):  # type: ignore[no-untyped-def]
+    """Return the sine of any angle by a call; the same bits as `sin`, for what runs seldom."""
+    return np.sin(x)
+
+
+@_for_types(trigonometry.COS_APART)
+def cos_apart(x):  # type: ignore[no-untyped-def]
+    """Return the cosine of any angle by a call; the same bits as `cos`, for what runs seldom."""
+    return np.cos(x)
+
+
+@_for_types(trigonometry.TAN_APART)
+def tan_apart(x):  # type: ignore[no-untyped-def]
+    """Return the tangent of any angle by a call; the same bits as `tan`, for what runs seldom."""
+    return np.tan(x)
+
+
 @_for_types(trigonometry.IS_FAR)
 def is_far(x):  # type: ignore[no-untyped-def]
     """Whether an angle is too large for `sin_near`, `cos_near` and `tan_near`."""
