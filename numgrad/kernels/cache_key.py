@@ -22,6 +22,9 @@ from numba.core import config
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
+from numgrad.kernels.maps import Map
+from numgrad.kernels.straight import Straight
+
 __all__ = ["CODEGEN_OPTIONS", "Indescribable", "describe", "environment", "toolchain", "versions"]
 
 # What Numba reads from the environment and compiles differently for.
@@ -138,9 +141,12 @@ def describe(function: Callable[..., Any]) -> Iterator[str]:
 def _inside(value: Any) -> tuple[Any, str]:
     """Return the Python function that a value is or compiles, None if there is none; its options.
 
-    Functions of NumPy and the like are values: the versions say what is in them.
+    Functions of NumPy and the like are values: the versions say what is in them. So are straight
+    functions of this package.
     """
     options = ""
+    if isinstance(value, Straight | Map) and not f"{value.__module__}.".startswith(_COVERED):
+        return value.function, type(value).__name__
     if isinstance(value, Dispatcher):
         options = repr(sorted(value.targetoptions.items(), key=str))
         value = value.py_func

@@ -9,7 +9,17 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
-__all__ = ["Place", "apart", "each", "each_masked", "integer", "lanes_of", "loop", "splat"]
+__all__ = [
+    "Place",
+    "apart",
+    "each",
+    "each_masked",
+    "first_of",
+    "integer",
+    "lanes_of",
+    "loop",
+    "splat",
+]
 
 VECTOR = 64  # bytes of lanes handled at once: the widest registers there are
 INDEX = ir.IntType(64)
@@ -132,10 +142,14 @@ def each_masked(
         body(index, lanes, None)
     left = builder.sub(count, whole)
     with builder.if_then(builder.icmp_signed("!=", left, integer(0))):
-        numbers = ir.VectorType(ir.IntType(32), lanes)
-        limit = splat(builder, builder.trunc(left, ir.IntType(32)), lanes)
-        mask = builder.icmp_signed("<", ir.Constant(numbers, list(range(lanes))), limit)
-        body(whole, lanes, mask)
+        body(whole, lanes, first_of(builder, left, lanes))
+
+
+def first_of(builder: Any, count: Any, lanes: int) -> Any:
+    """Return a mask that says yes for the first `count` of a vector."""
+    numbers = ir.VectorType(ir.IntType(32), lanes)
+    limit = splat(builder, builder.trunc(count, ir.IntType(32)), lanes)
+    return builder.icmp_signed("<", ir.Constant(numbers, list(range(lanes))), limit)
 
 
 def splat(builder: Any, value: Any, lanes: int) -> Any:

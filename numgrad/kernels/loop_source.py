@@ -200,7 +200,9 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
         return [f"for i in range({first}, {last}):", *_indent(steps)]
     # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
     head = "for i in range(np.uintp(block), np.uintp(end)):"
-    near = [_WAVE.sub(r"scalar.\1_near(\2_i)", step) for step in steps]
+    far, near = (
+        [_WAVE.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps] for way in ("apart", "near")
+    )
     block = [
         f"end = block + {_BLOCK}",
         f"end = end if end < {last} else {last}",
@@ -208,6 +210,6 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
         head,
     ]
     block += [f"    far = far | scalar.is_far({reads[angle]})" for angle in angles]
-    block += ["if far:", *_indent([head, *_indent(steps)])]
+    block += ["if far:", *_indent([head, *_indent(far)])]
     block += ["else:", *_indent([head, *_indent(near)])]
     return [f"for block in range({first}, {last}, {_BLOCK}):", *_indent(block)]

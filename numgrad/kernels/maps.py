@@ -10,15 +10,25 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic
 
-from numgrad.kernels.emission import Place, apart, each_masked, integer, lanes_of, loop, splat
+from numgrad.kernels.emission import (
+    Place,
+    apart,
+    each_masked,
+    first_of,
+    integer,
+    lanes_of,
+    loop,
+    splat,
+)
 from numgrad.kernels.straight import Number
 
-__all__ = ["Blockwise", "Map", "make_blockwise"]
+__all__ = ["Blockwise", "Map", "make_any", "make_blockwise"]
 
 
 def _emit_apart(
@@ -76,6 +86,7 @@ class Map:
     """
 
     def __init__(self, function: Callable[..., Any], outputs: int = 1) -> None:
+        self.function = function
         self.__name__, self.__module__ = function.__name__, function.__module__
         self.__qualname__ = f"Map of {function.__qualname__}"
 
@@ -106,6 +117,46 @@ class Map:
     def __call__(self, *arguments: Any) -> None:
         """Raise: only kernels can call it."""
         raise TypeError(f"{self.__name__} is a part of kernels: only these can call it")
+
+
+def make_any(function: Callable[[Any, Any], Any]) -> Any:
+    """Return a function for kernels that asks whether anything holds for elements.
+
+    ``any(array, start, count, number)`` is true if ``function(x, number)`` is for any of `count`
+    elements of a flat real array.
+    """
+
+    def holds(typing_context: Any, array: Any, start: Any, count: Any, number: Any) -> Any:
+        kind = array.dtype
+
+        def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            start, count, number = args[1:]
+            place, lanes = _place(context, builder, sig.args[0], args[0], start), lanes_of(kind)
+            other = Number(builder, kind, splat(builder, number, lanes))
+
+            def asked(index: Any, mask: Any) -> Any:
+                x = place.read(index, lanes, mask)
+                return function(Number(builder, kind, x), other).value
+
+            whole = builder.and_(count, integer(-lanes))
+            nothing = ir.Constant(ir.VectorType(ir.IntType(1), lanes), None)
+            with loop(builder, whole, lanes, carried=nothing) as turn:
+                turn[1] = builder.or_(turn[1], asked(turn[0], None))
+            left, before = builder.sub(count, whole), builder.block
+            with builder.if_then(builder.icmp_signed("!=", left, integer(0))):
+                mask = first_of(builder, left, lanes)
+                also = builder.or_(turn[1], builder.and_(mask, asked(whole, mask)))
+                inside = builder.block
+            found = builder.phi(also.type)
+            found.add_incoming(turn[1], before)
+            found.add_incoming(also, inside)
+            bits = ir.IntType(lanes)
+            return builder.icmp_unsigned("!=", builder.bitcast(found, bits), ir.Constant(bits, 0))
+
+        return types.boolean(array, types.int64, types.int64, kind), lower
+
+    holds.__name__, holds.__qualname__ = f"any {function.__name__}", f"any {function.__qualname__}"
+    return intrinsic(holds)
 
 
 class Blockwise(NamedTuple):

@@ -68,6 +68,13 @@ _greatest = make_follow(ITSELF, GREATEST)
 _sums_of_exponentials = make_follow(SHIFTED_EXP, ADD)
 
 
+def _logarithm(x: Any) -> Any:
+    return LOG[x.kind](x)
+
+
+take_logarithms = Map(_logarithm)
+
+
 # A kernel for all that happens to a part takes Numba no longer to compile than one for each step.
 def _variances(a, means, squares, steps, rows, columns, step, count):  # type: ignore[no-untyped-def]
     """Store the means of `count` blocks of rows, and the sums of squared distances from them."""
@@ -80,12 +87,16 @@ def _variances(a, means, squares, steps, rows, columns, step, count):  # type: i
 _variances = kernel(_variances, PlainCompiler)
 
 
-def _exponentials(a, tops, centres, sums, steps, columns, step, count):  # type: ignore[no-untyped-def]
-    """Store the greatest elements of blocks, these or 0 if infinite, and sums relative to that."""
+def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  # type: ignore[no-untyped-def]
+    """Store the greatest elements of blocks, these or 0 if infinite, and sums relative to that.
+
+    Or the logarithms of the sums.
+    """
     _greatest(a, tops, None, steps, step, count)
     for i in range(columns * count):
         centres[i] = tops.dtype.type(0) if abs(tops[i]) == np.inf else tops[i]
     _sums_of_exponentials(a, sums, centres, steps, step, count)
+    take_logarithms(columns * count if logs else 0, sums, 0, sums, 0)
 
 
 _exponentials = kernel(_exponentials, PlainCompiler)
@@ -123,13 +134,6 @@ def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-un
             if sums[q] != zero:  # else 0 times an overflowing factor would be nan
                 total += sums[q] * scalar.exp(centres[q] - centre)
         tops[i], sums[i] = top, total
-
-
-def _logarithm(x: Any) -> Any:
-    return LOG[x.kind](x)
-
-
-take_logarithms = Map(_logarithm)
 
 
 def _logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
@@ -277,8 +281,8 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
     if array.dtype.kind == "c":
         return _complex_logsumexp(array, dims, keepdim)
     arranged = arrange(array, dims, adjacent=True)
-    tops, totals = shifted_totals(arranged.flat, arranged.outer, arranged.n, arranged.inner)
-    logarithms(totals, 0, totals.size)
+    blocks = arranged.flat, arranged.outer, arranged.n, arranged.inner
+    tops, totals = shifted_totals(*blocks, logs=True)
     _make_finite(tops)
     totals += tops
     return restore(totals, arranged, array.shape, dims, keepdim)
@@ -299,14 +303,12 @@ def short_logsumexp(
         return None
     outer, n, inner, result = blocks
     steps, size, room, empty = blocks.steps, n * inner, outer * inner, np.empty
-    entry = entry_of(_exponentials, *[dtype] * 4, INT64, int, int, int)
-    logs = entry_of(logarithms, dtype, int, int)
+    entry = entry_of(_exponentials, *[dtype] * 4, INT64, int, int, int, bool)
 
     def call(array: Array) -> Array:
         out, tops, centres = empty(result, dtype), empty(room, dtype), empty(room, dtype)
         flat = out.ravel()
-        entry(array.ravel(), tops, centres, flat, steps, inner, size, outer)
-        logs(flat, 0, room)
+        entry(array.ravel(), tops, centres, flat, steps, inner, size, outer, True)
         flat += centres
         return out
 
@@ -320,8 +322,12 @@ def _make_finite(tops: Array) -> None:
         tops[infinite] = 0
 
 
-def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
+def shifted_totals(
+    flat: Array | Strided, outer: int, n: int, inner: int, *, logs: bool = False
+) -> tuple[Array, Array]:
     """Return the greatest elements over n, and the sums of exponentials relative to them.
+
+    Or, with `logs`, the logarithms of these sums.
 
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
@@ -332,18 +338,20 @@ def shifted_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tup
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         if not n:
-            tops[target:], sums[target:] = -math.inf, 0
+            tops[target:], sums[target:] = -math.inf, -math.inf if logs else 0
             return
         for span in spans_of(n, inner, part_rows, first, last):
             _, _, rows, columns, _, items = span
             at = target + span.target
             steps = steps_of(rows, columns, inner)
             blocks = flat[span.start :], tops[at:], centres[at:], sums[at:]
-            _exponentials(*blocks, steps, columns, rows * inner, items)
+            _exponentials(*blocks, steps, columns, rows * inner, items, logs and parts == 1)
 
     share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, EXPONENTIALS)
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
+        if logs:
+            logarithms(sums, 0, outer * inner)
         size = outer * inner
         tops, sums = tops[:size].copy(), sums[:size].copy()  # so that the rest is freed
     return tops, sums

@@ -349,18 +349,18 @@ def _make_wave(name: str, function: Any, near: Any) -> Any:
 
 # A dispatcher itself, where these are handed on, would put its address into the machine code.
 @inline
-def _sin(x):  # type: ignore[no-untyped-def]
-    return scalar.sin(x)
+def _sin_apart(x):  # type: ignore[no-untyped-def]
+    return scalar.sin_apart(x)
 
 
 @inline
-def _cos(x):  # type: ignore[no-untyped-def]
-    return scalar.cos(x)
+def _cos_apart(x):  # type: ignore[no-untyped-def]
+    return scalar.cos_apart(x)
 
 
 @inline
-def _tan(x):  # type: ignore[no-untyped-def]
-    return scalar.tan(x)
+def _tan_apart(x):  # type: ignore[no-untyped-def]
+    return scalar.tan_apart(x)
 
 
 @inline
@@ -378,7 +378,11 @@ def _tan_near(x):  # type: ignore[no-untyped-def]
     return scalar.tan_near(x)
 
 
-_WAVES = {"sin": (_sin, _sin_near), "cos": (_cos, _cos_near), "tan": (_tan, _tan_near)}
+_WAVES = {
+    "sin": (_sin_apart, _sin_near),
+    "cos": (_cos_apart, _cos_near),
+    "tan": (_tan_apart, _tan_near),
+}
 near_sin, near_cos, near_tan = (_make_wave(f"near_{name}", *_WAVES[name]) for name in _WAVES)
 
 

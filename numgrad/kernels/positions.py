@@ -12,7 +12,7 @@ import numpy as np
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.folds import part_rows_of, parts_of, share, spans_of
 from numgrad.kernels.layout import Array, arrange, restore
-from numgrad.kernels.maps import Map
+from numgrad.kernels.maps import Map, make_any
 from numgrad.kernels.memory import empty
 from numgrad.kernels.pipeline import LeanCompiler, PlainCompiler
 from numgrad.kernels.pointers import element, lesser, store
@@ -22,7 +22,7 @@ from numgrad.kernels.straight import straight, where
 
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]
 
-BLOCK = 64
+BLOCK = 32
 GRAIN = 1 << 16  # elements that a thread takes at least
 
 
@@ -62,6 +62,7 @@ def _make(name: str, better: Any) -> _Kernels:
     def compared(x: Any, best: Any, before: Any, position: Any) -> Any:
         return where(better(x, best), (x, position), (best, before))
 
+    any_better = make_any(better)
     begin, go_on = Map(lambda x, position: (x, position), 2), Map(compared, 2)
 
     def of_rows(a, values, indices, n, offset, first, last):  # type: ignore[no-untyped-def]
@@ -72,14 +73,11 @@ def _make(name: str, better: Any) -> _Kernels:
             # seldom, once some blocks have been seen.
             for i in range(1, n, BLOCK):
                 size = lesser(BLOCK, n - i)
-                found = False
-                for j in range(np.uintp(size)):
-                    found |= better(element(a, start + i + j), best)
-                if found:
-                    for j in range(np.uintp(size)):
-                        x = element(a, start + i + j)
+                if any_better(a, start + i, size, best):
+                    for j in range(i, i + size):
+                        x = element(a, start + j)
                         if better(x, best):
-                            best, position = x, i + j
+                            best, position = x, j
             store(values, row, best)
             store(indices, row, offset + position)
 

@@ -2,8 +2,8 @@
 
 Each works for float32, float64 and, where that makes sense, integers and complex numbers, and
 returns the type it was given. A bare literal in such a function would turn float32 into float64:
-`like` gives a constant the type of a value. Formulas made of these functions belong in the
-catalogue, not here.
+`like` gives a constant the type of a value. Functions of `numgrad.kernels.vector` stand in for those
+here where the types are theirs. Formulas made of these functions belong in the catalogue, not here.
 """
 
 from __future__ import annotations
@@ -320,6 +320,24 @@ def sin_cos_near(x):  # type: ignore[no-untyped-def]
 @_for_types(trigonometry.TAN_NEAR)
 def tan_near(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle that is not far; the same bits as `tan`, without a branch."""
+    return np.tan(x)
+
+
+@_for_types(trigonometry.SIN_APART)
+def sin_apart(x):  # type: ignore[no-untyped-def]
+    """Return the sine of any angle by a call; the same bits as `sin`, for what runs seldom."""
+    return np.sin(x)
+
+
+@_for_types(trigonometry.COS_APART)
+def cos_apart(x):  # type: ignore[no-untyped-def]
+    """Return the cosine of any angle by a call; the same bits as `cos`, for what runs seldom."""
+    return np.cos(x)
+
+
+@_for_types(trigonometry.TAN_APART)
+def tan_apart(x):  # type: ignore[no-untyped-def]
+    """Return the tangent of any angle by a call; the same bits as `tan`, for what runs seldom."""
     return np.tan(x)
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "rarely",
     "sqrt",
     "straight",
+    "upper_half",
     "where",
 ]
 
@@ -267,6 +268,17 @@ def leading_zeros(x: Any) -> Any:
     """Return how many zeros stand in front of the first one among the bits of an integer."""
     never = ir.Constant(ir.IntType(1), 0)  # is the result for 0 undefined
     return x.of(x.kind, lambda builder, _: builder.ctlz(x.value, never))
+
+
+def upper_half(x: Any, y: Any) -> Any:
+    """Return the upper 64 of the 128 bits of a product of two uint64."""
+
+    def emit(builder: Any, to: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(x.value, wide), builder.zext(y.value, wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), to)
+
+    return x.of(x.kind, emit)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:

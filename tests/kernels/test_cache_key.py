@@ -19,6 +19,8 @@ from numba import njit, vectorize
 from numgrad.kernels import cache, cache_files, cache_key, scans
 from numgrad.kernels.cache import cache_info
 from numgrad.kernels.compile import compile_source, kernel
+from numgrad.kernels.maps import Map
+from numgrad.kernels.straight import straight
 
 
 @pytest.fixture(autouse=True)
@@ -316,7 +318,7 @@ def test_global_names_are_those_that_dis_finds() -> None:
     exec("\n".join(["def function(x):", *lines, "    return lambda: x.inner(y)"]), namespace)
     codes = [namespace["function"].__code__]
     codes += [code for code in codes[0].co_consts if isinstance(code, types.CodeType)]
-    codes += [cache_key.describe.__code__, scans.scan_items.__code__]
+    codes += [cache_key.describe.__code__, scans.share_scan.__code__]
     for code in codes:
         found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
         assert cache_key.global_names(code) == sorted(found)
@@ -324,5 +326,19 @@ def test_global_names_are_those_that_dis_finds() -> None:
 
 
 def test_an_attribute_is_not_taken_for_the_global_of_that_name() -> None:
-    # np.empty is in this kernel, and the function of ours that is called empty beside it.
-    assert not any("empty" in line and "function" in line for line in lines(scans._cumsum.py_func))
+    # np.empty is in this function, and one that is called empty beside it.
+    namespace: dict[str, Any] = {"np": np, "empty": ADD, "__name__": "elsewhere"}
+    exec("def function(x):\n    return np.empty(x.size)", namespace)
+    assert not any("empty = " in line for line in lines(namespace["function"]))
+    exec("def function(x):\n    return empty(np.size(x), x)", namespace)
+    assert any("empty = " in line for line in lines(namespace["function"]))
+
+
+def test_what_a_straight_function_of_a_user_does_is_part_of_the_key() -> None:
+    def calls(value: Any) -> Callable[..., Any]:
+        return lambda x: value(x)
+
+    assert lines(calls(straight(ADD))) == lines(calls(straight(ADD)))
+    assert lines(calls(straight(ADD))) != lines(calls(straight(MULTIPLY)))
+    assert lines(calls(Map(ADD))) != lines(calls(Map(MULTIPLY)))
+    assert lines(calls(Map(ADD))) != lines(calls(straight(ADD)))

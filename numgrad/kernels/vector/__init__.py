@@ -1,1 +1,4 @@
-"""Elementary functions without branches: LLVM vectorises the loops they stand in."""
+"""Elementary functions without branches: LLVM vectorises the loops they stand in.
+
+Their steps are plain Python, called with `numgrad.kernels.straight.Number`.
+"""

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.kernels.straight import cast, leading_zeros, pick, where
+from numgrad.kernels.straight import cast, leading_zeros, pick, upper_half, where
 from numgrad.kernels.vector.bits import fma, from_bits, to_bits
 from numgrad.kernels.vector.double_word import fast_two_sum
 
@@ -71,7 +71,7 @@ def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) ->
     mantissa : int
         Stored bits of the significand.
     window : int
-        Words of 32 binary digits of 2/pi that are multiplied.
+        Words of 32 binary digits of 2/pi that are multiplied: 4 or 7.
     """
     u = np.uint64
     bias = int(np.finfo(number).maxexp) - 1
@@ -79,12 +79,10 @@ def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) ->
     first = number(float(HALF_PI))
     second = number(float(HALF_PI - Fraction(float(first))))
     u32, u62, u63, u1 = u(_WORD), u(62), u(63), u(1)
-    mask = u(0xFFFFFFFF)
     significant, unused = u(precision), u(64 - precision)
     fraction_mask, implicit = u((1 << mantissa) - 1), u(1 << mantissa)
     exponent_mask = np.int64(2 * bias + 1)
     head_scale, tail_scale = number(2.0**-precision), number(2.0 ** (-2 * precision))
-    none = u(0)
 
     def reduce_far(x):  # type: ignore[no-untyped-def]
         """Return r, a correction of r, and k, for x = k pi/2 + r modulo 2 pi; x finite, over 1."""
@@ -94,18 +92,25 @@ def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) ->
         # Digits before this one give multiples of 4.
         start = exponent + (_PADDING - 2)
         position, shift = start >> _LOG_WORD, cast(u, start & (_WORD - 1))
-        low, high = significand & mask, significand >> u32
-        carry = one_right = two_right = none
-        upper = lower = none  # the last 128 bits
-        for place in range(window - 1, -1, -1):
-            pair = pick(_PAIRS, position + place)
-            here = (pair >> (u32 - shift)) & mask
-            column = (low * here & mask) + (low * one_right >> u32)
-            column = column + (high * one_right & mask) + (high * two_right >> u32) + carry
-            carry = column >> u32
-            lower = (lower >> u32) | (upper << u32)
-            upper = (upper >> u32) | ((column & mask) << u32)
-            one_right, two_right = here, one_right
+
+        def digits(place):  # type: ignore[no-untyped-def]
+            """Return 64 digits, from a word on."""
+            after = pick(_WORDS, position + (place + 2)) >> (u32 - shift)
+            return (pick(_PAIRS, position + place) << shift) | after
+
+        # The product of the significand and the digits, modulo 2**128: 64 digits give the upper
+        # half, the next 64 the lower one, and what follows is carried.
+        first_digits, next_digits = digits(0), digits(2)
+        lower = significand * next_digits
+        upper = significand * first_digits + upper_half(significand, next_digits)
+        if window > 4:
+            third_digits = digits(4)
+            last_digits = pick(_PAIRS, position + 6) >> (u32 - shift) << u32
+            part = significand * third_digits
+            lost = part + upper_half(significand, last_digits)
+            more = upper_half(significand, third_digits) + cast(u, lost < part)
+            lower = lower + more
+            upper = upper + cast(u, lower < more)
         turns = upper >> u62
         upper, lower = (upper << u(2)) | (lower >> u62), lower << u(2)
         # A fraction above one half: count from the next quadrant, down.

@@ -9,7 +9,9 @@ which leaves it in the low bits.
 
 Where abs(x) is above 2**27 (float32: 2**13) three parts are too few: `is_far` tells, and
 `numgrad.kernels.vector.far_angles` reduces instead. A loop asks once for a block of its operand. r
-is then the same to much less than an ulp, but it is the argument alone that decides.
+is then the same to much less than an ulp, but it is the argument alone that decides. That reduction
+is ten times as much code as all else, and hardly ever runs: it stands in a function of its own, one
+in a kernel, which does both reductions and is called where an angle is far.
 
 Error bounds, measured in tests/kernels/vector over the whole range and next to the zeros of the
 functions, and in benchmarks/accuracy: sin and cos 0.8 ulp, tan 1 ulp, for float64
@@ -38,12 +40,15 @@ from numgrad.kernels.vector.polynomials import make_polynomial
 
 __all__ = [
     "COS",
+    "COS_APART",
     "COS_NEAR",
     "IS_FAR",
     "SIN",
+    "SIN_APART",
     "SIN_COS_NEAR",
     "SIN_NEAR",
     "TAN",
+    "TAN_APART",
     "TAN_NEAR",
 ]
 
@@ -86,7 +91,7 @@ def _make(
     polynomials: tuple[tuple[float, ...], tuple[float, ...]],
     window: int,
 ) -> Any:
-    """Return sin, cos, tan, these for near arguments only, and `is_far`, for a type.
+    """Return sin, cos and tan, each everywhere, for near arguments only, and apart; and `is_far`.
 
     Parameters
     ----------
@@ -163,13 +168,10 @@ def _make(
         remainder = fma(-quotient, below, above) + fma(-quotient, below_small, above_small)
         return fma(remainder, inverse, quotient)
 
-    def sin_near(x):  # type: ignore[no-untyped-def]
-        r, rest, k = reduce_near(x)
-        result = wave(r, rest, k)
-        return where(x == zero, x, result)
+    def sin_of(x, r, rest, k):  # type: ignore[no-untyped-def]
+        return where(x == zero, x, wave(r, rest, k))
 
-    def cos_near(x):  # type: ignore[no-untyped-def]
-        r, rest, k = reduce_near(x)
+    def cos_of(x, r, rest, k):  # type: ignore[no-untyped-def]
         return wave(r, rest, k + quarter)
 
     def sin_cos_near(x):  # type: ignore[no-untyped-def]
@@ -180,43 +182,48 @@ def _make(
         sine = where(x == zero, x, signed(where(is_odd, c, s), k))
         return sine, signed(where(is_odd, s, c), k + quarter)
 
-    def tan_near(x):  # type: ignore[no-untyped-def]
-        r, rest, k = reduce_near(x)
-        result = slope(r, rest, k)
-        return where(x == zero, x, result)
+    def tan_of(x, r, rest, k):  # type: ignore[no-untyped-def]
+        return where(x == zero, x, slope(r, rest, k))
 
-    def sin_far(x):  # type: ignore[no-untyped-def]
-        return wave(*reduce_far(x))
+    def make(name: str, of: Any) -> tuple[Any, Any, Any]:
+        """Return a function, that for near arguments only, and the one that is called."""
 
-    def cos_far(x):  # type: ignore[no-untyped-def]
-        r, rest, k = reduce_far(x)
-        return wave(r, rest, k + quarter)
+        def near(x):  # type: ignore[no-untyped-def]
+            return of(x, *reduce_near(x))
 
-    def tan_far(x):  # type: ignore[no-untyped-def]
-        return slope(*reduce_far(x))
+        def apart(x):  # type: ignore[no-untyped-def]
+            far = is_far(x)
+            return of(x, *where(far, reduce_far(where(far, x, largest)), reduce_near(x)))
 
-    def everywhere(near: Any, far: Any) -> Any:
-        """Return the function for all angles: what `far` is for stands apart, once in a kernel."""
-        far = straight(far)
+        def everywhere(x):  # type: ignore[no-untyped-def]
+            return rarely(is_far(x), functions[2], x, near(x))
 
-        def function(x):  # type: ignore[no-untyped-def]
-            return rarely(is_far(x), far, x, near(x))
+        for function, suffix in ((everywhere, ""), (near, "_near"), (apart, "_apart")):
+            function.__name__ = function.__qualname__ = name + suffix
+        functions = straight(everywhere), straight(near), straight(apart, inlined=False)
+        return functions
 
-        function.__name__ = near.__name__.removesuffix("_near")
-        return function
-
-    sin, cos, tan = (
-        everywhere(near, far)
-        for near, far in ((sin_near, sin_far), (cos_near, cos_far), (tan_near, tan_far))
-    )
-    return sin, cos, tan, sin_near, cos_near, tan_near, sin_cos_near, is_far
+    each = *make("sin", sin_of), *make("cos", cos_of), *make("tan", tan_of)
+    return *each, straight(sin_cos_near), straight(is_far)
 
 
 _SINGLE = _make(np.float32, np.int32, 23, 2.0**13, (_SINE_SINGLE, _COSINE_SINGLE), 4)
 _DOUBLE = _make(np.float64, np.int64, 52, 2.0**27, (_SINE_DOUBLE, _COSINE_DOUBLE), 7)
 
 # The function for each type, for the overloads in numgrad.kernels.scalar.
-SIN, COS, TAN, SIN_NEAR, COS_NEAR, TAN_NEAR, SIN_COS_NEAR, IS_FAR = (
-    {types.float32: straight(single), types.float64: straight(double)}
+(
+    SIN,
+    SIN_NEAR,
+    SIN_APART,
+    COS,
+    COS_NEAR,
+    COS_APART,
+    TAN,
+    TAN_NEAR,
+    TAN_APART,
+    SIN_COS_NEAR,
+    IS_FAR,
+) = (
+    {types.float32: single, types.float64: double}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import mpmath
 import numpy as np
 import pytest
+from numba.core.caching import NullCache
 
 import numgrad as ng
 from numgrad.kernels import scalar
+from numgrad.kernels.compile import kernel
+from numgrad.kernels.elementwise import Elementwise
+from numgrad.kernels.expression import Symbol
 from tests.kernels.vector.accuracy import (
     assert_same_bits,
     assert_vectorised,
@@ -139,3 +145,30 @@ def test_an_elements_bits_do_not_depend_on_its_neighbours(name, dtype):
 @every_dtype
 def test_a_loop_of_near_angles_is_vectorised(name, dtype):
     assert_vectorised(FUNCTIONS[name][1], dtype)
+
+
+@every_function
+@every_dtype
+def test_by_a_call_the_bits_are_the_same(name, dtype):
+    x = np.concatenate([near_angles(dtype), every_exponent(dtype), angles_next_to_zeros(dtype)])
+    x = np.concatenate([x, -x, np.array([0.0, -0.0, np.inf, np.nan], dtype)])
+    apart = getattr(scalar, f"{name}_apart")
+    assert_same_bits(evaluate(FUNCTIONS[name][0], x), evaluate(apart, x))
+
+
+@every_function
+@every_dtype
+def test_a_kernel_has_the_reduction_of_far_angles_once_and_apart(name, dtype):
+    loop = Elementwise(name, ["x"], lambda s: [Symbol.apply(name, s["x"])]).loop("a")
+    compiled = kernel(loop.py_func)
+    compiled._cache = NullCache()
+    x = np.linspace(-1e9, 1e9, 5000).astype(dtype)
+    out = np.empty_like(x)
+    compiled(x, out)
+    assert_same_bits(out, evaluate(FUNCTIONS[name][0], x))
+    (code,) = compiled.inspect_llvm().values()
+    whole, *others = re.findall(r"^define.*?^}", code, re.M | re.S)
+    assert "numgrad.table" not in whole  # the digits of 2/pi
+    assert sum("numgrad.table" in function for function in others) == 1
+    number = "float" if dtype is np.float32 else "double"
+    assert re.search(rf"store <\d+ x {number}>", whole)
