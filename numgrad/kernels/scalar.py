@@ -2,8 +2,9 @@
 
 Each works for float32, float64 and, where that makes sense, integers and complex numbers, and
 returns the type it was given. A bare literal in such a function would turn float32 into float64:
-`like` gives a constant the type of a value. Functions of `numgrad.kernels.vector` stand in for those
-here where the types are theirs. Formulas made of these functions belong in the catalogue, not here.
+`like` gives a constant the type of a value. Functions of `numgrad.kernels.vector` stand in for
+those here where the types are theirs. Formulas made of these functions belong in the catalogue, not
+here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from numgrad.kernels.vector import (
     error_functions,
     exponentials,
     hyperbolic,
+    inverse_error,
     inverse_hyperbolic,
     inverse_trigonometry,
     logarithms,
@@ -440,29 +443,10 @@ def erfc(x):  # type: ignore[no-untyped-def]
     return math.erfc(x)
 
 
-@part
+@_for_types(inverse_error.ERFINV)
 def erfinv(x):  # type: ignore[no-untyped-def]
-    """Return the number whose error function is `x`; nan outside [-1, 1].
-
-    Winitzki's estimate (relative error 0.002), then three steps of Halley's method, each of which
-    cubes the error. Where erf is flat the equation solved is erfc(t) = 1 - abs(x), which has all
-    the digits there.
-    """
-    zero, half, one = like(x, 0), like(x, 0.5), like(x, 1)
-    size = np.abs(x)
-    if size == zero:
-        return x
-    if not size < one:
-        return math.copysign(like(x, np.inf), x) if size == one else like(x, np.nan)
-    rest = one - size
-    logarithm = np.log(rest * (one + size))
-    middle = like(x, 4.330746750799873) + half * logarithm  # 2 / (pi a), for a = 0.147
-    t = np.sqrt(np.sqrt(middle * middle - logarithm * like(x, 6.802721088435374)) - middle)
-    for _ in range(3):
-        excess = erf(t) - size if size < half else rest - erfc(t)
-        step = excess * like(x, 0.886226925452758) * exp(t * t)
-        t -= step / (one + t * step)
-    return math.copysign(t, x)
+    """Return the number whose error function is `x`; nan outside [-1, 1]."""
+    return NormalDist().inv_cdf((x + 1) / 2) / math.sqrt(2)
 
 
 # --- sign, rounding, division -----------------------------------------------------------------

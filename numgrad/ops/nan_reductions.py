@@ -9,6 +9,8 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.kernels import reductions as kernels
+from numgrad.kernels.elementwise import Elementwise
+from numgrad.kernels.expression import Symbol
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import div
 from numgrad.ops.functions import FUNCTIONS, public
@@ -25,9 +27,18 @@ Dims = tuple[int, ...]
 _isnan, logical_not = FUNCTIONS["isnan"], FUNCTIONS["logical_not"]
 
 
+_NUMBERS = Elementwise(
+    "numbers",
+    ["input"],
+    lambda symbols: [
+        Symbol.apply("where", symbols["input"] == symbols["input"], symbols["input"], 0)
+    ],
+)
+
+
 def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
     if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), array.dtype.type(0), array)
+        (array,) = _NUMBERS(array.shape, [array], [array.dtype])
     return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
 
 

@@ -18,6 +18,8 @@ __all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
 
 Array = np.ndarray[Any, Any]
 
+FEW = 8  # up to this part of the elements, the k greatest are found without sorting all
+
 _sort_type = return_type("sort", "values", "indices")
 _topk_type = return_type("topk", "values", "indices")
 _kthvalue_type = return_type("kthvalue", "values", "indices")
@@ -45,16 +47,27 @@ def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 
 def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
+    if array.ndim and 0 < k <= array.shape[dim] // FEW:
+        return _few(array, dim, k, largest)
     order = _order(array, dim, largest)
     if array.ndim:
         order = order[(*(slice(None),) * dim, slice(k))]
     return _at(array, order, dim)
 
 
+def _few(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
+    """Return the first k in order: they are found without sorting the others."""
+    before = (slice(None),) * dim
+    places = np.argpartition(array, -k if largest else k - 1, dim)
+    chosen = np.sort(places[(*before, slice(-k, None) if largest else slice(k))], dim)
+    order = _order(np.take_along_axis(array, chosen, dim), dim, largest)
+    return _at(array, np.take_along_axis(chosen, order, dim), dim)
+
+
 def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Array]:
-    order = _order(array, dim, False)
     if not array.ndim:
-        return _at(array, order, dim)
+        return _at(array, _order(array, dim, False), dim)
+    order = np.argpartition(array, k - 1, dim)
     values, indices = _at(array, order[(*(slice(None),) * dim, slice(k - 1, k))], dim)
     return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
 
