@@ -130,26 +130,49 @@ def each(builder: Any, count: Any, lanes: int, body: Callable[[Any, int], None])
 
 
 def each_masked(
-    builder: Any, count: Any, lanes: int, body: Callable[[Any, int, Any], None]
+    builder: Any, count: Any, lanes: int, body: Callable[[Any, int, Any], None], at_once: int = 1
 ) -> None:
     """Emit ``body(index, lanes, mask)`` for vectors, then for what is left.
 
-    What is left is one more vector, with a mask that says which of it there are: for bodies that
-    take so long that one number after the other would take longer than all else.
+    What is left is masked: for bodies that take so long that one number after the other would take
+    longer than all else. Before that, `at_once` vectors can be one for the body; see `paired`.
     """
-    whole = builder.and_(count, integer(-lanes))
-    with loop(builder, whole, lanes) as (index, _):
-        body(index, lanes, None)
+    whole = builder.and_(count, integer(-at_once * lanes))
+    with loop(builder, whole, at_once * lanes) as (index, _):
+        body(index, at_once * lanes, None)
     left = builder.sub(count, whole)
-    with builder.if_then(builder.icmp_signed("!=", left, integer(0))):
-        body(whole, lanes, first_of(builder, left, lanes))
+    with loop(builder, left, lanes) as (index, _):
+        mask = first_of(builder, builder.sub(left, index), lanes)
+        body(builder.add(whole, index), lanes, mask)
+
+
+def paired(builder: Any, x: Any, y: Any) -> Any:
+    """Return two vectors as one, which LLVM will make two registers of.
+
+    In a long computation nearly every instruction waits for the one before. With twice the lanes
+    that for the other register comes in between.
+    """
+    return builder.shuffle_vector(x, y, _numbers(0, 2 * x.type.count))
+
+
+def halves(builder: Any, vector: Any) -> tuple[Any, Any]:
+    """Return the two vectors that `paired` made one."""
+    count = vector.type.count // 2
+    first, second = (
+        builder.shuffle_vector(vector, vector, _numbers(start, count)) for start in (0, count)
+    )
+    return first, second
+
+
+def _numbers(start: int, count: int) -> Any:
+    kind = ir.VectorType(ir.IntType(32), count)
+    return ir.Constant(kind, list(range(start, start + count)))
 
 
 def first_of(builder: Any, count: Any, lanes: int) -> Any:
     """Return a mask that says yes for the first `count` of a vector."""
-    numbers = ir.VectorType(ir.IntType(32), lanes)
     limit = splat(builder, builder.trunc(count, ir.IntType(32)), lanes)
-    return builder.icmp_signed("<", ir.Constant(numbers, list(range(lanes))), limit)
+    return builder.icmp_signed("<", _numbers(0, lanes), limit)
 
 
 def splat(builder: Any, value: Any, lanes: int) -> Any:

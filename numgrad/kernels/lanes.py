@@ -19,7 +19,18 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np import numpy_support
 
-from numgrad.kernels.emission import Place, apart, each, each_masked, integer, lanes_of, loop, splat
+from numgrad.kernels.emission import (
+    Place,
+    apart,
+    each,
+    each_masked,
+    halves,
+    integer,
+    lanes_of,
+    loop,
+    paired,
+    splat,
+)
 
 __all__ = ["FOLD", "FOLDED", "OUT", "TREE", "Combine", "Transform", "make_follow"]
 
@@ -222,6 +233,25 @@ class _Follow:
         centre = places[2].read(index, lanes, mask) if len(places) > 2 else None
         return self.transform.emit(builder, self.source, self.target, x, centre)  # type: ignore[misc]
 
+    def two_transformed(
+        self,
+        builder: Any,
+        places: list[Place],
+        rows: tuple[Any, Any],
+        index: Any,
+        lanes: int,
+        mask: Any,
+    ) -> tuple[Any, Any]:
+        """Return the transformed elements of two rows, computed side by side."""
+        x, y = (places[1].read(builder.add(row, index), lanes, mask) for row in rows)
+        centre = None
+        if len(places) > 2:
+            centre = places[2].read(index, lanes, mask)
+            centre = paired(builder, centre, centre)
+        both = paired(builder, x, y)
+        emit = self.transform.emit
+        return halves(builder, emit(builder, self.source, self.target, both, centre))  # type: ignore[misc]
+
     def before(
         self, builder: Any, place: Place, is_new: Any, index: Any, lanes: int, mask: Any = None
     ) -> Any:
@@ -253,8 +283,17 @@ class _Follow:
 
         def body(index: Any, lanes: int, mask: Any = None) -> None:
             value = self.before(builder, places[0], is_new, index, lanes, mask)
-            with loop(builder, rows, carried=value) as turn:
-                row = builder.mul(turn[0], row_step)
+            first = integer(0)
+            if self.transform.is_dear:
+                first = builder.and_(rows, integer(-2))
+                with loop(builder, first, 2, carried=value) as turn:
+                    row = builder.mul(turn[0], row_step)
+                    both = row, builder.add(row, row_step)
+                    for x in self.two_transformed(builder, places, both, index, lanes, mask):
+                        turn[1] = self.combine.emit(builder, self.target, turn[1], x)
+                value = turn[1]
+            with loop(builder, builder.sub(rows, first), carried=value) as turn:
+                row = builder.mul(builder.add(first, turn[0]), row_step)
                 x = self.transformed(builder, places, row, index, lanes, mask)
                 turn[1] = self.combine.emit(builder, self.target, turn[1], x)
             places[0].write(index, lanes, turn[1], mask)

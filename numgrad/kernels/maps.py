@@ -57,7 +57,7 @@ def _emit_apart(
             for place, result in zip(places, results, strict=False):
                 place.write(index, lanes, result.value, mask)
 
-        each_masked(builder, count, lanes_of(places[0].dtype), body)
+        each_masked(builder, count, lanes_of(places[0].dtype), body, at_once=2)
 
     kinds = [kind for kind, _ in numbers]
     apart(builder, function.__name__, emit, places, [*(value for _, value in numbers), count])
