@@ -27,6 +27,7 @@ __all__ = ["ShortSource", "is_simple", "nest_lines"]
 MANY_ANGLES = 64  # sines that a loop is given for itself: with more LLVM gives up
 SPELLED = 16  # numbers whose sum is one expression
 LANES = 4  # rows are computed in multiples of so many
+MANY_ROWS = 8  # from which on LLVM shall not unroll what a row is
 _ASSIGNED = re.compile(r"(\w+) = ")
 _NAME = re.compile(r"[a-z]\w*")
 _MADE = re.compile(r"(\w+) = np\.empty\(.*, (np\.\w+)\)$")
@@ -71,12 +72,12 @@ def _lines(
         supposes_near=supposes_near,
     )
     source.unread = nest.unread
-    nest.short_functions |= source.functions
     rooms = [
         Line(f"{name} = stack({type_code(dtype)}, {size.evaluate(values)})")
         for name, dtype, size in source.partials
     ]
     lines = source.lines(values)
+    nest.short_functions |= source.functions
     used = {name for line in lines for name in _NAME.findall(line.code)}
     sizes = [Line(f"{name} = {values[name]}") for name in sorted(used) if name in values]
     return [*sizes, *rooms, *lines]
@@ -185,7 +186,10 @@ class ShortSource(NestSource):
     def _item(self) -> list[Line]:
         lines = [Line("item = 0")]
         if self.loops.inner:
-            lines += [Line("lo = 0"), Line(f"hi = {self.length(self.values)}")]
+            length = self.length(self.values)
+            is_long = bool(self.loops.rows) and self._count >= MANY_ROWS and length >= LANES
+            lines.append(Line("lo = 0"))
+            lines.append(Line(f"hi = {self._unseen(length) if is_long else length}"))
         if not self.loops.rows:
             return [*lines, *self.item_start, *self._row_lines(), *self.item_end]
         lines.append(Line("block = 0"))
@@ -215,10 +219,18 @@ class ShortSource(NestSource):
                 parts[-1] += self._pass_lines(self.passes[number])
         names = self._apart(parts) if dear else None
         if names is None:
-            return self._loop([line for part in parts for line in part], self._count)
+            return self._loop([line for part in parts for line in part], str(self._count))
         return self._expanded(parts, dear, names)
 
-    def _loop(self, body: Sequence[Line], rows: int) -> list[Line]:
+    def _unseen(self, steps: int) -> str:
+        """Return the source of a number of steps that LLVM cannot see.
+
+        A loop of few steps it would unroll before it thinks of vectors, and then find none.
+        """
+        self.functions.add("unseen")
+        return f"unseen({steps})"
+
+    def _loop(self, body: Sequence[Line], rows: str) -> list[Line]:
         body = list(body)
         if len(self.loops.rows) > 1:
             body = [*self._decode("at_row", self.loops.rows), *body]
@@ -277,6 +289,10 @@ class ShortSource(NestSource):
             body = [Line(f"{name} = element(x{name}, {index})") for name in taken] + part
             body += [Line(f"store(x{name}, {index}, {name})") for name in handed]
             is_alone = any(part is each for each in dear) and "element(" not in part[0].code
-            if part:
-                lines += self._loop(body, wide if is_alone and len(self.loops.rows) == 1 else rows)
+            if not part:
+                continue
+            if is_alone and len(self.loops.rows) == 1 and wide > 1:
+                lines += self._loop(body, self._unseen(wide))
+            else:
+                lines += self._loop(body, str(rows))
         return lines

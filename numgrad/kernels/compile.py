@@ -27,7 +27,7 @@ from numgrad.kernels.pipeline import LeanCompiler, ThoroughCompiler, remember_si
 __all__ = ["compile_source", "kernel"]
 
 # Emitted kernels still in use, by name and content: the same source is compiled once a process.
-_emitted: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
+_emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -112,11 +112,12 @@ def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
     9.0
     """
     digest = hashlib.sha256(source.encode()).hexdigest()
-    known = _emitted.get((name, digest))
+    key = name, digest, for_loops
+    known = _emitted.get(key)
     if known is None:
         fresh = _execute(name, source, digest[:16], for_loops)
         with _lock:  # of two threads that come here together, both get the same
-            known = _emitted.setdefault((name, digest), fresh)
+            known = _emitted.setdefault(key, fresh)
     return known
 
 
