@@ -148,3 +148,41 @@ def test_reductions_are_in_the_order_of_long_ones(kind: str, shape: tuple[int, i
     array = numbers(*shape)
     for one, other in zip(program.dispatcher(array), program([array]), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("which", ["many operations", "many elements", "a loop over vectors"])
+def test_what_is_called_often_gets_a_call_of_its_own_without_compiling(which: str) -> None:
+    def sines(x: Any) -> Any:
+        for _ in range(60):
+            x = x.sin() * 1.1
+        return x
+
+    def square(x: Any) -> Any:
+        return (x * x).sum(), x * 2
+
+    functions = {
+        "many operations": (sines, numbers(4)),
+        "many elements": (square, numbers(5000)),
+        "a loop over vectors": (func.hessian(lambda x: (x.exp() * x[0]).sum()), numbers(5)),
+    }
+    function, x = functions[which]
+    compiled = ng.jit(function)
+    first = compiled(x)
+    before = set(linecache.cache)
+    for _ in range(110):
+        last = compiled(x)
+    assert type(compiled) is not type(ng.jit(function))
+    assert set(linecache.cache) == before  # where the source of all that is compiled is entered
+    assert compiled.cache_info().hits == 110
+    for one, other in zip(leaves(first), leaves(last), strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+        assert one is not other and not np.shares_memory(one.numpy(), other.numpy())
+    other_size = compiled(x[:3])
+    for one, expected in zip(leaves(other_size), leaves(function(ng.tensor(x[:3]))), strict=True):
+        np.testing.assert_allclose(one.numpy(), expected.numpy(), rtol=1e-13)
+    tracked = compiled(ng.tensor(x, requires_grad=True))
+    assert all(leaf.requires_grad for leaf in leaves(tracked))
+
+
+def leaves(results: Any) -> list[Any]:
+    return list(results) if isinstance(results, tuple) else [results]
