@@ -23,6 +23,7 @@ from numgrad.jit.nest_lines import Line, indent
 from numgrad.jit.nest_source import NestSource, band_lines
 from numgrad.jit.scalars import is_plain, plain_code, type_code
 from numgrad.jit.schedule import Nest, OpaqueStep, Schedule, schedule
+from numgrad.jit.short_source import nest_lines
 
 __all__ = ["WHAT", "Array", "Emitted", "emit", "spell", "used_by_steps"]
 
@@ -130,7 +131,7 @@ class Emitted:
         values = self.values if literal else None
         if short:
             for nest in self.nests.values():
-                lines += [Line(""), *nest.near_lines(self.values)]
+                lines += [Line(""), *nest_lines(nest, self.values)]
         else:
             for band in self.bands:
                 lines += [Line(""), *band_lines([self.nests[k] for k in band], values)]
@@ -140,11 +141,11 @@ class Emitted:
         """Return how many parts of some nests that are done together threads can do."""
         return max([self.values[f"items{k}"] for k in band])
 
-    def imports(self) -> list[str]:
-        """Return the lines in front of the function."""
+    def imports(self, *, short: bool = False) -> list[str]:
+        """Return the lines in front of the function; of one that is `short`, once it is written."""
         functions = {"distinct", "finishes", "part", "span", "stack", "LEVELS"}
         for nest in self.nests.values():
-            functions |= nest.functions
+            functions |= nest.short_functions if short else nest.functions
         lines = ["import numpy as np", "", "from numgrad.kernels import scalar"]
         lines.append("from numgrad.kernels.nests import (")
         lines += [f"    {name}," for name in sorted(functions)]

@@ -23,6 +23,7 @@ Build = Callable[[Graph], Any]
 
 SMALL = 1 << 15  # multiplications up to which a loop is quicker than a call of BLAS
 SHORT = 1 << 10  # elements of a nest that is built into the function itself
+FEW_LINES = 400  # of a function that is inlined into the loops that call it
 IN_REGISTERS = 64  # elements of an argument or result that is copied
 ON_STACK = 1 << 13  # bytes of room that lie on the stack
 
@@ -45,7 +46,9 @@ def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bo
         Whether arrays for the results are given, behind the inputs: then only those of no dims are
         returned. The results must be different, and no inputs.
     """
-    return compile_source("call", _source(emitted, graph, build, into))
+    source = _source(emitted, graph, build, into)
+    is_inlined = not into and is_short(emitted) and source.count("\n") <= FEW_LINES
+    return compile_source("call", source, for_loops=is_inlined)
 
 
 def literal_loop(emitted: Emitted, graph: Graph, build: Build) -> Any:
@@ -71,7 +74,7 @@ def _source(emitted: Emitted, graph: Graph, build: Build, into: bool) -> str:
 
 
 def _imports(emitted: Emitted) -> list[Line]:
-    lines = [Line(text) for text in emitted.imports()]
+    lines = [Line(text) for text in emitted.imports(short=is_short(emitted))]
     lines.insert(2, Line("from numba import njit, objmode"))
     lines.append(Line("from numgrad.kernels.compile import kernel"))
     lines.append(Line("from numgrad.kernels.nests import as_argument"))
@@ -319,9 +322,11 @@ def _loop(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> 
     """Return the lines that do a step for unit vectors one after the other."""
     graph = value.attributes["primitive"].graph
     inside = emit(graph)
-    helpers += [Line(""), Line(""), *(Line(text) for text in inside.imports())]
     name = f"loop_{sum(line.code.startswith('def loop_') for line in helpers)}"
-    _add_loop(name, inside, graph, build, helpers)
+    written: list[Line] = []
+    _add_loop(name, inside, graph, build, written)
+    imports = inside.imports(short=is_short(inside))
+    helpers += [Line(""), Line(""), *(Line(text) for text in imports), *written]
     lines: list[Line] = []
     given = [_compact(emitted, operand, lines) for operand in value.operands]
     count = prod(graph.inputs[0].shape)

@@ -17,22 +17,29 @@ from numgrad.jit.schedule import Schedule, Sink
 from numgrad.jit.sizes import Place, Size, product, symbol
 from numgrad.kernels.bounds import BOUNDS
 
-__all__ = ["NestSource", "band_lines"]
+__all__ = ["NestSource", "band_lines", "kind_of"]
 
-MANY = 64  # sines that a loop is given for itself: with more LLVM gives up
 LINE = 8  # elements of a cache line, at least
 ON_STACK = 1 << 15  # elements of blocks that may be on the stack
 
 
 class NestSource(NestPasses):
-    """Writes one nest; the parameters are those of `NestLines`.
+    """Writes one nest; the parameters are those of `NestLines`, and two more.
+
+    Parameters
+    ----------
+    values : mapping, optional
+        What the sizes are, if the source is for just these.
+    supposes_near : bool
+        Whether to compute sines where they are needed, as if no angle was far; ``far`` then notes
+        if one was.
 
     Attributes
     ----------
     partials : list
         The arrays for the results of blocks: name, dtype, number of elements.
-    functions : set of str
-        What of `numgrad.kernels.nests` it calls.
+    functions, short_functions : set of str
+        What of `numgrad.kernels.nests` it calls; and what it calls where it is short.
     unread : set of str
         Arrays that need not be written to.
     """
@@ -44,10 +51,16 @@ class NestSource(NestPasses):
         buffers: Mapping[Value, str],
         constants: Mapping[Value, str],
         names: count[int],
+        *,
+        values: Mapping[str, int] | None = None,
+        supposes_near: bool = False,
     ) -> None:
+        self.supposes_near = supposes_near
         super().__init__(plan, position, buffers, constants, names)
+        self.values = values or {}
         self.partials: list[tuple[str, Any, Size]] = []
         self.functions = set()
+        self.short_functions: set[str] = set()
         self.unread: set[str] = set()
         self.passes, self.scratch, self.rooms = {}, {}, {}
         self.item_start: list[Line] = []
@@ -85,10 +98,15 @@ class NestSource(NestPasses):
             place, _ = self._place_code(target)
             lines.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {name})", comment))
             return
-        kind = _kind(sink)
         if self.nest.blocked == sink.reduced:
             self._write_blocked(sink, name, lines)
             return
+        self._write_reduced(sink, name, here, lines)
+
+    def _write_reduced(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+        """Reduce a value that a pass computed over the elements of a row."""
+        kind, dtype, target = kind_of(sink), sink.value.dtype, self.targets[sink]
+        comment = comment_of(sink.value)
         buffer = "b" + self._row_names[sink.value]
         identity = identity_code(kind, dtype)
         self.functions.add(f"fold_{kind}")
@@ -141,7 +159,7 @@ class NestSource(NestPasses):
 
     def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
         """Combine the values of blocks to one number."""
-        kind, dtype = _kind(sink), sink.value.dtype
+        kind, dtype = kind_of(sink), sink.value.dtype
         result = self._row_names[sink.value]
         identity = identity_code(kind, dtype)
         self.functions.add(f"fold_{kind}")
@@ -163,7 +181,7 @@ class NestSource(NestPasses):
 
     def _write_blocked(self, sink: Sink, name: str, lines: list[Line]) -> None:
         """Add rows up, those of a block in one row of partial sums."""
-        kind, dtype = _kind(sink), sink.value.dtype
+        kind, dtype = kind_of(sink), sink.value.dtype
         target = self.targets[sink]
         assert target is not None
         width = product(
@@ -251,24 +269,12 @@ class NestSource(NestPasses):
         """Return the length of the innermost loop."""
         return self.loops.inner[-1].size.evaluate(values) if self.loops.inner else 1
 
-    def near_lines(self, values: Mapping[str, int]) -> list[Line]:
-        """Return the source for these sizes, with sines in the loops instead of in between.
-
-        They are computed as if no angle was far; if one was, all is done again. That takes no
-        calls, and lets LLVM see the nest as a whole: what a small one needs.
-        """
+    def may_suppose_near(self, most: int) -> bool:
+        """Whether it has sines, at `most` so many, and can be done again if an angle was far."""
         angles = [e for e in self._order if self.level(e) == INNER and self.has_angle(e)]
         written = {self.buffers[sink.value] for sink in self.nest.sinks}
-        if not 0 < len(angles) <= MANY or written & {
-            self.buffers[value] for value, _ in self.read_places
-        }:
-            return self.lines(values)
-        near = _NearSource(self.plan, self.position, self.buffers, self.constants, self.names)
-        near.unread = self.unread
-        lines = [Line("far = False")]
-        for name, dtype, size in near.partials:
-            lines.append(Line(f"{name} = stack({type_code(dtype)}, {size.evaluate(values)})"))
-        return [*lines, *near.lines(values), Line("if far:"), *indent(self.lines(values))]
+        read = {self.buffers[value] for value, _ in self.read_places}
+        return 0 < len(angles) <= most and not written & read
 
     def _room_lines(self, values: Mapping[str, int] | None) -> list[Line]:
         """Make room for the elements of blocks.
@@ -395,13 +401,7 @@ def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = N
     return lines
 
 
-class _NearSource(NestSource):
-    """Writes a nest as if no angle was far, and notes in ``far`` if one was."""
-
-    supposes_near = True
-
-
-def _kind(sink: Sink) -> str:
+def kind_of(sink: Sink) -> str:
     """Return the reduction; extremes of truth values are a matter of any and all."""
     kind: str = sink.value.attributes["kind"]
     if sink.value.dtype.kind == "b":

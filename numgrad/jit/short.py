@@ -1,9 +1,9 @@
 """The short ways of a compiled function: straight-line Python for calls that need no gradient.
 
 Which trace fits is found out from a key that is quickly made; then one emitted function takes the
-arguments' arrays, runs the program, and puts the results together. A trace that computes little and
-is called often has its sizes compiled in, and gets a method that finds out itself whether it fits
-(`Short.quick`): it is for who calls with the same kind of arguments again and again.
+arguments' arrays, runs the program, and puts the results together. A trace that is called often
+gets a method that finds out itself whether it fits (`Short.quick`): it is for who calls with the
+same kind of arguments again and again. If it computes little, its sizes are compiled in, too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from numgrad.pytree import LEAF, TreeSpec, unflatten
 __all__ = ["Short", "short_key"]
 
 # Calls of a trace after which its sizes are compiled in, if it computes little: so many, and more
-# for more operations than these, since compiling takes longer the more there are.
-OFTEN, FEW = 100, 50
+# for more operations than these, since compiling takes longer the more there are. With many, it
+# would hold a call up for seconds.
+OFTEN, FEW, MANY = 100, 50, 100
 
 # What NumPy takes Python's numbers for, which is what compiled code returns.
 _OF_PYTHON = (np.float64, np.complex128, np.bool_)
@@ -78,7 +79,17 @@ class Short:
         the trace fits, and goes the general way where not; None before there were many calls.
     """
 
-    __slots__ = ("_compiled", "_dtypes", "_general", "_kinds", "_left", "_watch", "call", "quick")
+    __slots__ = (
+        "_as_it_is",
+        "_compiled",
+        "_dtypes",
+        "_general",
+        "_kinds",
+        "_left",
+        "_watch",
+        "call",
+        "quick",
+    )
 
     def __init__(
         self,
@@ -93,14 +104,14 @@ class Short:
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
         operations = len(compiled.program.graph.values())
-        self._left = round(OFTEN * max(1.0, operations / FEW) ** 2)
+        # Of other programs only what is around them in Python becomes less.
+        self._as_it_is = operations > MANY or not compiled.program.is_short
+        self._left = OFTEN if self._as_it_is else round(OFTEN * max(1.0, operations / FEW) ** 2)
         self.quick: Callable[..., Any] | None = None
         self._general = general
-        given = [f"asarray({a})" if a[-1].isdigit() else a for a in self._arrays()]
-        computed = [f"results[{k}]" for k in range(len(compiled.program.graph.outputs))]
-        lines = [f"    results = program([{', '.join(given)}])"]
+        lines, computed = self._run_program()
         run = self._emit("args", [self._unpack(), *lines], computed, {"program": compiled.program})
-        self.call = self._counted(run) if compiled.program.is_short else run
+        self.call = self._counted(run)
 
     @classmethod
     def of(
@@ -123,14 +134,24 @@ class Short:
         def counted(args: Sequence[Any]) -> Any:
             self._left -= 1
             if self._left == 0:
-                self._compile_sizes()
+                if self._as_it_is:
+                    lines, computed = self._run_program()
+                    self._make_quick(lines, computed, {"program": self._compiled.program})
+                else:
+                    self._compile_sizes()
                 self.call = run
             return run(args)
 
         return counted
 
+    def _run_program(self) -> tuple[list[str], list[str]]:
+        """Return the line that runs the program as it is, and what finds each output then."""
+        given = [f"asarray({a})" if a[-1].isdigit() else a for a in self._arrays()]
+        computed = [f"results[{k}]" for k in range(len(self._compiled.program.graph.outputs))]
+        return [f"    results = program([{', '.join(given)}])"], computed
+
     def _compile_sizes(self) -> None:
-        """Make the quick call."""
+        """Make the quick call of a program for these sizes."""
         program = self._compiled.program
         dispatcher, graph = program.filler, program.graph
         if not hasattr(dispatcher, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
@@ -146,8 +167,8 @@ class Short:
             types.Array(from_dtype(output.dtype), len(output.shape), "C") for output in arrays
         )
         dispatcher.compile(signature)
-        conditions, names = self._conditions()
         computed, filled, numbers = [], [], 0
+        names: dict[str, Any] = {}
         for k, output in enumerate(graph.outputs):
             if output.shape:
                 filled.append(f"y{k}")
@@ -163,17 +184,27 @@ class Short:
                 names[f"type_{k}"] = output.dtype
             computed.append(found)
         names["entry"] = dispatcher.overloads[signature].entry_point
+        lines = [
+            *(f"    {name} = empty(size_{name[1:]}, type_{name[1:]})" for name in filled),
+            f"    results = entry({', '.join([*self._arrays(), *filled])})",
+        ]
+        self._make_quick(lines, computed, names)
+
+    def _make_quick(
+        self, lines: Sequence[str], computed: Sequence[str], names: dict[str, Any]
+    ) -> None:
+        """Make the method that does these lines where the trace fits."""
+        conditions, found = self._conditions()
         given = [f"a{k}" for k in range(len(self._kinds))]
-        names |= {"absent": _ABSENT, "general": self._general, "present": _present}
+        found |= {"absent": _ABSENT, "general": self._general, "present": _present}
         lines = [
             f"    if not ({' and '.join(conditions)}):",
             f"        return general(self, *present([{', '.join(given)}]), *rest, **keywords)",
             "    self._hits += 1",
-            *(f"    {name} = empty(size_{name[1:]}, type_{name[1:]})" for name in filled),
-            f"    results = entry({', '.join([*self._arrays(), *filled])})",
+            *lines,
         ]
         parameters = ["self", *(f"{name}=absent" for name in given), "*rest", "**keywords"]
-        self.quick = self._emit(", ".join(parameters), lines, computed, names)
+        self.quick = self._emit(", ".join(parameters), lines, computed, found | names)
 
     def _conditions(self) -> tuple[list[str], dict[str, Any]]:
         """Return what must hold for the quick call, and what the names in that mean."""

@@ -22,16 +22,21 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from numgrad.kernels.cache import KernelCache
 from numgrad.kernels.cache_files import cache_dir, write_file
-from numgrad.kernels.pipeline import LeanCompiler, remember_signature
+from numgrad.kernels.pipeline import LeanCompiler, ThoroughCompiler, remember_signature
 
 __all__ = ["compile_source", "kernel"]
 
 # Emitted kernels still in use, by name and content: the same source is compiled once a process.
-_emitted: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
+_emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def kernel(function: Callable[..., Any], compiler: type[CompilerBase] = LeanCompiler) -> Any:
+def kernel(
+    function: Callable[..., Any],
+    compiler: type[CompilerBase] = LeanCompiler,
+    *,
+    inlined: bool = False,
+) -> Any:
     """Make a function a lazily compiled Numba kernel: nogil, NumPy error model, disk cache.
 
     Parameters
@@ -41,6 +46,8 @@ def kernel(function: Callable[..., Any], compiler: type[CompilerBase] = LeanComp
         by zero gives inf and nan, and no floating point operation is reordered.
     compiler : class
         Which passes it goes through; see `pipeline`.
+    inlined : bool
+        Whether it is inlined where compiled code calls it, whatever its size.
 
     Returns
     -------
@@ -59,6 +66,8 @@ def kernel(function: Callable[..., Any], compiler: type[CompilerBase] = LeanComp
     """
     remember_signature(function)
     options: dict[str, Any] = {"boundscheck": False, "no_cfunc_wrapper": True}
+    if inlined:
+        options["forceinline"] = True
     dispatcher: Any = njit(nogil=True, error_model="numpy", pipeline_class=compiler, **options)(
         function
     )
@@ -68,7 +77,7 @@ def kernel(function: Callable[..., Any], compiler: type[CompilerBase] = LeanComp
     return dispatcher
 
 
-def compile_source(name: str, source: str) -> Any:
+def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
     r"""Make a kernel of emitted Python source.
 
     The source is kept in a file of the cache directory and in `linecache`, so that tracebacks show
@@ -80,6 +89,9 @@ def compile_source(name: str, source: str) -> Any:
         The function in `source` to compile.
     source : str
         A module: its imports, and a plain function called `name`.
+    for_loops : bool
+        Whether it is short, and there to be called in loops of other compiled code: it is optimised
+        with more effort, and inlined.
 
     Returns
     -------
@@ -100,15 +112,16 @@ def compile_source(name: str, source: str) -> Any:
     9.0
     """
     digest = hashlib.sha256(source.encode()).hexdigest()
-    known = _emitted.get((name, digest))
+    key = name, digest, for_loops
+    known = _emitted.get(key)
     if known is None:
-        fresh = _execute(name, source, digest[:16])
+        fresh = _execute(name, source, digest[:16], for_loops)
         with _lock:  # of two threads that come here together, both get the same
-            known = _emitted.setdefault((name, digest), fresh)
+            known = _emitted.setdefault(key, fresh)
     return known
 
 
-def _execute(name: str, source: str, digest: str) -> Any:
+def _execute(name: str, source: str, digest: str, for_loops: bool) -> Any:
     """Run emitted source under a file name that leads back to it, and compile its function."""
     filename = _publish(f"{name}-{digest}.py", source)
     # Numba imports the module that a cached function says it is from, so it says this one.
@@ -122,7 +135,7 @@ def _execute(name: str, source: str, digest: str) -> Any:
         if isinstance(defined, FunctionType) and defined.__globals__ is namespace:
             # Numba names machine code after it: equal names must mean equal code.
             defined.__qualname__ += f"_{digest}"
-    return kernel(function)
+    return kernel(function, ThoroughCompiler, inlined=True) if for_loops else kernel(function)
 
 
 def _publish(basename: str, source: str) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "part",
     "span",
     "stack",
+    "unseen",
 ]
 
 BLOCK = 1024  # elements whose values are kept on the stack until they are added up
@@ -60,6 +61,25 @@ def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
 
 
 stack: Any = intrinsic(_stack)
+
+
+def _unseen(typing_context: Any, count: Any) -> Any:
+    """Return an integer of which LLVM does not know what it is.
+
+    It unrolls a loop of few steps before it thinks of vectors, and then finds none.
+    """
+    if not isinstance(count, types.Integer):
+        return None
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        number = context.cast(builder, arguments[0], signature.args[0], types.intp)
+        kind = ir.FunctionType(number.type, [number.type])
+        return builder.asm(kind, "", "=r,0", [number], side_effect=False)
+
+    return types.intp(count), lower
+
+
+unseen: Any = intrinsic(_unseen)
 
 
 def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) -> Any:

@@ -27,7 +27,14 @@ from numba.extending import register_jitable
 
 from numgrad.kernels.vector.width import interleave
 
-__all__ = ["PART_OPTIONS", "LeanCompiler", "PlainCompiler", "inline", "part"]
+__all__ = [
+    "PART_OPTIONS",
+    "LeanCompiler",
+    "PlainCompiler",
+    "ThoroughCompiler",
+    "inline",
+    "part",
+]
 
 
 class _LeanLibrary(JITCodeLibrary):
@@ -94,6 +101,12 @@ class _UsePartLibrary(_UseLibrary):
     library = _PartLibrary
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UseThoroughLibrary(_UseLibrary):
+    _name = "numgrad_thorough_library"
+    library = JITCodeLibrary
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):
     """Leaves the function as it is, for others to link."""
@@ -129,6 +142,16 @@ class PlainCompiler(LeanCompiler):
     """The same for loops that are vectorised already."""
 
     use = _UsePlainLibrary
+
+
+class ThoroughCompiler(LeanCompiler):
+    """The same with the optimisation of functions by themselves.
+
+    Straight-line code with short arrays on the stack takes half as long after it: LLVM sees what is
+    in them before it decides about loops.
+    """
+
+    use = _UseThoroughLibrary
 
 
 class PartCompiler(CompilerBase):
