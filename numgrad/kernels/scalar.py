@@ -2,8 +2,9 @@
 
 Each works for float32, float64 and, where that makes sense, integers and complex numbers, and
 returns the type it was given. A bare literal in such a function would turn float32 into float64:
-`like` gives a constant the type of a value. Functions of `numgrad.kernels.vector` stand in for those
-here where the types are theirs. Formulas made of these functions belong in the catalogue, not here.
+`like` gives a constant the type of a value. Functions of `numgrad.kernels.vector` stand in for
+those here where the types are theirs. Formulas made of these functions belong in the catalogue, not
+here.
 """
 
 from __future__ import annotations
