@@ -16,7 +16,8 @@ from numgrad.kernels import reductions as kernels
 from numgrad.ops import return_types
 from numgrad.ops.along import place_along
 from numgrad.ops.arguments import accept_axis
-from numgrad.ops.arithmetic import add, div, mul
+from numgrad.ops.arithmetic import add, mul
+from numgrad.ops.division import div
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import check_dims, named_dims, reduced_dim, reduced_dims

@@ -13,7 +13,8 @@ from numgrad.graph.core import Tensor
 from numgrad.kernels import moments as kernels
 from numgrad.kernels import reductions
 from numgrad.ops.arguments import accept_axis
-from numgrad.ops.arithmetic import add, div, mul, sub
+from numgrad.ops.arithmetic import add, mul, sub
+from numgrad.ops.division import div
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive, make_node_class
 from numgrad.ops.reduction_arguments import reduced_dims

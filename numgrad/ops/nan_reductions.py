@@ -12,7 +12,7 @@ from numgrad.kernels import reductions as kernels
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.arguments import accept_axis
-from numgrad.ops.arithmetic import div
+from numgrad.ops.division import div
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dims

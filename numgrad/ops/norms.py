@@ -11,8 +11,9 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.kernels import moments, reductions, softmax
 from numgrad.ops.arguments import accept_axis, wrap_dim
-from numgrad.ops.arithmetic import div, mul, neg, sub
+from numgrad.ops.arithmetic import mul, neg, sub
 from numgrad.ops.complex import absolute, conj, sgn
+from numgrad.ops.division import div
 from numgrad.ops.exponential import exp, pow
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive, require_tensor

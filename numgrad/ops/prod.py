@@ -11,8 +11,9 @@ from numgrad.graph.core import Tensor
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
-from numgrad.ops.arithmetic import div, mul
+from numgrad.ops.arithmetic import mul
 from numgrad.ops.complex import conj
+from numgrad.ops.division import div
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dim, reduced_dims

@@ -19,7 +19,7 @@ from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
-from numgrad.ops.arithmetic import div
+from numgrad.ops.division import div
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive, PrimitiveNode, make_node_class
 from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dims
