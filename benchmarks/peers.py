@@ -564,27 +564,32 @@ def leapfrog_10_000() -> dict[str, Call]:
 
 
 TURN, PAUSE = 2e-3, 5e-3  # seconds of calls that are timed together, and between two turns
+LONG = 5e-2  # a call that takes so many seconds needs no calls before it to be at speed
 
 
 def serve(connection: Connection) -> None:
     """Measure calls of one library on request: a case's name, and a call's or None for all names.
 
-    Answers with the names of the calls, or with the time that one takes.
+    Answers with the names of the calls, or with the time that one takes among others like it: after
+    a pause, the first calls wake threads and cores.
     """
     library = os.environ[SERVED]
     own = ("numgrad", "hand") if library == "numgrad" else (library,)
     calls: dict[str, Call] = {}
-    repeats: dict[str, int] = {}
+    once: dict[str, float] = {}
     while (request := connection.recv()) is not None:
         case, name = request
         if name is None:
             calls = {k: v for k, v in CASES[case]().items() if k.startswith(own)}
             for each, call in calls.items():
                 call()
-                repeats[each] = max(1, int(TURN / max(timed(call, 1), 1e-7)))
+                once[each] = max(1e-7, min(timed(call, 1) for _ in range(5)))
             connection.send(list(calls))
-        else:
-            connection.send(timed(calls[name], repeats[name]))
+            continue
+        repeats = max(1, int(TURN / once[name]))
+        if once[name] < LONG:
+            timed(calls[name], 2 * repeats)
+        connection.send(timed(calls[name], repeats))
 
 
 def timed(call: Call, count: int) -> float:
