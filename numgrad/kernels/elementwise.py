@@ -191,12 +191,14 @@ class Elementwise:
         size, grain = math.prod(shape), self._grain([result])
         if not 0 < size <= max(SMALL, grain):
             return None
-        converted = [
-            operand.astype(dtype, order_of_cast(operand), copy=False)
-            if type(operand) is np.ndarray
-            else converter(dtype)(operand)
-            for operand, dtype in zip(operands, dtypes, strict=True)
-        ]
+        converted: list[Any] = []
+        for operand, dtype in zip(operands, dtypes, strict=True):
+            if type(operand) is not np.ndarray:
+                converted.append(converter(dtype)(operand))
+            elif operand.dtype == dtype:  # as it is: to cast may mean to copy, in another order
+                converted.append(operand)
+            else:
+                converted.append(operand.astype(dtype, order_of_cast(operand)))
         order, back = _orders(shape, converted)
         call = self._make_call(shape, order, converted, [result], grain)
         return short_call(call, operands, dtypes, back)

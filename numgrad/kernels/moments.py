@@ -192,8 +192,8 @@ def var_mean(
     share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, TWO_PASSES)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
-        means = means.reshape(outer, parts, inner)[:, 0].reshape(-1)
-        squares = squares.reshape(outer, parts, inner)[:, 0].reshape(-1)
+        means = np.ascontiguousarray(means.reshape(outer, parts, inner)[:, 0]).reshape(-1)
+        squares = np.ascontiguousarray(squares.reshape(outer, parts, inner)[:, 0]).reshape(-1)
     with np.errstate(all="ignore"):
         squares /= max(0.0, float(n - correction))
     variance = restore(squares, arranged, array.shape, dims, keepdim)

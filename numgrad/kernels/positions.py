@@ -138,8 +138,8 @@ def _find(
         share(run, flat, outer, n, inner, part_rows, GRAIN)
     if parts > 1:
         join_parts(values, indices, parts, inner)
-        values = values.reshape(outer, parts, inner)[:, 0].reshape(-1)
-        indices = indices.reshape(outer, parts, inner)[:, 0].reshape(-1)
+        values = np.ascontiguousarray(values.reshape(outer, parts, inner)[:, 0]).reshape(-1)
+        indices = np.ascontiguousarray(indices.reshape(outer, parts, inner)[:, 0]).reshape(-1)
     shape = array.shape
     return (
         restore(values, arranged, shape, dims, keepdim).view(array.dtype),

@@ -456,7 +456,8 @@ def logsumexp_gradient(cotangent: Array, input: Array, output: Array, dims: Dims
     kept = [1 if dim in dims else size for dim, size in enumerate(shape)]
     repeated = [1 if begin <= dim <= last else size for dim, size in enumerate(shape)]
     p, q = (
-        np.broadcast_to(rows.reshape(kept), repeated).reshape(-1) for rows in (output, cotangent)
+        np.ascontiguousarray(np.broadcast_to(rows.reshape(kept), repeated)).reshape(-1)
+        for rows in (output, cotangent)
     )
     flat = contiguous(input)
     blocks.map(_SCALED_EXPONENTIAL, flat, flat, out, p, q)

@@ -140,7 +140,7 @@ class _VarNode(ShortNode):
             factor = np.multiply(gradient, saved.dtype.type(2.0 / degrees))
             if not parameters["keepdim"] and factor.ndim:
                 factor = np.expand_dims(factor, dims)
-            return np.multiply(factor, distance, out=distance)
+            return np.asarray(np.multiply(factor, distance))
 
 
 _short_mean = lru_cache(1 << 10)(reductions.short_mean)
