@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numba.core.typing.typeof import typeof_impl
 
 from numgrad.graph.core import Tensor
 from numgrad.jit.cost import Cost, cost
@@ -15,6 +16,15 @@ from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import Trace
 
 __all__ = ["Lowered"]
+
+
+@typeof_impl.register(Tensor)
+def _refuse_tensor(tensor: Tensor, context: Any) -> None:
+    """Say what Numba's error of an unknown type would not."""
+    raise TypeError(
+        "compiled code takes NumPy arrays and numbers, but got a Tensor; pass tensor.numpy(), or "
+        "call what numgrad.jit returned, which takes tensors"
+    )
 
 
 def _results(trace: Trace) -> Iterator[Value]:

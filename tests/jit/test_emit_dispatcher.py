@@ -65,3 +65,18 @@ def test_memory_in_between_is_there_until_the_last_step_has_read_it() -> None:
     x = np.random.default_rng(0).random(3000)
     (found,) = ng.jit(by_rank).lower(x).dispatcher(x)
     np.testing.assert_array_equal(found, np.sort(x * 2 + 1))
+
+
+def test_a_tensor_is_refused_with_the_way_out() -> None:
+    dispatcher = ng.jit(lambda x: x.sin()).lower(np.ones(3)).dispatcher
+
+    @njit
+    def call(x):  # type: ignore[no-untyped-def]
+        return dispatcher(x)
+
+    for function in (dispatcher, call):
+        with pytest.raises(
+            TypeError, match=r"takes NumPy arrays.* got a Tensor; pass tensor.numpy"
+        ):
+            function(ng.ones(3, dtype=ng.float64))
+        np.testing.assert_allclose(function(np.ones(3))[0], np.sin(np.ones(3)))

@@ -79,6 +79,12 @@ def test_error(torch: ModuleType, line: str) -> None:
     assert_same_error(torch, TENSORS + line)
 
 
+@pytest.mark.parametrize("name", ["remainder", "floor_divide"])
+def test_a_divisor_that_no_integer_holds_is_called_too_big(name: str) -> None:
+    with pytest.raises(OverflowError, match="too big"):
+        getattr(ng, name)(ng.tensor([1, 2]), 2**64)
+
+
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5),
     st.integers(-70, 70),
