@@ -153,7 +153,7 @@ for _name, _words, _values in (
         )
     )
 for _name, _kernel, _direction, _values in (
-    ("bitwise_left_shift", "lshift_cpu", "up", "2, 12, 48"),
+    ("bitwise_left_shift", "lshift_cpu", "up", " 2, 12, 48"),
     ("bitwise_right_shift", "rshift_cpu", "down", "0, 0, 0"),
 ):
     publish(
