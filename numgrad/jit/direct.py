@@ -13,7 +13,7 @@ import numpy as np
 from numgrad.jit.emit import Array, Emitted
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.opaque import Memory, as_compact, operand_reader
-from numgrad.jit.row_loop import RowLoop
+from numgrad.jit.row_loop import RowLoop, grain_of
 from numgrad.jit.rows import Rows
 from numgrad.jit.schedule import Nest
 
@@ -45,10 +45,7 @@ def _is_product(value: Value) -> bool:
 def _is_small_loop(value: Value) -> bool:
     """Whether a step is a loop over unit vectors that one thread does."""
     primitive = value.attributes.get("primitive")
-    if not isinstance(primitive, Rows):
-        return False
-    loop = RowLoop(primitive, None)
-    return loop.count <= loop.grain
+    return isinstance(primitive, Rows) and primitive.count <= grain_of(primitive)
 
 
 def direct_call(
@@ -172,27 +169,22 @@ class _Direct:
     def _loop(self, value: Value) -> list[str]:
         """Return the lines of a loop over unit vectors."""
         rows = value.attributes["primitive"]
-        loop = RowLoop(rows, self.build(rows.graph))
         kept, buffers = self.emitted.plan.kept, self.emitted.buffers
         number = len(self.names)
-        self.names[f"loop_{number}"] = loop.entry
+        self.names[f"loop_{number}"] = RowLoop(rows, self.build(rows.graph)).entry
         given = [
             self._operand(operand) if operand in kept else f"as_compact({self._operand(operand)})"
             for operand in value.operands
         ]
-        items = {
-            item.attributes["position"]: buffers[item]
-            for item in kept
-            if item.operation == "item" and item.operands[0] is value
-        }
+        results = self.emitted.results_of(value)
         lines = []
         for position, output in enumerate(rows.graph.outputs):
-            name = items.get(position, f"unread_{position}")
-            self.names[f"shape_{number}_{position}"] = (loop.count, *output.shape)
+            name = buffers[results[position]] if position in results else f"unread_{position}"
+            self.names[f"shape_{number}_{position}"] = (rows.count, *output.shape)
             self.names[f"type_{number}_{position}"] = output.dtype
             lines.append(f"    {name} = empty(shape_{number}_{position}, type_{number}_{position})")
             given.append(name)
-        return [*lines, f"    loop_{number}(0, {loop.count}, {', '.join(given)})"]
+        return [*lines, f"    loop_{number}(0, {rows.count}, {', '.join(given)})"]
 
     def _operand(self, value: Value) -> str:
         """Return the source of a matrix."""

@@ -92,6 +92,14 @@ class Emitted:
         """The arrays that are arguments of their own."""
         return [array for array in self.arrays if array.role != "room"]
 
+    def results_of(self, call: Value) -> dict[int, Value]:
+        """Return the results of a call that are kept, by their positions."""
+        return {
+            item.attributes["position"]: item
+            for item in self.plan.kept
+            if item.operation == "item" and item.operands[0] is call
+        }
+
     def header(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return a header that asks for all nests."""
         what = np.array([0, len(self.plan.steps), 0, -1, *self.sizes], np.int64)

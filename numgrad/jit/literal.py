@@ -320,7 +320,8 @@ def _small_product(emitted: Emitted, value: Value) -> Line:
 
 def _loop(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> list[Line]:
     """Return the lines that do a step for unit vectors one after the other."""
-    graph = value.attributes["primitive"].graph
+    rows = value.attributes["primitive"]
+    graph = rows.graph
     inside = emit(graph)
     name = f"loop_{sum(line.code.startswith('def loop_') for line in helpers)}"
     written: list[Line] = []
@@ -329,18 +330,15 @@ def _loop(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -> 
     helpers += [Line(""), Line(""), *(Line(text) for text in imports), *written]
     lines: list[Line] = []
     given = [_compact(emitted, operand, lines) for operand in value.operands]
-    count = prod(graph.inputs[0].shape)
-    items = {
-        item.attributes["position"]: emitted.buffers[item]
-        for item in emitted.plan.kept
-        if item.operation == "item" and item.operands[0] is value
-    }
+    results = emitted.results_of(value)
     for position, output in enumerate(graph.outputs):
-        found = items.get(position, f"unread_{position}")
-        shape = (count, *output.shape)
+        found = f"unread_{position}"
+        if position in results:
+            found = emitted.buffers[results[position]]
+        shape = (rows.count, *output.shape)
         lines.append(Line(f"{found} = np.empty({shape}, {type_code(output.dtype)})"))
         given.append(found)
-    return [*lines, Line(f"{name}({', '.join(['0', str(count), *given])})")]
+    return [*lines, Line(f"{name}({', '.join(['0', str(rows.count), *given])})")]
 
 
 def _compact(emitted: Emitted, operand: Value, lines: list[Line]) -> str:
@@ -370,11 +368,7 @@ def _opaque(emitted: Emitted, build: Build, value: Value, helpers: list[Line]) -
         operand_reader(operand, plan.elements, plan.kept, buffers, emitted.values)
         for operand in value.operands
     ]
-    items = {
-        item.attributes["position"]: item
-        for item in plan.kept
-        if item.operation == "item" and item.operands[0] is value
-    }
+    items = emitted.results_of(value)
     names = {position: buffers[item] for position, item in items.items()}
     do = opaque_step(value, readers, names, buffers.get(value, ""), build)
     used = []

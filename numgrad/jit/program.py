@@ -261,11 +261,7 @@ def _steps(emitted: Emitted) -> list[range | Callable[[Memory], None]]:
             operand_reader(operand, plan.elements, plan.kept, emitted.buffers, emitted.values)
             for operand in value.operands
         ]
-        items = {
-            item.attributes["position"]: emitted.buffers[item]
-            for item in plan.kept
-            if item.operation == "item" and item.operands[0] is value
-        }
+        items = {k: emitted.buffers[item] for k, item in emitted.results_of(value).items()}
         steps.append(opaque_step(value, readers, items, emitted.buffers.get(value, ""), build))
     return steps
 

@@ -13,11 +13,17 @@ from numba.np.numpy_support import from_dtype
 from numgrad.jit.rows import Rows
 from numgrad.kernels.threads import parallel_for
 
-__all__ = ["RowLoop"]
+__all__ = ["RowLoop", "grain_of"]
 
 Array = np.ndarray[Any, Any]
 
 GRAIN = 1 << 15  # elements of the results that are worth a thread of their own
+
+
+def grain_of(rows: Rows) -> int:
+    """Return how many of the vectors a thread takes at least."""
+    each = sum(prod(output.shape) for output in rows.graph.outputs) + rows.count
+    return max(1, GRAIN // max(1, each))
 
 
 class RowLoop:
@@ -31,7 +37,7 @@ class RowLoop:
     """
 
     def __init__(self, rows: Rows, program: Any) -> None:
-        self.graph = rows.graph
+        self.rows, self.graph = rows, rows.graph
         self.program = program
 
     @cached_property
@@ -49,20 +55,9 @@ class RowLoop:
         self._held = loop  # while it is, programs with the same source share it
         return loop.overloads[signature].entry_point
 
-    @property
-    def count(self) -> int:
-        """How many vectors there are."""
-        return prod(self.graph.inputs[0].shape)
-
-    @property
-    def grain(self) -> int:
-        """How many of the vectors a thread takes at least."""
-        each = sum(prod(output.shape) for output in self.graph.outputs) + self.count
-        return max(1, GRAIN // max(1, each))
-
     def forward(self, *captured: Array) -> tuple[Array, ...]:
         """Return the results of all vectors, stacked along a first dim."""
-        count = self.count
+        count = self.rows.count
         outputs = self.graph.outputs
         results = tuple([np.empty((count, *output.shape), output.dtype) for output in outputs])
         given = [np.ascontiguousarray(array).reshape(array.shape) for array in captured]
@@ -71,5 +66,5 @@ class RowLoop:
         def task(first: int, last: int) -> None:
             loop(first, last, *given, *results)
 
-        parallel_for(task, count, self.grain)
+        parallel_for(task, count, grain_of(self.rows))
         return results

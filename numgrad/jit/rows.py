@@ -8,6 +8,7 @@ the other. What does not depend on it is computed before, once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from numgrad.jit.build import broadcast
 from numgrad.jit.graph import Graph, Value
@@ -87,6 +88,11 @@ class Rows:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = simplify(graph)
+
+    @property
+    def count(self) -> int:
+        """How many vectors there are."""
+        return prod(self.graph.inputs[0].shape)
 
     def specialised(self, operands: Sequence[Value]) -> tuple[Rows, list[Value]] | None:
         """Return the loop without operands that are numbers, repeated, or there twice.

@@ -421,4 +421,4 @@ def near_sin_cos(angles, start, count, sines, cosines):  # type: ignore[no-untyp
     if far:
         for i in range(stop):
             angle = element(angles, first + i)
-            sines[i], cosines[i] = scalar.sin(angle), scalar.cos(angle)
+            sines[i], cosines[i] = scalar.sin_apart(angle), scalar.cos_apart(angle)
