@@ -20,6 +20,8 @@ Hypothesis
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -45,6 +47,17 @@ def torch() -> ModuleType:
     # The tests' arrays are small, and one thread a worker keeps parallel runs from crowding.
     module.set_num_threads(1)
     return module
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, here and in child processes.
+
+    A shell that runs something in the background may have it ignored, and children inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, observe, stop_observing
+from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
@@ -54,11 +54,11 @@ class Tracer:
         """Have this thread's operations recorded here."""
         outer, hooks = modes.trace, modes.saved_hooks
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        observe(self)
+        watch(self)
         try:
             yield
         finally:
-            stop_observing(self)
+            stop_watching(self)
             modes.trace, modes.saved_hooks = outer, hooks
 
     def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:
