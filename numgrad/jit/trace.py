@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
@@ -72,7 +72,7 @@ class Tracer:
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
         if type(array) is not Traced:
-            return self._capture(np.asarray(array))
+            return self._capture(np.asarray(plain(array)))
         storage, place = array.storage, array.place
         if storage.recorder is not self:
             self._fail(
