@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import pickle
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,8 @@ INSTALLED = importlib.util.find_spec("torch") is not None
 RECORD_TO = os.environ.get("NUMGRAD_TESTS_RECORD_TO")
 # Set to do without PyTorch where it is installed.
 WITHOUT = bool(os.environ.get("NUMGRAD_TESTS_WITHOUT_PYTORCH"))
+if WITHOUT:
+    sys.modules["torch"] = None  # type: ignore[assignment]  # an import raises, as if it were missing
 
 
 def recordable(item: Any) -> bool:
