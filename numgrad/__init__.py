@@ -62,9 +62,19 @@ from numgrad.jit.decorator import jit
 from numgrad.kernels.cache_files import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
-from numgrad.layouts import contiguous_format, layout, memory_format, preserve_format, strided
+from numgrad.layouts import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
+from numgrad.ops.legacy_types import LEGACY_TYPES
+from numgrad.ops.storages import TypedStorage, UntypedStorage
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.serialization import load, save
 from numgrad.tensor import Tensor
@@ -85,12 +95,16 @@ __all__ = [
     "Size",
     "Tensor",
     "TraceError",
+    "TypedStorage",
+    "UntypedStorage",
     "autograd",
     "bool",
     "cache_dir",
     "can_cast",
     "cdouble",
     "cfloat",
+    "channels_last",
+    "channels_last_3d",
     "compile",
     "complex64",
     "complex128",
@@ -151,8 +165,8 @@ __all__ = [
 ]
 
 # The functions of the catalogue, under their public names.
-globals().update(FUNCTIONS)
-__all__ += sorted(set(FUNCTIONS) - set(__all__))
+globals().update(FUNCTIONS, **LEGACY_TYPES)
+__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES} - set(__all__))
 
 
 # Tells type checkers that there are names they cannot see: the functions entered above.

@@ -295,7 +295,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.cpp_name}"
         )
     broadcast_shapes([mask._array.shape, input._array.shape])
     result: Tensor

@@ -469,6 +469,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     tensor([[1.],
             [5.]])
     """
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype.scalar_name}"
+        )
     if dim is None:
         return gather(reshape(input, (-1,)), 0, wrap(indices._array.reshape(-1)))
     shape, wanted = input._array.shape, indices._array.shape
