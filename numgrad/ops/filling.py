@@ -213,7 +213,7 @@ def zero(input: Tensor) -> Tensor:
 
 def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
     if array.shape != mask.shape:
-        array = np.broadcast_to(array, np.broadcast_shapes(array.shape, mask.shape))
+        array = np.broadcast_to(array, broadcast_shapes([array.shape, mask.shape]))
     result = private_copy(array)
     if value.dtype == result.dtype:  # nothing is converted, which could warn
         np.copyto(result, value, where=mask)

@@ -21,6 +21,7 @@ from numgrad.graph.tracing import (
     refuse_shape_of,
 )
 from numgrad.ops.primitive import at_run_time
+from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.shape import unsqueeze
 from numgrad.ops.slicing import select_view, slice_view
 
@@ -258,8 +259,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
     if all(each == shapes[0] for each in shapes):
         return tuple(indices)
     try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
+        broadcast_shapes(shapes)
+    except RuntimeError:
         words = ", ".join(str(list(each)) for each in shapes)
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {words}"
