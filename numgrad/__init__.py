@@ -28,6 +28,7 @@ from numgrad.dtypes import (
     complex128,
     dtype,
     finfo,
+    float16,
     float32,
     float64,
     get_default_dtype,
@@ -82,6 +83,7 @@ from numgrad.tensor import Tensor
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
 float = float32
 double = float64
+half = float16
 int = int32
 long = int64
 short = int16
@@ -117,12 +119,14 @@ __all__ = [
     "enable_grad",
     "finfo",
     "float",
+    "float16",
     "float32",
     "float64",
     "func",
     "get_default_dtype",
     "get_num_threads",
     "get_printoptions",
+    "half",
     "iinfo",
     "inf",
     "inference_mode",
@@ -171,4 +175,9 @@ __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES} - set(__all__))
 
 # Tells type checkers that there are names they cannot see: the functions entered above.
 def __getattr__(name: str) -> Any:
+    if name == "bfloat16":
+        raise AttributeError(
+            "numgrad has no bfloat16, because NumPy has no such dtype: use float16, which keeps "
+            "more digits and less range, or float32"
+        )
     raise AttributeError(f"module 'numgrad' has no attribute {name!r}")

@@ -64,6 +64,7 @@ _TO_COPY: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
         lambda make: (to, [make()], {"dtype": dtypes.float64, "copy": True}),
@@ -452,6 +453,7 @@ for _name, _dtype in {
     "short": dtypes.int16,
     "int": dtypes.int32,
     "long": dtypes.int64,
+    "half": dtypes.float16,
     "float": dtypes.float32,
     "double": dtypes.float64,
     "cfloat": dtypes.complex64,

@@ -52,11 +52,13 @@ def _make(dtype: dtypes.dtype) -> tensortype:
     return tensortype(name, (), {"dtype": dtype, "__module__": "numgrad", "__doc__": doc})
 
 
+_LATER = ("uint16", "uint32", "uint64")  # than these types
 LEGACY_TYPES = {
     made.__name__: made
     for made in (
-        _make(dtypes.DTYPES[name])
-        for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+        _make(dtype)
+        for name, dtype in dtypes.DTYPES.items()
+        if dtype.category < dtypes.COMPLEX and name not in _LATER
     )
 }
 
