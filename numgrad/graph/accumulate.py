@@ -16,6 +16,7 @@ from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 from numgrad.kernels.memory import empty
 from numgrad.kernels.strides import is_dense, layout_of, may_overlap
@@ -72,7 +73,7 @@ class AccumulateGrad(Node):
                 if traces:
                     before_write(current)
                     note_write(current._counter)
-                add_into(array, gradient)
+                (add_halves if array.dtype is HALF else add_into)(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -138,7 +139,9 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
         elif present is None:
             tensor._grad = wrap(private_copy(gradient))
         else:
-            tensor._grad = wrap(add_arrays(present._array, gradient))
+            array = present._array
+            is_half = array.dtype is HALF
+            tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
 
 
 def _as_gradient_of(

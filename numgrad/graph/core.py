@@ -30,6 +30,7 @@ __all__ = [
     "check_requires_grad",
     "forbidden_view",
     "fresh",
+    "holder_of",
     "is_inference",
     "move_retained",
     "refresh_view",
@@ -108,6 +109,8 @@ class Tensor:
     # After `resize_` or `set_`: the memory that there is, flat, and where in it the tensor starts.
     _memory: np.ndarray[Any, Any] | None = None
     _offset: int = 0
+    # Of what shares a view's memory and is none (`detach`, `data`): the array that it is part of.
+    _owner: np.ndarray[Any, Any] | None = None
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
@@ -224,6 +227,7 @@ class Tensor:
         """The same storage without history and without a version check."""
         made = wrap(self._array if modes.dual is None else self._array[...])
         made._counter = self._counter if is_inference(self) else [0]  # in any mode
+        made._owner = self._owner if self._base is None else holder_of(self)
         return made
 
     @data.setter
@@ -249,10 +253,19 @@ class Tensor:
         self._array = array
         if self._memory is not None or self._offset:
             self._memory, self._offset = None, 0
+        self._owner = value._owner if value._base is None else holder_of(value)
 
     @data.deleter
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return the array whose memory a tensor lies in: its own, or what that is a part of."""
+    holder = tensor if tensor._base is None else tensor._base
+    if holder._memory is not None:
+        return holder._memory
+    return holder._array if holder._owner is None else holder._owner
 
 
 def check_requires_grad(tensor: Tensor) -> None:

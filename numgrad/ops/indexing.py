@@ -18,7 +18,7 @@ from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy
 from numgrad.ops.functions import public
 from numgrad.ops.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, require_tensor
 from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.shape import expand, unsqueeze, view
 from numgrad.ops.slicing import alias, slice_view
@@ -191,6 +191,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
             f"{type(indices).__name__}"
         )
+    require_tensor(values, "index_put", "values", 2)
     found = to_indices(indices, input._array.shape)
     _check_values(input, found, values)
     primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT

@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
+from numgrad.halves import narrowed, wide_dtype
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
 
@@ -35,10 +36,10 @@ def check_array(array: Array) -> Array:
     try:
         dtypes.of_numpy(array.dtype)
     except TypeError:
-        supported = "float64, float32, complex64, complex128, int64, int32, int16, int8, uint64, "
+        supported = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only "
-            f"supported types are: {supported}uint32, uint16, uint8, and bool."
+            f"supported types are: {supported}uint64, uint32, uint16, uint8, and bool."
         ) from None
     return array
 
@@ -124,7 +125,9 @@ def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
     """Return elements as an array of one dimension."""
     if dtype.category == dtypes.FLOATING:
         # Python's own packing takes what has __float__, and raises where PyTorch does.
-        return np.frombuffer(packed.array(dtype.numpy.char, elements), dtype.numpy)
+        wide = wide_dtype(dtype.numpy)
+        numbers = np.frombuffer(packed.array(wide.char, elements), wide)
+        return narrowed(numbers) if wide != dtype.numpy else numbers
     if dtype.category == dtypes.INTEGER:
         return _store_integers(elements, dtype)
     if dtype.category == dtypes.BOOL:
