@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +16,7 @@ from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
 from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+from numgrad.kernels.forks import forkable_lock
 from numgrad.kernels.memory import empty
 from numgrad.kernels.strides import is_dense, layout_of, may_overlap
 
@@ -33,17 +32,7 @@ _new = object.__new__
 # Held while a gradient is added to what a tensor has, so that no thread's part is lost. It is one
 # for all tensors: what it costs is to be paid for every leaf in every pass. The same thread may
 # take it again, because a finalizer can run anywhere.
-_adding = threading.RLock()
-
-
-def _renew_lock() -> None:
-    """Start afresh in a forked child: the thread that held the lock may not exist there."""
-    global _adding
-    _adding = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+_adding = forkable_lock()
 
 
 class AccumulateGrad(Node):

@@ -33,6 +33,7 @@ __all__ = [
     "holder_of",
     "is_inference",
     "move_retained",
+    "plain",
     "refresh_view",
     "set_tensor_class",
     "set_view_history",
@@ -357,9 +358,34 @@ def is_inference(tensor: Tensor) -> bool:
     return type(tensor._counter) is NoCounter
 
 
+def plain(array: Any) -> Any:
+    """Return an array of a class of its own as one of NumPy's class, over the same memory.
+
+    Kernels look at an array's memory, whatever its class makes of ``[]`` or ``*``. Anything else is
+    returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If some of it is masked: a tensor has no place for that.
+    """
+    if type(array) is _ndarray or not isinstance(array, _ndarray):
+        return array
+    if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+        raise TypeError(
+            "can't convert a masked array in which something is masked: a tensor has no mask. Fill "
+            "it with array.filled(value), or take array.data"
+        )
+    return np.asarray(array)
+
+
 def wrap(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a leaf tensor that does not require grad over `array` (not copied)."""
-    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    if type(array) is _ndarray:
+        tensor: Tensor = _new(Tensor)
+    else:
+        array = plain(array)
+        tensor = _new(_tensor_class(array))
     tensor._array = array
     tensor._counter = NoCounter((0,)) if traces and modes.inference else [0]
     return tensor

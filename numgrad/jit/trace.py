@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, observe, stop_observing
+from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.halves import HALF
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
@@ -60,11 +60,11 @@ class Tracer:
         """Have this thread's operations recorded here."""
         outer, hooks = modes.trace, modes.saved_hooks
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        observe(self)
+        watch(self)
         try:
             yield
         finally:
-            stop_observing(self)
+            stop_watching(self)
             modes.trace, modes.saved_hooks = outer, hooks
 
     def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:
@@ -78,7 +78,7 @@ class Tracer:
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
         if type(array) is not Traced:
-            return self._capture(np.asarray(array))
+            return self._capture(np.asarray(plain(array)))
         storage, place = array.storage, array.place
         if storage.recorder is not self:
             self._fail(

@@ -268,7 +268,7 @@ def from_numpy(array: Array) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(array)})")
-    check_array(array)
+    array = check_array(array)
     if not array.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "

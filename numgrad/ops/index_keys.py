@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, plain
 from numgrad.graph.tracing import (
     Traced,
     at_hand,
@@ -71,7 +71,7 @@ def _read(item: Any) -> Any:
     if isinstance(item, Tensor):
         return _read_array(item._array)
     if isinstance(item, np.ndarray):
-        return _read_array(item)
+        return _read_array(plain(item))
     if isinstance(item, (int, np.integer)):
         return int(item)
     if isinstance(item, (list, tuple, range)):
@@ -125,7 +125,7 @@ def _plain(items: Any) -> Any:
         return items._array
     if isinstance(items, (list, tuple)):
         return [_plain(item) for item in items]
-    return items
+    return plain(items)
 
 
 def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:

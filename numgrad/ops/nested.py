@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, plain
 from numgrad.halves import narrowed, wide_dtype
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
@@ -19,15 +19,16 @@ _MAX_DIMENSIONS = 64  # of a NumPy array
 
 
 def check_array(array: Array) -> Array:
-    """Return `array`, or raise unless a tensor can hold its elements.
+    """Return `array`, of NumPy's own class, or raise unless a tensor can hold its elements.
 
     Raises
     ------
     TypeError
-        For a dtype that tensors don't have.
+        For a dtype that tensors don't have, and for masked elements.
     ValueError
         For elements in the other byte order.
     """
+    array = plain(array)
     if not array.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -90,7 +91,7 @@ def _measure(data: Any) -> tuple[int, ...]:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         if not shape[-1]:
             break
-        data = data[0]
+        data = plain(data[0])
     return tuple(shape)
 
 
@@ -118,7 +119,7 @@ def _elements(sequence: Any) -> Any:
         if not sequence._array.ndim:
             raise TypeError("not a sequence")
         return list(sequence._array)
-    return sequence
+    return plain(sequence)
 
 
 def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
@@ -206,6 +207,7 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return numbers or nested sequences as a new array."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+    data = plain(data)
     shape = _measure(data)
     chosen = dtype
     if chosen is None:
@@ -216,5 +218,5 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     if isinstance(data, (list, tuple)) and all(
         isinstance(part, np.ndarray) and part.shape == shape[1:] for part in data
     ):
-        return np.stack([part.astype(chosen.numpy) for part in data])
+        return np.stack([plain(part).astype(chosen.numpy) for part in data])
     return _store(_flatten(data, shape), chosen).reshape(shape)
