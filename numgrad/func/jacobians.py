@@ -211,8 +211,11 @@ def _function_of(
     positions = positions_of(argnums, len(args))
     leaves, spec = tensor_leaves(tuple([args[position] for position in positions]))
     fixed = [accept(argument) for argument in args]
+    others = [each for i, each in enumerate(fixed) if i not in positions]
 
     def function(stand_ins: list[Tensor]) -> Any:
+        if modes.level is not None and others:
+            modes.level.lend(pytree.leaves(others))
         arguments = list(fixed)
         given = pytree.unflatten(spec, stand_ins)
         for position, argument in zip(positions, given, strict=True):
