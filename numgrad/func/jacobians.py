@@ -75,6 +75,8 @@ def jacrev(
     ValueError
         If an argument to differentiate with respect to contains anything but tensors and NumPy
         arrays, or `chunk_size` is not positive.
+    TypeError
+        If `chunk_size` is no int.
 
     Examples
     --------
@@ -83,6 +85,9 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if chunk_size is not None and type(chunk_size) is not int:
+        kind = type(chunk_size).__name__
+        raise TypeError(f"jacrev: `chunk_size` should be an int or None, not {kind}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 

@@ -517,8 +517,8 @@ def forbidden_view(view: Tensor, modified: str) -> str:
     else:
         start += f" no_grad mode and {modified} modified inplace with grad mode enabled."
         block = "no_grad"
-    if origin == "multiple":
-        return start + _MULTIPLE_VIEWS
+    if why is not None:
+        return start + why
     return (
         f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
         "clarify your code by moving both the view and the inplace either both inside the "

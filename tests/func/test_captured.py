@@ -160,3 +160,35 @@ def test_an_outer_function_may_write_to_what_an_inner_one_returned(lib: Any) -> 
         return slope.mul_(2) + made.add_(x)
 
     assert func.grad(outer)(lib.tensor(2.0)).item() == 25
+
+
+def test_nodes_of_functions_in_transformed_ones_are_named_generated(lib: Any) -> None:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+
+    class Double(lib.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    names = []
+
+    def f(x: Any) -> Any:
+        y = Double.apply(x)
+        names.append(y.grad_fn.name())
+        return y.sum()
+
+    x = lib.ones(2, requires_grad=True)
+    f(x)
+    for transform in (func.grad, func.jacrev, lambda f: func.grad(lambda x: func.grad(f)(x).sum())):
+        transform(f)(x)
+    func.vjp(f, x)
+    f(x)
+    assert names == ["DoubleBackward", *["DoubleGeneratedBackward"] * 4, "DoubleBackward"]
