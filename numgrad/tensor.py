@@ -16,7 +16,8 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
 from numgrad.graph.differentiate import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
-from numgrad.graph.modes import modes
+from numgrad.graph.inplace import check_captured
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import address_of
 from numgrad.layouts import strided
 from numgrad.ops import conversion
@@ -161,6 +162,8 @@ def _detach_(self: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
+    if traces and modes.level is not None:
+        check_captured(self, "detach")
     self._edge = NO_EDGE
     return self
 

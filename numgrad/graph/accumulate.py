@@ -91,8 +91,11 @@ class AccumulateGrad(Node):
         leaf = self.variable
         for hook in list((leaf._post_accumulate_hooks or {}).values()):
             result = hook(leaf)
-            if result is not None and not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+            if result is not None and result is not leaf:
+                if not isinstance(result, Tensor):
+                    kind = type(result).__name__
+                    raise TypeError(f"expected Variable, but hook returned '{kind}'")
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
     def output_meta(self, number: int) -> OutputMeta | None:
         """Return the shape and the dtype of the leaf."""

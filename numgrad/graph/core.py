@@ -24,6 +24,7 @@ __all__ = [
     "NOWHERE",
     "NO_EDGE",
     "Edge",
+    "LevelCounter",
     "NoCounter",
     "Size",
     "Tensor",
@@ -33,6 +34,7 @@ __all__ = [
     "holder_of",
     "is_inference",
     "move_retained",
+    "new_counter",
     "plain",
     "refresh_view",
     "set_tensor_class",
@@ -227,7 +229,13 @@ class Tensor:
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
         made = wrap(self._array if modes.dual is None else self._array[...])
-        made._counter = self._counter if is_inference(self) else [0]  # in any mode
+        counter: list[Any] = [0]  # in any mode
+        if type(self._counter) is NoCounter:
+            counter = self._counter
+        elif type(self._counter) is LevelCounter:
+            counter = LevelCounter((0,))
+            counter.start = self._counter.start
+        made._counter = counter
         made._owner = self._owner if self._base is None else holder_of(self)
         return made
 
@@ -343,6 +351,31 @@ class NoCounter(list[Any]):
         )
 
 
+class LevelCounter(list[Any]):
+    """The version counter of memory made by a function that `numgrad.func` is differentiating.
+
+    Attributes
+    ----------
+    start : int
+        That of the function's level: what functions inside of it made counts as made there.
+    """
+
+    __slots__ = ("start",)
+
+    start: int
+
+
+def new_counter() -> list[Any]:
+    """Return the version counter of new memory; without anything in `traces` it is ``[0]``."""
+    if modes.inference:
+        return NoCounter((0,))
+    if modes.level is None:
+        return [0]
+    counter = LevelCounter((0,))
+    counter.start = modes.level.start
+    return counter
+
+
 def is_inference(tensor: Tensor) -> bool:
     """Return whether a tensor's memory was made in `inference_mode`.
 
@@ -387,7 +420,7 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
         array = plain(array)
         tensor = _new(_tensor_class(array))
     tensor._array = array
-    tensor._counter = NoCounter((0,)) if traces and modes.inference else [0]
+    tensor._counter = new_counter() if traces else [0]
     return tensor
 
 
@@ -523,8 +556,8 @@ def forbidden_view(view: Tensor, modified: str) -> str:
     else:
         start += f" no_grad mode and {modified} modified inplace with grad mode enabled."
         block = "no_grad"
-    if origin == "multiple":
-        return start + _MULTIPLE_VIEWS
+    if why is not None:
+        return start + why
     return (
         f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
         "clarify your code by moving both the view and the inplace either both inside the "

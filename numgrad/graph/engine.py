@@ -132,6 +132,11 @@ def run(
                 outputs, owned = node.run_arrays(arrived[::2])
             if attached is not None and attached.posthooks:
                 hooks = attached.posthooks
+                if needed is not None:  # what nobody asked for, hooks don't see
+                    outputs = [
+                        output if target in needed or target in captures else None
+                        for target, output in zip(node.targets, outputs, strict=True)
+                    ]
                 outputs = run_post_hooks(hooks, outputs, arrived, by_tensors)
                 owned = repeat(False)
             if attached is not None and task is not None:

@@ -16,6 +16,7 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "modes",
     "no_grad",
     "observe",
@@ -434,7 +435,7 @@ class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
                 f"{type(mode).__name__}"
             )
         self.mode = mode
-        self._previous = modes.multithreading
+        self.prev = modes.multithreading
         modes.multithreading = mode
 
     def clone(self) -> set_multithreading_enabled:
@@ -445,4 +446,14 @@ class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
         """Leave it as it was set."""
 
     def __exit__(self, *exception: object) -> None:
-        modes.multithreading = self._previous
+        modes.multithreading = self.prev
+
+
+def is_multithreading_enabled() -> bool:
+    """Return what `set_multithreading_enabled` was told on this thread.
+
+    >>> import numgrad as ng
+    >>> ng.autograd.is_multithreading_enabled()
+    True
+    """
+    return modes.multithreading

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.core import NO_EDGE, Tensor, fresh, refresh_view, wrap
-from numgrad.graph.inplace import check_inplace, write_elements
+from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
@@ -247,6 +247,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     source = _value_tensor(input, value)
     if key is False:
         return
+    if traces and modes.level is not None:
+        parts = key if isinstance(key, tuple) else (key,)
+        is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
+        check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
     mask = mask_alone(key)
     if mask is not None and source._array.size == 1:  # the same, whatever the mask holds

@@ -75,6 +75,8 @@ class _Plan(NamedTuple):
         Names of shapes of inputs, and which input's.
     of_all : bool
         Whether they name all inputs or all shapes.
+    held : str
+        The parameter they name that may be an index or a mask, as large as a tensor that is saved.
     """
 
     rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
@@ -82,6 +84,15 @@ class _Plan(NamedTuple):
     names: tuple[str, ...]
     shapes: tuple[tuple[str, int], ...]
     of_all: bool
+    held: str
+
+
+_HELD = {"index", "indices", "mask"}
+
+
+def _holds(plan: _Plan, parameters: dict[str, Any]) -> bool:
+    """Whether rules need an index or a mask that was an argument (a number is none)."""
+    return bool(plan.held) and not isinstance(parameters[plan.held], int)
 
 
 def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
@@ -190,8 +201,9 @@ class PrimitiveNode(Node):
 
     def saved_edges(self) -> list[Edge]:
         """Return where the saved tensors hung in the graph."""
-        saved = self.primitive.saved_for(self.needs, len(self.targets))
-        return [self._edge_of_saved(kind, position) for kind, position in saved]
+        plan = self.primitive.plan(self.needs, len(self.targets))
+        edges = [self._edge_of_saved(kind, position) for kind, position in plan.saved]
+        return [*edges, NO_EDGE] if _holds(plan, self.parameters) else edges
 
     def saved_names(self) -> list[str]:
         """Return PyTorch's names of what was saved."""
@@ -376,6 +388,7 @@ class Primitive:
                     ]
                 ),
                 of_all=not named.isdisjoint(("inputs", "shapes")),
+                held=next(iter(named & _HELD - {*input_names, *self.outputs}), ""),
             )
         return plan
 
@@ -495,8 +508,11 @@ class Primitive:
         node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
         node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
         saved: tuple[Any, ...] = ()
-        for kind, position in self.saved_for(needs, len(inputs)):
+        plan = self.plan(needs, len(inputs))
+        for kind, position in plan.saved:
             saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
+        if plan.held and _holds(plan, parameters):  # then there is something to be freed
+            saved += (plan.held, None, 0)
         node.saved = saved
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
@@ -506,7 +522,7 @@ class Primitive:
             if modes.saved_hooks:
                 kept = [
                     inputs[position] if kind == "input" else outputs[position]
-                    for kind, position in self.saved_for(needs, len(inputs))
+                    for kind, position in plan.saved
                 ]
                 pack_saved(node, kept)
 

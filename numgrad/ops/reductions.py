@@ -14,7 +14,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view, wrap
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
 from numgrad.halves import HALF
@@ -120,7 +120,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     shape, dtype = array.shape, array.dtype
     output = _new(Tensor)
     output._array = kernel(array, tuple(range(len(shape))))
-    output._counter = NoCounter((0,)) if traces and modes.inference else [0]
+    output._counter = new_counter() if traces else [0]
     edge = input._edge
     if edge is not NO_EDGE and modes.grad:
         node = _new(primitive.node_class)

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, move_retained
-from numgrad.graph.inplace import before_write, bump_version, check_counted, check_inplace
+from numgrad.graph.inplace import (
+    before_write,
+    bump_version,
+    check_captured,
+    check_counted,
+    check_inplace,
+)
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node
 from numgrad.graph.tracing import address_of
@@ -49,6 +55,8 @@ def _method(name: str) -> Callable[..., Tensor]:
     function = FUNCTIONS[name]
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        if traces and modes.level is not None:
+            check_captured(self, name)
         if modes.grad and self._edge is None and self._base is None:
             what = "a leaf" if name == "as_strided" else "a view of a leaf"
             raise RuntimeError(

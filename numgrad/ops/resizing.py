@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.core import NO_EDGE, Tensor, holder_of
-from numgrad.graph.inplace import before_write, bump_version, check_counted, check_inplace
+from numgrad.graph.inplace import (
+    before_write,
+    bump_version,
+    check_captured,
+    check_counted,
+    check_inplace,
+)
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.memory import empty
@@ -83,14 +90,16 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -> Tensor:
+    if traces and modes.level is not None:
+        check_captured(tensor, "resize")
     if tensor.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if any(length < 0 for length in shape):
         raise RuntimeError("numel: integer multiplication overflow")
-    check_counted(tensor)
     order = order_in_memory(memory_format, len(shape))
     if shape == tensor._array.shape and order is None:
         return tensor
+    check_counted(tensor)
     _prepare(tensor)
     memory, first = memory_of(tensor)
     count = int(np.prod(shape, dtype=np.int64))
@@ -149,7 +158,9 @@ def offset_of(tensor: Tensor) -> int:
 def _stand_alone(view: Tensor) -> None:
     """Make a view a tensor of its own: it gets memory that its base has no part in."""
     if view._base is not None:
-        view._counter = [view._counter[0]]
+        counter = copy.copy(view._counter)  # of a function that `numgrad.func` runs, it stays that
+        counter[:] = [view._counter[0]]
+        view._counter = counter
         view._base = None
         view._edge = NO_EDGE
         view._view_origin = ""

@@ -333,8 +333,11 @@ def test_decorated_class_warns(lib: Any, mode: str) -> None:
 def test_multithreading_is_a_setting_of_each_thread(lib: Any) -> None:
     setting = lib.autograd.set_multithreading_enabled
     x = lib.ones(2, requires_grad=True)
-    with setting(False):
+    assert lib.autograd.is_multithreading_enabled()
+    with setting(False) as entered:
         (x * x).sum().backward()
+        assert entered is None and not lib.autograd.is_multithreading_enabled()
+    assert lib.autograd.is_multithreading_enabled()
     assert x.grad.tolist() == [2, 2]
     with pytest.raises(TypeError, match=r"argument 'enabled' \(position 1\) must be bool, not int"):
         setting(3)
