@@ -349,6 +349,8 @@ def _bind() -> None:
         "__copy__": shallow_copy,
         "__deepcopy__": deep_copy,
         "__array__": conversion.to_array,
+        "__dlpack__": conversion.to_dlpack,
+        "__dlpack_device__": conversion.dlpack_device,
         "__bool__": conversion.to_bool,
         "__complex__": conversion.to_complex,
         "__float__": conversion.to_float,
