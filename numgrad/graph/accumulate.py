@@ -14,6 +14,7 @@ from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 from numgrad.kernels.forks import forkable_lock
 from numgrad.kernels.memory import empty
@@ -61,7 +62,7 @@ class AccumulateGrad(Node):
                 if traces:
                     before_write(current)
                     note_write(current._counter)
-                add_into(array, gradient)
+                (add_halves if array.dtype is HALF else add_into)(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -90,8 +91,11 @@ class AccumulateGrad(Node):
         leaf = self.variable
         for hook in list((leaf._post_accumulate_hooks or {}).values()):
             result = hook(leaf)
-            if result is not None and not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+            if result is not None and result is not leaf:
+                if not isinstance(result, Tensor):
+                    kind = type(result).__name__
+                    raise TypeError(f"expected Variable, but hook returned '{kind}'")
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
     def output_meta(self, number: int) -> OutputMeta | None:
         """Return the shape and the dtype of the leaf."""
@@ -127,7 +131,9 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
         elif present is None:
             tensor._grad = wrap(private_copy(gradient))
         else:
-            tensor._grad = wrap(add_arrays(present._array, gradient))
+            array = present._array
+            is_half = array.dtype is HALF
+            tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
 
 
 def _as_gradient_of(

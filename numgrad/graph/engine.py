@@ -22,6 +22,7 @@ from numgrad.graph.core import Edge, Tensor
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
 from numgrad.graph.modes import modes, restore, traces
 from numgrad.graph.node import Arrived, Node
+from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into
 
 __all__ = ["nodes_towards", "run"]
@@ -131,6 +132,11 @@ def run(
                 outputs, owned = node.run_arrays(arrived[::2])
             if attached is not None and attached.posthooks:
                 hooks = attached.posthooks
+                if needed is not None:  # what nobody asked for, hooks don't see
+                    outputs = [
+                        output if target in needed or target in captures else None
+                        for target, output in zip(node.targets, outputs, strict=True)
+                    ]
                 outputs = run_post_hooks(hooks, outputs, arrived, by_tensors)
                 owned = repeat(False)
             if attached is not None and task is not None:
@@ -356,9 +362,10 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
     elif isinstance(gradient, Tensor):
         arrived[at] = present + gradient
     elif arrived[at + 1]:
-        add_into(present, gradient)
+        (add_halves if present.dtype is HALF else add_into)(present, gradient)
     elif owned:
-        add_into(gradient, present)
+        (add_halves if present.dtype is HALF else add_into)(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
-        arrived[at], arrived[at + 1] = add_arrays(present, gradient), True
+        total = present + gradient if present.dtype is HALF else add_arrays(present, gradient)
+        arrived[at], arrived[at + 1] = total, True

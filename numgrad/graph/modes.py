@@ -16,6 +16,7 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_multithreading_enabled",
     "modes",
     "no_grad",
     "observe",
@@ -438,7 +439,7 @@ class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
                 f"{type(mode).__name__}"
             )
         self.mode = mode
-        self._previous = modes.multithreading
+        self.prev = modes.multithreading
         modes.multithreading = mode
 
     def clone(self) -> set_multithreading_enabled:
@@ -449,4 +450,14 @@ class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name
         """Leave it as it was set."""
 
     def __exit__(self, *exception: object) -> None:
-        modes.multithreading = self._previous
+        modes.multithreading = self.prev
+
+
+def is_multithreading_enabled() -> bool:
+    """Return what `set_multithreading_enabled` was told on this thread.
+
+    >>> import numgrad as ng
+    >>> ng.autograd.is_multithreading_enabled()
+    True
+    """
+    return modes.multithreading

@@ -37,11 +37,16 @@ PackHook = Callable[[Tensor], Any]
 UnpackHook = Callable[[Any], Tensor]
 
 
-def restore_tensor(saved: SavedArray, edge: Edge, owner: Node | None = None) -> Tensor:
-    """Return the tensor that was saved, hanging in the graph where it hung then."""
+def restore_tensor(
+    saved: SavedArray, edge: Edge, owner: Node | None = None, unpacked: bool = False
+) -> Tensor:
+    """Return the tensor that was saved, hanging in the graph where it hung then.
+
+    A leaf is itself, unless it was `unpacked` by a hook: what that returned stands in for it.
+    """
     array = unpack_array(saved, edge, owner)
     node = edge[0]
-    if type(node) is AccumulateGrad and node.variable._array is array:
+    if type(node) is AccumulateGrad and node.variable._array is array and not unpacked:
         return node.variable
     tensor = wrap(array)
     tensor._counter = saved[1]
@@ -244,10 +249,11 @@ def saved_value(node: Node, index: int) -> Any:
     entry = saved_entries(node)[index]
     edge = node.saved_edges()[index]
     owner = node if edge[0] is node else None
+    unpacked = type(entry) is PackedTensor
     if type(entry) is PackedTensor:
         tensor = entry.unpack()
         entry = (tensor._array, tensor._counter, tensor._counter[0])
-    return entry[0] if entry[1] is None else restore_tensor(entry, edge, owner)
+    return entry[0] if entry[1] is None else restore_tensor(entry, edge, owner, unpacked)
 
 
 def _tensors_of(node: Node, entries: Sequence[Any]) -> list[Any]:
