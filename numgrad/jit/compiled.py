@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, plain, wrap
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import enable_grad, modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
@@ -217,7 +217,7 @@ class Compiled:
         arrays = []
         for k in self.traced:
             leaf = leaves[k]
-            arrays.append(leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf))
+            arrays.append(leaf._array if isinstance(leaf, Tensor) else np.asarray(plain(leaf)))
         computed = self.program(arrays)
         for k in self.required:  # as the function did with what stood in for it
             leaves[k].requires_grad_()
@@ -228,7 +228,7 @@ class Compiled:
                 results.append(wrap(array.copy() if which in self.aliases else array))
             elif kind == "argument":
                 leaf = leaves[which]
-                results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf)))
+                results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(plain(leaf))))
             else:
                 results.append(which)
         if self.differentiable and modes.grad:

@@ -152,8 +152,6 @@ class Short:
         """Make the quick call of a program for these sizes."""
         program = self._compiled.program
         dispatcher, graph = program.filler, program.graph
-        if not hasattr(dispatcher, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
-            return
         signature = tuple(
             types.float64
             if kind is float

@@ -36,7 +36,7 @@ def describe(leaf: Any) -> Any:
     if kind in _SCALARS:
         return kind
     if isinstance(leaf, np.ndarray | np.generic):
-        return (np.shape(leaf), leaf.dtype)
+        return (leaf.shape, leaf.dtype)
     try:
         hash(leaf)
     except TypeError:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view
+from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
@@ -148,7 +148,8 @@ def _rare(
 ) -> Callable[..., Any]:
     """Return what takes the calls that a hot function does not.
 
-    In inference mode that is another such function, whose results are made inference tensors.
+    In inference mode that is another such function, whose results are made inference tensors; in
+    a function that `numgrad.func` differentiates too, and they are known to be of that function.
     """
     short: Callable[..., Any] | None = None
 
@@ -161,8 +162,8 @@ def _rare(
         if short is None:
             short = make()
         result = short(*operands)
-        if modes.inference and isinstance(result, Tensor):
-            result._counter = NoCounter((0,))
+        if isinstance(result, Tensor):
+            result._counter = new_counter()
         return result
 
     return rare

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.creation import legacy_tensor
 from tests.ops.expressions import check_same, outcome
 
 # Each is evaluated in both libraries: values, dtypes, nodes, warnings and errors are the same.
@@ -601,7 +600,7 @@ def test_legacy_constructor_as_in_pytorch(torch, expression):
         tensor = staticmethod(ng.tensor)
         float64 = ng.float64
 
-    ours = outcome(Ours, expression.replace("torch.Tensor(", "legacy("), legacy=legacy_tensor)
+    ours = outcome(Ours, expression)
     assert ours == outcome(torch, expression)
 
 
