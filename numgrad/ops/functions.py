@@ -141,8 +141,21 @@ def make_operator(
     return _binary_function(primitive, foreign)
 
 
+def _operator_at_length(
+    primitive: ElementwisePrimitive, otherwise: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    """Return what an operator does where it takes no short way: arrays are operands there, too."""
+
+    def operator(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+        if isinstance(other, Tensor):
+            return primitive(input, other, out=out)
+        return otherwise(input, other)
+
+    return operator
+
+
 def _rare(
-    primitive: ElementwisePrimitive, make: Callable[[], Callable[..., Any]], traces: list[Any]
+    primitive: Callable[..., Any], make: Callable[[], Callable[..., Any]], traces: list[Any]
 ) -> Callable[..., Any]:
     """Return what takes the calls that a hot function does not.
 
@@ -173,8 +186,12 @@ def _binary_function(
 ) -> Callable[..., Any]:
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
-    otherwise = primitive if otherwise is None else otherwise
-    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), traces)
+    whole: Callable[..., Any] = primitive
+    if otherwise is None:
+        otherwise = primitive
+    else:
+        whole = _operator_at_length(primitive, otherwise)
+    rare = _rare(whole, lambda: _binary_function(primitive, otherwise, observers), traces)
     entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
     number_entries: dict[Any, Any] = {}  # for such an array and a number
     plans: dict[int, Any] = {}  # by which operands require grad
