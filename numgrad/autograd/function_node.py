@@ -159,11 +159,12 @@ class FunctionNode(Node):
             found = elsewhere(backward, ctx, *given)
         else:
             modes.depth = depth + 1
-            before = modes.__dict__.copy()
+            state = modes.__dict__
+            before = state.copy()
             try:
                 found = backward(ctx, *given)
             finally:
-                if modes.__dict__ != before:
+                if state != before:
                     restore(before)
                 modes.depth = depth
         return self.checked(found if isinstance(found, tuple) else (found,))

@@ -184,7 +184,9 @@ def run(
                 waits = _watch(task, pending, leaves)
             for leaf in complete:  # there is one only once hooks see the run
                 _feed(leaf, leaves.pop(leaf), request)
-                if task is not None:
+                if task is not None and (
+                    leaf.attached is not None or leaf.variable._post_accumulate_hooks is not None
+                ):
                     _settle(task)
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
@@ -330,7 +332,8 @@ def _feed_complete(
     """Feed the leaves that no more gradients will come to."""
     for leaf in [leaf for leaf in leaves if not waits.get(leaf)]:
         _feed(leaf, leaves.pop(leaf), task.request)
-        _settle(task)
+        if leaf.attached is not None or leaf.variable._post_accumulate_hooks is not None:
+            _settle(task)
 
 
 def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:

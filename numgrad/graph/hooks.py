@@ -62,6 +62,8 @@ class Task:
         self._reached: set[Node] | None = None
         self.outer: Task | None = modes.task
         self.depth: int = modes.depth
+        # Set, so that they are there: what a run itself does is no change that is to be taken back.
+        modes.task, modes.depth = self.outer, self.depth
         self.before: dict[str, Any] = modes.__dict__.copy()
         self.inside: dict[str, Any] = {}
 

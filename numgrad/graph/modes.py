@@ -77,19 +77,10 @@ def stop_observing(observer: Any) -> None:
     observers.remove(observer)
 
 
-def watch(mode: Any, observes: bool = True) -> None:
-    """Note a mode of this thread that hot functions take no short ways in.
-
-    Parameters
-    ----------
-    mode : object
-    observes : bool
-        Whether that is so for all of them; in inference mode it is not.
-    """
-    modes.watching = (*modes.watching, (mode, observes))
-    if observes:
-        observers.append(mode)
-    traces.append(mode)
+def watch(mode: Any) -> None:
+    """Do what `observe` does for a mode of this thread, which `restore` takes back."""
+    modes.watching = (*modes.watching, (mode,))
+    observe(mode)
 
 
 def stop_watching(mode: Any) -> None:
@@ -102,13 +93,21 @@ def stop_watching(mode: Any) -> None:
             return
 
 
-def _forget(watched: tuple[Any, bool]) -> None:
-    mode, observes = watched
-    for everybodys in (traces, observers) if observes else (traces,):
+def _forget(watched: tuple[Any]) -> None:
+    for everybodys in (traces, observers):
         for at, other in enumerate(everybodys):
-            if other is mode:
+            if other is watched[0]:
                 del everybodys[at]
                 break
+
+
+def _note_inference(inference: bool) -> None:
+    """Let hot functions know that inference mode is on from now on, on this thread, or off."""
+    if inference is not modes.inference:
+        if inference:
+            traces.append(inference_mode)
+        else:
+            traces.remove(inference_mode)
 
 
 def restore(state: dict[str, Any]) -> None:
@@ -127,9 +126,8 @@ def restore(state: dict[str, Any]) -> None:
                 _forget(watched)
         for watched in before:
             if not any(watched is other for other in after):
-                if watched[1]:
-                    observers.append(watched[0])
-                traces.append(watched[0])
+                observe(watched[0])
+    _note_inference(state.get("inference", False))
     now.update(state)
     for name in now.keys() - state.keys():
         del now[name]
@@ -401,10 +399,7 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
 
     def _set(self, grad: bool, inference: bool, claimed: bool) -> None:
         # By what changes, not by who is entered or left: that may be in any order.
-        if inference and not modes.inference:
-            watch(inference_mode, observes=False)
-        elif modes.inference and not inference:
-            stop_watching(inference_mode)
+        _note_inference(inference)
         modes.grad, modes.inference, modes.claimed = grad, inference, claimed
 
 

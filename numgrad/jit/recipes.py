@@ -7,16 +7,12 @@ it was made of.
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 __all__ = ["portable", "remembered"]
 
 Transform = TypeVar("Transform", bound=Callable[..., Any])
-
-# By the function: the transformation, the function it was given, and its other arguments.
-_recipes: weakref.WeakKeyDictionary[Any, tuple[Any, ...]] = weakref.WeakKeyDictionary()
 
 
 def remembered(transform: Transform) -> Transform:
@@ -25,7 +21,8 @@ def remembered(transform: Transform) -> Transform:
     @functools.wraps(transform)
     def remembering(func: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
         made = transform(func, *args, **keywords)
-        _recipes[made] = (remembering, func, args, keywords)
+        # Whose it is: functools.wraps copies attributes to functions that do something else.
+        made.__recipe__ = (made.__code__, remembering, func, args, keywords)
         return made
 
     return remembering  # type: ignore[return-value]
@@ -33,11 +30,10 @@ def remembered(transform: Transform) -> Transform:
 
 def portable(function: Any) -> Any:
     """Return what is pickled in the place of a function: how it was made, if that is known."""
-    try:
-        recipe = _recipes.get(function)
-    except TypeError:  # a callable of a class without hashes or weak references
+    code, *recipe = getattr(function, "__recipe__", (None,))
+    if code is None or code is not getattr(function, "__code__", None):
         return function
-    return function if recipe is None else _Recipe(*recipe)
+    return _Recipe(*recipe)
 
 
 class _Recipe:
