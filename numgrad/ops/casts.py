@@ -183,12 +183,13 @@ Primitive.sum_to_size = staticmethod(_sum_to_size)
 
 
 def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
-    if isinstance(contiguous, tuple):  # dims, from the outermost in memory
-        back = sorted(range(array.ndim), key=contiguous.__getitem__)
-        return private_copy(array.transpose(contiguous)).transpose(back)
-    if contiguous or array.flags.c_contiguous:
+    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
         return private_copy(array)
-    return _in_order(array, array.copy("K"))
+    if contiguous is False:
+        return _in_order(array, array.copy("K"))
+    order = contiguous  # the dims, from the outermost in memory
+    back = sorted(range(array.ndim), key=order.__getitem__)
+    return private_copy(array.transpose(order)).transpose(back)
 
 
 _CLONE: Primitive = Primitive(
