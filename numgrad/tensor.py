@@ -25,7 +25,8 @@ from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
 from numgrad.ops.indexing import getitem, setitem
-from numgrad.ops.inplace import inplace_method
+from numgrad.ops.inplace import inplace, inplace_method
+from numgrad.ops.numpy_protocol import array_function, array_ufunc
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
@@ -218,6 +219,18 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
     return operator
 
 
+def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
+    """Return the operator of an in-place method; it takes arrays, too."""
+    function = INPLACE[f"{name}_"]
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if isinstance(other, np.ndarray):
+            other = FUNCTIONS["as_tensor"](other)
+        return inplace(function, self, other)
+
+    return operator
+
+
 def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     """Return the reflected operator of a function: ``other op self`` for a number `other`."""
     function = FUNCTIONS[name]
@@ -313,7 +326,7 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__r{name}__", reflected)
     for name, target in _AUGMENTED.items():
         if f"{target}_" in INPLACE:
-            setattr(Tensor, f"__i{name}__", getattr(Tensor, f"{target}_"))
+            setattr(Tensor, f"__i{name}__", _augmented(target))
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
@@ -349,6 +362,10 @@ def _bind() -> None:
         "__copy__": shallow_copy,
         "__deepcopy__": deep_copy,
         "__array__": conversion.to_array,
+        "__array_ufunc__": array_ufunc,
+        "__array_function__": array_function,
+        "__dlpack__": conversion.to_dlpack,
+        "__dlpack_device__": conversion.dlpack_device,
         "__bool__": conversion.to_bool,
         "__complex__": conversion.to_complex,
         "__float__": conversion.to_float,

@@ -20,6 +20,7 @@ from numgrad.func.arguments import (
     accept,
     check_real,
     positions_of,
+    read_number_argument,
     tensor_leaves,
 )
 from numgrad.func.forward import check_primals, linear_map
@@ -214,7 +215,7 @@ def _function_of(
 ) -> tuple[Callable[[list[Tensor]], Any], list[Tensor], pytree.TreeSpec]:
     """Return `func` as a function of the tensors in some arguments, and these."""
     positions = positions_of(argnums, len(args))
-    leaves, spec = tensor_leaves(tuple([args[position] for position in positions]))
+    leaves, spec = tensor_leaves(tuple([read_number_argument(args[p]) for p in positions]))
     fixed = [accept(argument) for argument in args]
     others = [each for i, each in enumerate(fixed) if i not in positions]
 

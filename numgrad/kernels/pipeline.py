@@ -16,8 +16,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
-from numba import _dynfunc, config  # type: ignore[attr-defined]
+from numba import _dynfunc, config, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
@@ -220,7 +221,25 @@ class KernelDispatcher(CPUDispatcher):
         return whole(super().compile, sig)
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        for position, argument in enumerate(args):
+            self._check_type(position, argument)
         return whole(super()._compile_for_args, *args)  # type: ignore[misc]
+
+    def _check_type(self, position: int, argument: Any) -> None:
+        """Raise for what Numba has no type for, or none that it compiles without a word."""
+        dtype = getattr(argument, "dtype", None)
+        found = self.typeof_pyval(argument)
+        unknown = getattr(found, "dtype", found) in (types.pyobject, types.float16)
+        if not (unknown or isinstance(found, (types.List, types.Set))):
+            return
+        what = f"a {type(argument).__name__}"
+        if isinstance(dtype, np.dtype):
+            order = "" if dtype.isnative else " in foreign byte order"
+            what = f"an array of {dtype.name}{order}"
+        raise TypeError(
+            f"argument {position} is {what}, but compiled code takes numbers, and NumPy arrays of "
+            "bool, integers, float32, float64, complex64 and complex128 in native byte order"
+        )
 
 
 class _Part(KernelDispatcher):

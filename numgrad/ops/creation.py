@@ -10,7 +10,15 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import place_of
 from numgrad.layouts import contiguous_format, order_in_memory, preserve_format
-from numgrad.ops.from_data import as_tensor, asarray, from_numpy, legacy_tensor, new_tensor, tensor
+from numgrad.ops.from_data import (
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    legacy_tensor,
+    new_tensor,
+    tensor,
+)
 from numgrad.ops.functions import public
 from numgrad.ops.options import (
     Array,
@@ -32,6 +40,7 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",

@@ -21,6 +21,7 @@ from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
+from numgrad.graph.tracing import at_hand
 from numgrad.kernels.elementwise import MEMORY
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.kernels.flat_calls import converter, order_of_cast
@@ -254,7 +255,7 @@ class ElementwisePrimitive:
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
                 order = "K" if modes.trace is not None else order_of_cast(array)
-                array = array.astype(compute, order, copy=False)
+                array = at_hand(array).astype(compute, order, copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:

@@ -1,4 +1,7 @@
-"""From numbers and nested sequences to arrays: shape, dtype and elements, as PyTorch reads them."""
+"""From numbers and nested sequences to arrays: shape, dtype and elements, as PyTorch reads them.
+
+Arrays of other libraries are no sequences: they are asked for their memory (`array_of`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from numgrad.halves import narrowed, wide_dtype
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
 
-__all__ = ["build_array", "check_array", "is_sequence"]
+__all__ = ["array_of", "build_array", "check_array", "is_foreign", "is_sequence"]
 
 _MAX_DIMENSIONS = 64  # of a NumPy array
 
@@ -43,6 +46,55 @@ def check_array(array: Array) -> Array:
             f"supported types are: {supported}uint64, uint32, uint16, uint8, and bool."
         ) from None
     return array
+
+
+def is_foreign(kind: type) -> bool:
+    """Whether instances of a class are arrays of another library: those say so by a protocol."""
+    return any(hasattr(kind, name) for name in _PROTOCOLS) and not issubclass(
+        kind, (np.ndarray, np.generic, Tensor)
+    )
+
+
+_PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
+
+
+def array_of(data: Any, copy: bool | None = None) -> Array:
+    """Return another library's array as one of NumPy, over the same memory where it lets us.
+
+    Parameters
+    ----------
+    copy : bool, optional
+        False where there must not be a copy.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that tensors don't have.
+    ValueError
+        If the memory can't be shared but has to be.
+    """
+    kind = type(data)
+    exports = hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
+    if exports and (copy is False or not hasattr(kind, "__array__")):
+        return check_array(np.from_dlpack(data))
+    if copy is False and np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        return check_array(np.asarray(data, copy=False))
+    return check_array(np.asarray(data))
+
+
+def _read_arrays(data: Any) -> Any:
+    """Return nested sequences with arrays of NumPy for those of other libraries in them."""
+    kind = type(data)
+    if kind is list or kind is tuple:
+        kinds = set(map(type, data))
+        if kinds <= _PYTHON_NUMBERS:
+            return data
+        if any(kind is list or kind is tuple or is_foreign(kind) for kind in kinds):
+            return [_read_arrays(element) for element in data]
+    elif is_foreign(kind):
+        array = array_of(data)
+        return array if array.ndim else array[()]
+    return data
 
 
 def _infer(data: Any) -> dtypes.dtype:
@@ -207,7 +259,7 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return numbers or nested sequences as a new array."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
-    data = plain(data)
+    data = _read_arrays(plain(data))
     shape = _measure(data)
     chosen = dtype
     if chosen is None:
