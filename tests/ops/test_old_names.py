@@ -70,6 +70,13 @@ x.new(x).data_ptr() == x.data_ptr() => True
 x.new(x.double()) => TypeError: expected TensorOptions(dtype=float, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt)) (got TensorOptions(dtype=double, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt)))
 x.new('a') => TypeError: new(): invalid data type 'str'
 x.new(2.5) => TypeError: new(): data must be a sequence (got float)
+torch.empty_strided((2, 3), (1, 2)).stride(), torch.empty_strided((), ()).shape => ((1, 2), torch.Size([]))
+torch.empty_strided((2, 3), (0, 1), dtype=torch.int8).untyped_storage().nbytes() => 3
+x.long().new_empty_strided((2,), (3,)).dtype, x.new_empty_strided((2,), (3,)).untyped_storage().size() => (torch.int64, 16)
+torch.empty_strided((2,), (1, 2)) => RuntimeError: dimensionality of sizes (1) must match dimensionality of strides (2)
+torch.empty_strided((2, -1), (1, 2)) => RuntimeError: Trying to create tensor with negative dimension -1: [2, -1]
+torch.empty_strided(2, 3) => TypeError: empty_strided(): argument 'size' (position 1) must be tuple of ints, not int
+torch.empty_strided((2, 2), (1, 2), requires_grad=True).requires_grad => True
 x.double().new(2).dtype => torch.float64
 """
 STORAGES = r"""
