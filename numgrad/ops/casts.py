@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor, holder_of, wrap
+from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
@@ -308,7 +308,7 @@ def detach(input: Tensor) -> Tensor:
     array = input._array
     if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
         array = array[...]
-    tensor = wrap(array)
+    tensor = uncounted(array)
     tensor._counter = input._counter
     if input._base is not None:
         tensor._owner = holder_of(input)
