@@ -395,19 +395,19 @@ class Primitive:
     def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
         """Run the operation on tensors and record a node if one is needed."""
         arrays: list[Any] = []
-        needs = half = False
+        needs = False
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
             if tensor._edge is not NO_EDGE:
                 needs = True
-            array = tensor._array
-            if array.dtype is HALF:
-                half = True
-            arrays.append(array)
+            arrays.append(tensor._array)
         if modes.trace is None:
-            run = self._forward_of_halves if half and not self.takes_half else self.forward
-            result = run(*arrays, **parameters)
+            # Where operands may differ in dtype, the primitive takes float16 as it is.
+            if arrays[0].dtype is HALF and not self.takes_half:
+                result = self._forward_of_halves(*arrays, **parameters)
+            else:
+                result = self.forward(*arrays, **parameters)
         else:
             result = modes.trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):

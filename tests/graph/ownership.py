@@ -109,9 +109,7 @@ def operations(lib: Any) -> dict[str, Operation]:
         ),
         "swap": Operation(1, lambda m, k, a: m.stack(a.unbind()[::-1]), lambda g: (g[::-1],)),
         "written": Operation(2, written, lambda g: (g, g)),
-        "written row": Operation(
-            2, written_row, lambda g: (g, np.vstack([zero, g[:1]]))
-        ),
+        "written row": Operation(2, written_row, lambda g: (g, np.vstack([zero, g[:1]]))),
         "shares": Operation(2, lambda m, k, a, b: Shares.apply(a, b, k), lambda g: (2 * g, 2 * g)),
         "passes": Operation(2, lambda m, k, a, b: Passes.apply(a, b, k), lambda g: (g, g)),
         "keeps": Operation(2, lambda m, k, a, b: Keeps.apply(a, b, k), lambda g: (2 * g, g)),
