@@ -65,6 +65,7 @@ from numgrad.kernels.threads import get_num_threads, set_num_threads
 from numgrad.layouts import contiguous_format, layout, memory_format, preserve_format, strided
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
+from numgrad.ops.primitive import CATALOGUE, RESERVED
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.serialization import load, save
 from numgrad.tensor import Tensor
@@ -155,6 +156,14 @@ globals().update(FUNCTIONS)
 __all__ += sorted(set(FUNCTIONS) - set(__all__))
 
 
-# Tells type checkers that there are names they cannot see: the functions entered above.
+# From here on these names are taken: whoever declares an operation of their own finds another.
+RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor))
+
+
+# The functions that others declared; and it tells type checkers that there are names they cannot
+# see: the functions entered above.
 def __getattr__(name: str) -> Any:
+    function = FUNCTIONS.get(name)
+    if function is not None:
+        return function
     raise AttributeError(f"module 'numgrad' has no attribute {name!r}")
