@@ -16,7 +16,8 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
 from numgrad.graph.differentiate import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
-from numgrad.graph.modes import modes
+from numgrad.graph.inplace import check_captured
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import address_of
 from numgrad.layouts import strided
 from numgrad.ops import conversion
@@ -30,8 +31,7 @@ from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.reshaping_in_place import RESHAPING
-from numgrad.ops.resizing import resize_, resize_as_, set_
-from numgrad.ops.strided import geometry_of
+from numgrad.ops.resizing import offset_of, resize_, resize_as_, set_
 from numgrad.printing import tensor_format, tensor_repr
 
 __all__ = ["Size", "Tensor"]
@@ -163,6 +163,8 @@ def _detach_(self: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
+    if traces and modes.level is not None:
+        check_captured(self, "detach")
     self._edge = NO_EDGE
     return self
 
@@ -189,12 +191,7 @@ def _stride(self: Tensor, dim: int | None = None) -> Any:
 
 def _storage_offset(self: Tensor) -> int:
     """Return where the first element lies in the storage, in elements."""
-    if self._base is None:
-        return self._offset
-    try:
-        return geometry_of(self, self._base).inner[2]
-    except RuntimeError:  # the view was given memory of its own
-        return 0
+    return offset_of(self)
 
 
 def _data_ptr(self: Tensor) -> int:
@@ -277,9 +274,9 @@ def _invert(self: Tensor) -> Any:
 
 
 def _cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return the tensor itself, which is on the CPU; a memory format would be that of a copy."""
+    """Return the tensor itself, which is on the CPU, or a copy in the memory format asked for."""
     check_memory_format("cpu", memory_format)
-    return self
+    return self if memory_format is None else METHODS["to"](self, memory_format=memory_format)
 
 
 def _contains(self: Tensor, element: Any) -> bool:
@@ -429,7 +426,7 @@ def _bind_later(name: str, method: bool, inplace: bool) -> None:
 
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
     """Make a tensor as PyTorch's legacy constructor does: of a shape, or of data."""
-    return legacy_tensor(*arguments, **keywords)
+    return legacy_tensor(None, *arguments, **keywords)
 
 
 _bind()

@@ -62,7 +62,9 @@ def test_tour_fits_a_terminal(tour: str) -> None:
 def test_tour_shows_transformations_and_compiled_code(tour: str) -> None:
     point = np.array([-1.0, 1.5])
     slope = [-400 * point[0] * (point[1] - point[0] ** 2) - 2 * (1 - point[0]), 100.0]
-    assert value(tour, "func.value_and_grad(f)(x)") == f"(29.0, {ng.tensor(slope, dtype=ng.float32)})"
+    assert (
+        value(tour, "func.value_and_grad(f)(x)") == f"(29.0, {ng.tensor(slope, dtype=ng.float32)})"
+    )
     assert value(tour, "func.grad(sin)(0.0)") == "1.0"
     for name in ("ng.func", "ng.jit", "lower(x).dispatcher", "@njit"):
         assert name in tour

@@ -76,6 +76,8 @@ def jacrev(
     ValueError
         If an argument to differentiate with respect to contains anything but tensors and NumPy
         arrays, or `chunk_size` is not positive.
+    TypeError
+        If `chunk_size` is no int.
 
     Examples
     --------
@@ -84,6 +86,9 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if chunk_size is not None and type(chunk_size) is not int:
+        kind = type(chunk_size).__name__
+        raise TypeError(f"jacrev: `chunk_size` should be an int or None, not {kind}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
@@ -212,8 +217,11 @@ def _function_of(
     positions = positions_of(argnums, len(args))
     leaves, spec = tensor_leaves(tuple([read_number_argument(args[p]) for p in positions]))
     fixed = [accept(argument) for argument in args]
+    others = [each for i, each in enumerate(fixed) if i not in positions]
 
     def function(stand_ins: list[Tensor]) -> Any:
+        if modes.level is not None and others:
+            modes.level.lend(pytree.leaves(others))
         arguments = list(fixed)
         given = pytree.unflatten(spec, stand_ins)
         for position, argument in zip(positions, given, strict=True):

@@ -286,6 +286,9 @@ def _differentiate(
                 stand_ins += parts
                 specs.append(spec)
         inputs = list(stand_ins)
+        if kwargs or len(given) > len(positions):
+            fixed = [each for i, each in enumerate(given) if i not in positions]
+            level.lend(pytree.leaves((fixed, kwargs)))
         value, aux, aux_spec = split_aux(func(*given, **kwargs), has_aux, api)
         _check_scalar(value, api)
         inside: set[Node] = set()

@@ -21,6 +21,8 @@ from numgrad.ops.options import (
     require_grad,
     type_name,
 )
+from numgrad.ops.slicing import alias
+from numgrad.ops.storages import STORAGES, tensor_in
 
 __all__ = [
     "as_tensor",
@@ -40,6 +42,14 @@ _INHERITS_REQUIRES_GRAD = (
 _COPY_ADVICE = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+
+
+_OPTIONS = (
+    "expected TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), "
+    "pinned_memory=false (default), memory_format=(nullopt)) (got TensorOptions(dtype={}, "
+    "device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+    "memory_format=(nullopt)))"
 )
 
 
@@ -287,7 +297,7 @@ def from_numpy(array: Array) -> Tensor:
         array = array_of(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(array)})")
-    check_array(array)
+    array = check_array(array)
     if not array.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
@@ -352,8 +362,10 @@ class _Capsule:
         return (1, 0)  # NumPy looks at the device in the capsule
 
 
-def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tensor:
-    """Return what ``Tensor(...)`` makes, in the default dtype.
+def legacy_tensor(
+    kind: dtypes.dtype | None, /, *arguments: Any, device: Any = None, **keywords: Any
+) -> Tensor:
+    """Return what ``Tensor(...)`` makes, in the default dtype, or ``FloatTensor(...)``, in `kind`.
 
     Lengths (``Tensor(2, 3)``) give a tensor of that shape, filled with zeros; a sequence or an
     array gives a copy of it; a tensor gives another one over the same memory.
@@ -373,7 +385,7 @@ def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tenso
             f"new() received an invalid combination of arguments - got ({given}); it takes "
             "lengths, one sequence of data, or one tensor"
         )
-    dtype = dtypes.default_dtype()
+    dtype = dtypes.default_dtype() if kind is None else kind
     if "size" in keywords:
         return fresh(np.zeros(read_shape("new", (), keywords["size"]), dtype.numpy))
     if "data" in keywords:
@@ -389,8 +401,12 @@ def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tenso
             f"new() received an invalid combination of arguments - got ({given}); it takes "
             "lengths, one sequence of data, or one tensor"
         )
+    if isinstance(first, STORAGES):
+        return tensor_in(first, dtype)
     if isinstance(first, Tensor):
-        return wrap(first._array)
+        if kind is not None and first.dtype is not kind:
+            raise TypeError(_OPTIONS.format(kind.cpp_name, first.dtype.cpp_name))
+        return alias(first)
     if isinstance(first, Size):
         return fresh(np.zeros(first, dtype.numpy))
     if isinstance(first, np.ndarray) or is_foreign(type(first)):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, plain
+from numgrad.halves import narrowed, wide_dtype
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
 
@@ -21,15 +22,16 @@ _MAX_DIMENSIONS = 64  # of a NumPy array
 
 
 def check_array(array: Array) -> Array:
-    """Return `array`, or raise unless a tensor can hold its elements.
+    """Return `array`, of NumPy's own class, or raise unless a tensor can hold its elements.
 
     Raises
     ------
     TypeError
-        For a dtype that tensors don't have.
+        For a dtype that tensors don't have, and for masked elements.
     ValueError
         For elements in the other byte order.
     """
+    array = plain(array)
     if not array.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -38,10 +40,10 @@ def check_array(array: Array) -> Array:
     try:
         dtypes.of_numpy(array.dtype)
     except TypeError:
-        supported = "float64, float32, complex64, complex128, int64, int32, int16, int8, uint64, "
+        supported = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only "
-            f"supported types are: {supported}uint32, uint16, uint8, and bool."
+            f"supported types are: {supported}uint64, uint32, uint16, uint8, and bool."
         ) from None
     return array
 
@@ -141,7 +143,7 @@ def _measure(data: Any) -> tuple[int, ...]:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         if not shape[-1]:
             break
-        data = data[0]
+        data = plain(data[0])
     return tuple(shape)
 
 
@@ -169,14 +171,16 @@ def _elements(sequence: Any) -> Any:
         if not sequence._array.ndim:
             raise TypeError("not a sequence")
         return list(sequence._array)
-    return sequence
+    return plain(sequence)
 
 
 def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
     """Return elements as an array of one dimension."""
     if dtype.category == dtypes.FLOATING:
         # Python's own packing takes what has __float__, and raises where PyTorch does.
-        return np.frombuffer(packed.array(dtype.numpy.char, elements), dtype.numpy)
+        wide = wide_dtype(dtype.numpy)
+        numbers = np.frombuffer(packed.array(wide.char, elements), wide)
+        return narrowed(numbers) if wide != dtype.numpy else numbers
     if dtype.category == dtypes.INTEGER:
         return _store_integers(elements, dtype)
     if dtype.category == dtypes.BOOL:
@@ -255,7 +259,7 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return numbers or nested sequences as a new array."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
-    data = _read_arrays(data)
+    data = _read_arrays(plain(data))
     shape = _measure(data)
     chosen = dtype
     if chosen is None:
@@ -266,5 +270,5 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     if isinstance(data, (list, tuple)) and all(
         isinstance(part, np.ndarray) and part.shape == shape[1:] for part in data
     ):
-        return np.stack([part.astype(chosen.numpy) for part in data])
+        return np.stack([plain(part).astype(chosen.numpy) for part in data])
     return _store(_flatten(data, shape), chosen).reshape(shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import importlib
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +25,7 @@ def run(library: Any, line: str) -> Any:
     """Evaluate an expression, after the statements before ``->``, with either library."""
     names: dict[str, Any] = {
         "torch": library,
-        "func": ng.func if library is ng else importlib.import_module("torch.func"),
+        "func": library.func,
         "Pair": Pair,
         "x": library.tensor([1.0, 2.0, 3.0]),
         "s": library.tensor(2.0),
