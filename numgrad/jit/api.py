@@ -20,7 +20,7 @@ from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
 from numgrad.jit.short import Short, short_key
-from numgrad.jit.signature import Static, Watch, describe, is_traced
+from numgrad.jit.signature import LAYOUTS, Static, Watch, describe, fitting, is_traced
 from numgrad.jit.traced import trace_function
 from numgrad.ops.from_data import from_numpy
 from numgrad.pytree import TreeSpec, flatten, unflatten
@@ -80,6 +80,8 @@ class Jitted:
         key = None if kwargs or self.static_numbers else short_key(args)
         if key is not None:
             short = self._short.get(key)
+            if short is not None and short.strides:
+                short = fitting(short, args)
             if short is not None and self._is_current():
                 self._hits += 1
                 if short.quick is not None and type(self) is Jitted:
@@ -90,7 +92,7 @@ class Jitted:
         if key is not None:
             short = Short.of(compiled, args, self._watch, Jitted.__call__)
             if short is not None:
-                self._short[key] = short
+                _keep(self._short, key, short)
         return compiled(leaves, self._make_backward, spec)
 
     def __reduce__(self) -> Any:
@@ -140,7 +142,8 @@ class Jitted:
         >>> double.cache_info()
         CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
         """
-        return CacheInfo(self._hits, self._misses, LIMIT, len(self._compiled))
+        kept = sum([1 + len(compiled.others) for compiled in self._compiled.values()])
+        return CacheInfo(self._hits, self._misses, LIMIT, kept)
 
     def cache_clear(self) -> None:
         """Forget all traces."""
@@ -169,6 +172,8 @@ class Jitted:
             if reason is not None:
                 self.cache_clear()
         compiled = self._compiled.get(key)
+        if compiled is not None and compiled.strides:
+            compiled = fitting(compiled, leaves)
         if compiled is not None:
             self._hits += 1
             self._compiled.move_to_end(key)
@@ -190,7 +195,7 @@ class Jitted:
         # Of the arguments, functions: what is traced is no part of the trace.
         given = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
         self._watch.add([leaf for leaf in given if not is_traced(leaf)])
-        self._compiled[key] = compiled
+        _keep(self._compiled, key, compiled)
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
             self._short.clear()
@@ -210,7 +215,7 @@ class Jitted:
         elif not self._compiled:
             why = "it is called for the first time"
         else:
-            last = next(reversed(self._compiled))
+            last = key if key in self._compiled else next(reversed(self._compiled))
             why = _difference(last, key)
         name = getattr(self, "__name__", repr(self.function))
         if not _log.handlers:
@@ -235,6 +240,14 @@ class Jitted:
         return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
 
 
+def _keep(table: Any, key: Any, made: Any) -> None:
+    """Keep what was made for arguments of some kind, beside what was made for other strides."""
+    head = table.setdefault(key, made)
+    if head is not made:
+        del head.others[: max(0, len(head.others) + 1 - LAYOUTS)]
+        head.others.append(made)
+
+
 def _with_call(call: Callable[..., Any]) -> type[Jitted]:
     """Return the class of one compiled function that has a call of its own."""
     return type(
@@ -251,6 +264,8 @@ def _difference(old: Any, new: Any) -> str:
     for k, (before, after) in enumerate(zip(old[3:], new[3:], strict=False)):
         if before != after:
             return f"argument leaf {k} was {_spell(before)} and is {_spell(after)}"
+    if old == new:
+        return "it goes by how its arguments lie in memory, and one has other strides"
     return "its trace was dropped to make room"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.strides import strided_view
@@ -249,7 +250,12 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """
     if memory_format is not None:
         check_memory_format("contiguous", memory_format)
-    if input._array.flags.c_contiguous:
+    array: Any = input._array
+    if type(array) is Traced and memory_format is not preserve_format:
+        result = input if array.place.flags.c_contiguous else clone_contiguous(input)
+        note_alternative(array, result._array)
+        return result
+    if array.flags.c_contiguous:
         return input
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
