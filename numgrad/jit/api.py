@@ -20,8 +20,9 @@ from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
 from numgrad.jit.short import Short, short_key
-from numgrad.jit.signature import LAYOUTS, Static, Watch, describe, fitting, is_traced
+from numgrad.jit.signature import LAYOUTS, Static, describe, fitting, is_traced
 from numgrad.jit.traced import trace_function
+from numgrad.jit.watch import Watch
 from numgrad.ops.from_data import from_numpy
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
@@ -59,7 +60,6 @@ class Jitted:
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
         self._short: dict[Any, Short] = {}
-        self._watch: Any = None  # a Watch, from the first trace on
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
@@ -78,11 +78,12 @@ class Jitted:
                 args, kwargs = unflatten(spec, made)
                 return self.function(*args, **kwargs)
         key = None if kwargs or self.static_numbers else short_key(args)
+        short = None
         if key is not None:
             short = self._short.get(key)
             if short is not None and short.strides:
                 short = fitting(short, args)
-            if short is not None and self._is_current():
+            if short is not None and (self._frozen is not None or short.watch.holds()):
                 self._hits += 1
                 if short.quick is not None and type(self) is Jitted:
                     self.__class__ = _with_call(short.quick)
@@ -90,9 +91,9 @@ class Jitted:
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            short = Short.of(compiled, args, self._watch, Jitted.__call__)
-            if short is not None:
-                _keep(self._short, key, short)
+            made = Short.of(compiled, args, Jitted.__call__)
+            if made is not None:
+                _keep(self._short, key, made, short)
         return compiled(leaves, self._make_backward, spec)
 
     def __reduce__(self) -> Any:
@@ -148,9 +149,7 @@ class Jitted:
     def cache_clear(self) -> None:
         """Forget all traces."""
         self._compiled.clear()
-        self._short.clear()
-        self._watch = None
-        self.__class__ = Jitted
+        self._forget_short()
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the arguments, the static ones marked."""
@@ -167,17 +166,16 @@ class Jitted:
     def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
         """Return the function compiled for such arguments."""
         reason = None
-        if self._watch is not None and self._frozen is None:
-            reason = self._watch.changed()
-            if reason is not None:
-                self.cache_clear()
-        compiled = self._compiled.get(key)
+        found = compiled = self._compiled.get(key)
         if compiled is not None and compiled.strides:
-            compiled = fitting(compiled, leaves)
+            found = compiled = fitting(compiled, leaves)
         if compiled is not None:
-            self._hits += 1
-            self._compiled.move_to_end(key)
-            return compiled
+            reason = None if self._frozen is not None else compiled.watch.changed()
+            if reason is None:
+                self._hits += 1
+                self._compiled.move_to_end(key)
+                return compiled
+            self._forget_short()
         self._misses += 1
         if self._frozen is not None and (changed := self._frozen.changed()) is not None:
             raise RuntimeError(
@@ -187,24 +185,26 @@ class Jitted:
             )
         if self._frozen is None:
             self._report(key, reason)
+        static = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
+        static = [leaf for leaf in static if not is_traced(leaf)]
+        # It sees what the trace is going to see: what that changes itself is a change, too.
+        watch = self._frozen or Watch(self.function, static)
         trace = trace_function(self.function, spec, leaves)
-        compiled = Compiled(trace)
-        if self._watch is None:
-            self._watch = Watch(self.function)
-        self._watch.baked |= trace.baked
-        # Of the arguments, functions: what is traced is no part of the trace.
-        given = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
-        self._watch.add([leaf for leaf in given if not is_traced(leaf)])
-        _keep(self._compiled, key, compiled)
+        compiled = Compiled(trace, watch)
+        _keep(self._compiled, key, compiled, found)
+        if self._frozen is None:
+            watch.settle(trace, [each.watch for each in self._compiled.values()])
+            if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
+                compiled.left = Watch(self.function, static)
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
-            self._short.clear()
-            self.__class__ = Jitted
+            self._forget_short()
         return compiled
 
-    def _is_current(self) -> bool:
-        """Whether what the function takes from outside is what it was."""
-        return self._frozen is not None or self._watch.changed() is None
+    def _forget_short(self) -> None:
+        """Have all calls find their traces the long way."""
+        self._short.clear()
+        self.__class__ = Jitted
 
     def _report(self, key: Any, changed: str | None) -> None:
         """Say why the function is traced, if the user asked for that."""
@@ -222,12 +222,11 @@ class Jitted:
             _log.addHandler(logging.StreamHandler())
         _log.warning("numgrad traces %s: %s", name, why)
 
-    def _make_backward(self, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
+    def _make_backward(self, watch: Watch, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
         """Return the compiled function of the gradients, traced for arguments of its own.
 
         And the tensors from outside whose numbers it reads.
         """
-        watch = self._frozen or self._watch
         backward = Jitted(backward_of(self.function), static_argnums=(0, 1), frozen=watch)
         with set_grad_enabled(False):
             leaves, spec = flatten(backward._marked(arguments, {}))
@@ -240,12 +239,16 @@ class Jitted:
         return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
 
 
-def _keep(table: Any, key: Any, made: Any) -> None:
-    """Keep what was made for arguments of some kind, beside what was made for other strides."""
-    head = table.setdefault(key, made)
-    if head is not made:
-        del head.others[: max(0, len(head.others) + 1 - LAYOUTS)]
-        head.others.append(made)
+def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
+    """Keep what was made for arguments of some kind, beside what was made for other strides.
+
+    `stale` is what was there for these, and does not hold any more.
+    """
+    head = table.pop(key, None)
+    kept = [] if head is None else [each for each in (head, *head.others) if each is not stale]
+    head, *others = [*kept, made][-LAYOUTS - 1 :]
+    head.others = others
+    table[key] = head
 
 
 def _with_call(call: Callable[..., Any]) -> type[Jitted]:

@@ -63,8 +63,9 @@ def place_like(
     if primitive.name not in FOLLOWS:
         return None, frozenset()
     places = [place_of(array) for array in arrays]
-    follows = followed(arrays)
-    if all(place.flags.c_contiguous for place in places):
+    order = parameters.get("contiguous", False)  # asked for: row by row, or an order of the dims
+    follows = frozenset() if order else followed(arrays)
+    if order is True or (not order and all(place.flags.c_contiguous for place in places)):
         return None, follows
     return primitive.forward(*[numberless(place) for place in places], **parameters), follows
 

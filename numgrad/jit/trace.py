@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, observe, stop_observing
+from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
+from numgrad.halves import HALF
 from numgrad.jit.build import broadcast, cast, constant, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.gathering import CHECKS, GATHERINGS
@@ -37,6 +38,11 @@ Array = np.ndarray[Any, Any]
 
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
+
+_NO_HALVES = (
+    "torch.float16 is not computed with in a compiled function: pass what is float16 in as "
+    "x.float(), and round the result with .half() behind the call"
+)
 
 
 class Tracer:
@@ -64,11 +70,11 @@ class Tracer:
         """Have this thread's operations recorded here."""
         outer, hooks = modes.trace, modes.saved_hooks
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        observe(self)
+        watch(self)
         try:
             yield
         finally:
-            stop_observing(self)
+            stop_watching(self)
             modes.trace, modes.saved_hooks = outer, hooks
 
     def argument(self, given: Array, number: int) -> Traced:
@@ -83,7 +89,7 @@ class Tracer:
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
         if type(array) is not Traced:
-            return self._capture(np.asarray(array))
+            return self._capture(np.asarray(plain(array)))
         storage, place = array.storage, array.place
         if storage.recorder is not self:
             self._fail(
@@ -290,6 +296,8 @@ class Tracer:
         It lies as an array of its shape and dtype does that is `like` it, by default in C order,
         and that `follows` from the strides of some arguments.
         """
+        if value.dtype == HALF:
+            self._fail(_NO_HALVES)
         whole = place = np.empty(value.shape, value.dtype) if like is None else like
         if like is not None:
             whole, place, value = memory_of(like, value)
@@ -299,6 +307,8 @@ class Tracer:
 
     def _capture(self, array: Array) -> Value:
         """Return the value of an array that the function did not make; it is read at every call."""
+        if array.dtype == HALF:
+            self._fail(_NO_HALVES)
         root = root_of(array)
         known = self._captured.get(id(root))
         if known is None:
