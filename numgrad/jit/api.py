@@ -91,9 +91,9 @@ class Jitted:
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            made = Short.of(compiled, args, Jitted.__call__)
-            if made is not None:
-                _keep(self._short, key, made, short)
+            quick = Short.of(compiled, args, Jitted.__call__)
+            if quick is not None:
+                _keep(self._short, key, quick, short)
         return compiled(leaves, self._make_backward, spec)
 
     def __reduce__(self) -> Any:
