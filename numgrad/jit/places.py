@@ -107,18 +107,25 @@ def _gathered(value: Value, whole: Array, place: Array) -> Value:
     at = np.searchsorted(known[order], wanted)
     found = order[np.minimum(at, known.size - 1)]
     if place.dtype != whole.dtype or (known[found] != wanted).any():
-        raise TraceError(
-            f"{where_user_is()}jit: this reads memory between the elements of an argument, which "
-            "is not passed to compiled code. Pass an array that is contiguous"
-        )
+        raise _outside("reads")
     return GATHERINGS["take"](value, found.reshape(place.shape))
+
+
+def _outside(does: str) -> TraceError:
+    return TraceError(
+        f"{where_user_is()}jit: this {does} memory between the elements of an array, which "
+        "compiled code does not have. Pass or make one that is contiguous"
+    )
 
 
 def write_place(value: Value, whole: Array, place: Array, part: Value) -> Value:
     """Return the value of a storage after a write of `part`, in the place's shape and dtype."""
-    if place.dtype != whole.dtype:
-        return _write_in_dtype(value, whole, place, part)
-    strides, offset = place_in(whole, place)
+    try:
+        if place.dtype != whole.dtype:
+            return _write_in_dtype(value, whole, place, part)
+        strides, offset = place_in(whole, place)
+    except LookupError:
+        raise _outside("writes to") from None
     if place.shape == whole.shape and offset == 0 and _same_strides(whole, place):
         return part
     return update_at(value, part, offset, strides)

@@ -293,6 +293,13 @@ def test_a_write_to_what_is_an_argument_in_one_layout_only() -> None:
     assert compiled(x).tolist() == [[2, 2, 2], [2, 2, 2]]
 
 
+def test_what_lies_between_the_elements_of_an_argument_is_out_of_reach() -> None:
+    x = wrap(np.arange(6.0)[::2])
+    assert ng.jit(lambda x: x.as_strided((2,), (4,)))(x).tolist() == [0, 4]
+    with pytest.raises(ng.TraceError, match="reads memory between the elements of an array"):
+        ng.jit(lambda x: x.as_strided((2,), (1,)))(x)
+
+
 def test_what_comes_back_may_be_written_to_as_in_eager_mode() -> None:
     functions: list[Any] = [
         lambda x: (x * 2)[:, ::2],
