@@ -10,6 +10,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.strides import layout_of, strided_view
@@ -266,7 +267,12 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if order_in_memory(memory_format, input._array.ndim) is not None:
             there = is_contiguous(input, memory_format=memory_format)
             return input if there else clone(input, memory_format=memory_format)
-    if input._array.flags.c_contiguous:
+    array: Any = input._array
+    if type(array) is Traced and memory_format is not preserve_format:
+        result = input if array.place.flags.c_contiguous else clone_contiguous(input)
+        note_alternative(array, result._array)
+        return result
+    if array.flags.c_contiguous:
         return input
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

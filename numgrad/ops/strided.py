@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
-from numgrad.graph.tracing import address_of
+from numgrad.graph.tracing import address_of, place_of
 from numgrad.kernels import scatter
 from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
 from numgrad.ops.arguments import read_sizes
@@ -289,7 +289,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     RuntimeError
         If it lies elsewhere by now.
     """
-    outer, inner = base._array, view._array
+    outer, inner = place_of(base._array), place_of(view._array)
     parts = ""
     if outer.dtype != inner.dtype:
         if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:

@@ -194,7 +194,7 @@ def test_the_graph_gives_what_the_function_gives(expression: str) -> None:
         "argument": lambda which: arguments[which],
         "static": lambda which: which,
     }
-    results = [found[kind](which) for kind, which, _ in traced.outputs]
+    results = [found[kind](which) for kind, which, *_ in traced.outputs]
     assert_same(unflatten(traced.spec, results), expected)
 
 
