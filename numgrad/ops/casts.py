@@ -16,6 +16,7 @@ from numgrad.kernels.strides import strided_view
 from numgrad.layouts import contiguous_format, preserve_format
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.functions import METHODS, public
+from numgrad.ops.memory_order import copy_like, laid_out_like
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import Primitive
 
@@ -34,18 +35,12 @@ Array = np.ndarray[Any, Any]
 
 
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    order = array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
     with np.errstate(invalid="ignore", over="ignore"):
-        return _in_order(array, array.astype(dtype, order="K"))
-
-
-def _in_order(source: Array, copy: Array) -> Array:
-    """Return a copy in C order if elements of `source` share memory, as PyTorch lays it out."""
-    if 0 in source.strides and not copy.flags.c_contiguous:
-        return private_copy(copy)
-    return copy
+        return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -174,9 +169,7 @@ Primitive.sum_to_size = staticmethod(_sum_to_size)
 
 
 def _copy(array: Array, contiguous: bool) -> Array:
-    if contiguous or array.flags.c_contiguous:
-        return private_copy(array)
-    return _in_order(array, array.copy("K"))
+    return private_copy(array) if contiguous or array.flags.c_contiguous else copy_like(array)
 
 
 _CLONE: Primitive = Primitive(

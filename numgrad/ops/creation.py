@@ -10,6 +10,7 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import place_of
 from numgrad.layouts import contiguous_format
+from numgrad.ops import memory_order
 from numgrad.ops.from_data import as_tensor, asarray, from_numpy, legacy_tensor, new_tensor, tensor
 from numgrad.ops.functions import public
 from numgrad.ops.options import (
@@ -212,9 +213,9 @@ def _sequence_size(function: str, size: Any) -> tuple[int, ...]:
 
 def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -> Array:
     """Return an array yet to be set, laid out in memory as `array` is unless told otherwise."""
-    overlaps = any(not stride for stride in array.strides)
-    contiguous = overlaps or memory_format is contiguous_format
-    return np.empty_like(place_of(array), dtype.numpy, order="C" if contiguous else "K")
+    if memory_format is contiguous_format:
+        return np.empty(array.shape, dtype.numpy)
+    return memory_order.empty_like(place_of(array), dtype.numpy)
 
 
 def _like(

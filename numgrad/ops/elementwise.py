@@ -26,6 +26,7 @@ from numgrad.kernels.expression import Symbol, literal
 from numgrad.kernels.flat_calls import converter, order_of_cast
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
+from numgrad.ops.memory_order import empty_for, in_order_of
 from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 
@@ -74,6 +75,7 @@ class ElementwisePrimitive:
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
+        deciding: Callable[[list[Array]], list[Array]] | None = None,
     ) -> None:
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
@@ -102,6 +104,8 @@ class ElementwisePrimitive:
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
+        # Which operands decide on the layout of the result, if not all in their order.
+        self.deciding = deciding
         self.kernel = Elementwise(name, inputs, self._formula)
         named = {name for declared in self.rules if declared for name in declared[1]}
         self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
@@ -205,6 +209,10 @@ class ElementwisePrimitive:
         does, and what `_meet` says of the operands.
         """
         compute, result, shape, kinds = self._meet(operands)
+        if self.deciding is not None and not all(
+            array.flags.c_contiguous for array in _arrays_among(values)
+        ):
+            return None, compute, kinds
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
@@ -252,6 +260,8 @@ class ElementwisePrimitive:
             return self._write(out, shape, arrays, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
+            if self.deciding is not None:
+                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
         else:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
@@ -362,7 +372,12 @@ class ElementwisePrimitive:
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                     f"{list(shape)}"
                 )
-            out._array = target = np.empty(shape, target.dtype)
+            deciding = _arrays_among(arrays)
+            if self.deciding is not None:
+                deciding = self.deciding(deciding)
+            elif self.kind == "real" and any(array.dtype.kind == "c" for array in deciding):
+                deciding = []  # PyTorch makes room for the numbers before it computes
+            out._array = target = empty_for(shape, target.dtype, deciding)
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
@@ -470,3 +485,7 @@ class ElementwisePrimitive:
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)
+
+
+def _arrays_among(values: Sequence[Any]) -> list[Array]:
+    return [value for value in values if type(value) is np.ndarray]

@@ -12,9 +12,9 @@ from numgrad.graph.batches import set_stack
 from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
-from numgrad.kernels.memory import empty
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
 from numgrad.ops.functions import public
+from numgrad.ops.memory_order import empty_joined
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import reshape, unsqueeze
@@ -30,7 +30,7 @@ def _cat(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     parts = [array for array in arrays if array.shape != (0,)] or list(arrays[:1])
     shape = list(parts[0].shape)
     shape[dim] = sum([part.shape[dim] for part in parts])
-    result = empty(tuple(shape), dtype)
+    result = empty_joined(tuple(shape), dtype, arrays)
     np.concatenate(parts, axis=dim, out=result, casting="unsafe")
     return result
 
@@ -64,10 +64,11 @@ _CAT: Primitive = Primitive(
 
 
 def _stack(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
+    if dim == arrays[0].ndim:
+        return _cat(*[array[..., None] for array in arrays], dim=dim, dtype=dtype)
+    joined = _cat(*arrays, dim=dim, dtype=dtype)
     shape = arrays[0].shape
-    result = empty((*shape[:dim], len(arrays), *shape[dim:]), dtype)
-    np.stack(arrays, axis=dim, out=result, casting="unsafe")
-    return result
+    return joined.reshape(*shape[:dim], len(arrays), *shape[dim:])  # a dim in two: a view
 
 
 _STACK: Primitive = Primitive(

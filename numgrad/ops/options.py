@@ -301,7 +301,7 @@ def _write(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
     if out._array.shape == array.shape:
         write_elements(out, ..., array)
     else:
-        out._array = array.astype(out._array.dtype)
+        out._array = array.astype(out._array.dtype, "C")
         bump_version(out)
     return out
 

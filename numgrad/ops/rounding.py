@@ -15,6 +15,7 @@ from numgrad.ops.complex import zero_of
 from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import NONZERO, REAL, away_from, number
 from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.memory_order import copy_like
 from numgrad.ops.selection import where
 
 __all__ = ["ceil", "copysign", "floor", "frac", "nan_to_num", "round", "sign", "trunc"]
@@ -233,6 +234,7 @@ def nan_to_num(
         result: Tensor = _NAN_TO_NUM(input, *replacements, out=out)
         return result
     refuse_complex_gradient("nan_to_num", input)
-    flat = input._array.copy("C").reshape(-1)
-    replaced = _NAN_TO_NUM(wrap(flat.view(limits.dtype)), *replacements)._array.view(flat.dtype)
-    return _copy_to(wrap(replaced.reshape(input._array.shape)), out)
+    copy = copy_like(input._array)
+    parts = copy.ravel("K").view(limits.dtype)  # of memory without gaps: a view
+    parts[...] = _NAN_TO_NUM(wrap(parts), *replacements)._array
+    return _copy_to(wrap(copy), out)

@@ -10,6 +10,7 @@ from numgrad.graph.core import Tensor
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import spread_along
+from numgrad.ops.memory_order import laid_out_like
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.return_types import return_type
 from numgrad.ops.shape import unsqueeze
@@ -43,7 +44,8 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
 
 
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    return _at(array, _order(array, dim, descending), dim)
+    values, order = _at(array, _order(array, dim, descending), dim)
+    return laid_out_like(values, array), laid_out_like(order, array)
 
 
 def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:

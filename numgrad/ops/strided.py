@@ -14,7 +14,7 @@ import numpy as np
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, set_view_history, wrap
 from numgrad.graph.tracing import address_of
 from numgrad.kernels import scatter
-from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
+from numgrad.kernels.strides import Layout, extent, layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.casts import contiguous
 from numgrad.ops.complex_views import (
@@ -25,6 +25,7 @@ from numgrad.ops.complex_views import (
     view_as_real,
 )
 from numgrad.ops.functions import public
+from numgrad.ops.memory_order import copy_like
 from numgrad.ops.primitive import Primitive
 
 __all__ = [
@@ -111,7 +112,16 @@ def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tenso
 
 
 def _scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
-    return scatter.scatter_strided(array, source, outer, inner)
+    """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`."""
+    low, high = extent(outer)
+    inside_low, inside_high = extent(inner)
+    start = min(low, inside_low)
+    memory = np.zeros(max(high, inside_high) - start, array.dtype)
+    (shape, stride, offset), (size, steps, first) = outer, inner
+    result = strided_view(memory, (shape, stride, offset - start))
+    result[...] = array
+    strided_view(memory, (size, steps, first - start))[...] = source
+    return copy_like(result) if repeats_elements(result) else result
 
 
 _SCATTER: Primitive = Primitive(
