@@ -12,11 +12,11 @@ from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.kernels.strides import strided_view
 from numgrad.layouts import contiguous_format, preserve_format
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.functions import METHODS, public
-from numgrad.ops.memory_order import copy_like, laid_out_like
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import Primitive
 

@@ -9,8 +9,8 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import place_of
+from numgrad.kernels import memory_order
 from numgrad.layouts import contiguous_format
-from numgrad.ops import memory_order
 from numgrad.ops.from_data import as_tensor, asarray, from_numpy, legacy_tensor, new_tensor, tensor
 from numgrad.ops.functions import public
 from numgrad.ops.options import (

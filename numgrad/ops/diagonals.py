@@ -8,9 +8,9 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_with_gaps
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import copy_with_gaps
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.shape import reshape
 

@@ -23,10 +23,10 @@ from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
 from numgrad.kernels.elementwise import MEMORY, Elementwise
 from numgrad.kernels.expression import Symbol, literal
-from numgrad.kernels.flat_calls import converter, order_of_cast
+from numgrad.kernels.flat_calls import converter
+from numgrad.kernels.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
-from numgrad.ops.memory_order import empty_for, in_order_of
 from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 
@@ -251,8 +251,10 @@ class ElementwisePrimitive:
                 continue
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
-                order = "K" if modes.trace is not None else order_of_cast(array)
-                array = array.astype(compute, order, copy=False)
+                if modes.trace is None:
+                    array = as_dtype(array, compute)
+                else:
+                    array = array.astype(compute, "K", copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -372,10 +374,12 @@ class ElementwisePrimitive:
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                     f"{list(shape)}"
                 )
-            deciding = _arrays_among(arrays)
-            if self.deciding is not None:
+            deciding = _arrays_among(arrays if values is None else [values])
+            if self.deciding is not None and values is None:
                 deciding = self.deciding(deciding)
-            elif self.kind == "real" and any(array.dtype.kind == "c" for array in deciding):
+            if self.kind == "real" and any(
+                array.dtype.kind == "c" for array in _arrays_among(arrays)
+            ):
                 deciding = []  # PyTorch makes room for the numbers before it computes
             out._array = target = empty_for(shape, target.dtype, deciding)
         if modes.trace is not None:

@@ -10,9 +10,9 @@ from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import empty_like
 from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import empty_like
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.scalar_arrays import overflow_error, scalar_array

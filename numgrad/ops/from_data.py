@@ -9,8 +9,8 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import copy_like, laid_out_like
 from numgrad.ops.nested import build_array, check_array, is_sequence
 from numgrad.ops.options import (
     Array,

@@ -9,11 +9,11 @@ import numpy as np
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import check_bounds, length_of, positions_of, with_dims
-from numgrad.ops.memory_order import laid_out_like
 from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.selection import where

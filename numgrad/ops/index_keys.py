@@ -19,7 +19,7 @@ from numgrad.graph.tracing import (
     note_numbers,
     refuse_shape_of,
 )
-from numgrad.ops.memory_order import copy_like
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.primitive import at_run_time
 from numgrad.ops.shape import unsqueeze
 from numgrad.ops.slicing import select_view, slice_view

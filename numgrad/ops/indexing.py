@@ -13,12 +13,12 @@ from numgrad.graph.inplace import check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
+from numgrad.kernels.memory_order import in_order_of, laid_out_like
 from numgrad.kernels.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy
 from numgrad.ops.functions import public
 from numgrad.ops.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
-from numgrad.ops.memory_order import in_order_of, laid_out_like
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.shape import expand, unsqueeze, view
@@ -47,11 +47,20 @@ def _take(array: Array, indices: Indices) -> Array:
     at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     steps = [step for dim, step in enumerate(layout_of(array)[1]) if dim not in dims]
     steps[at:at] = [0] * len(common)
-    rest = result.ndim - at - len(common)
-    whole = [np.broadcast_to(positions, common) for positions in given]
     walked = [strided_view(array, (result.shape, tuple(steps), 0))]
-    walked += [positions[(None,) * at + (..., *(None,) * rest)] for positions in whole]
+    for positions in given:
+        wide = np.broadcast_to(positions, common)
+        walked.append(_with_ones(wide, at, result.ndim - at - len(common)))
     return in_order_of(result, walked)
+
+
+def _with_ones(positions: Array, before: int, behind: int) -> Array:
+    """Return positions with dims of length 1 around theirs, whose strides are those of a `view`."""
+    shape, strides, _ = layout_of(positions)
+    first = shape[0] * strides[0] if shape else 1
+    last = strides[-1] if shape else 1
+    shape = (1,) * before + shape + (1,) * behind
+    return strided_view(positions, (shape, (first,) * before + strides + (last,) * behind, 0))
 
 
 _INDEX: Primitive = Primitive(

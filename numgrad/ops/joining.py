@@ -12,9 +12,9 @@ from numgrad.graph.batches import set_stack
 from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
+from numgrad.kernels.memory_order import empty_joined
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import empty_joined
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import reshape, unsqueeze

@@ -8,9 +8,9 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
+from numgrad.kernels.memory_order import in_order_of
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import in_order_of
 from numgrad.ops.options import Array, read_number, write_result
 from numgrad.ops.primitive import Primitive, require_tensor
 from numgrad.ops.products import (

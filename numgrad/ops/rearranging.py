@@ -10,11 +10,11 @@ import numpy as np
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.tracing import note_numbers, refuse_shape_of
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_like, empty_joined, has_channels_last
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.index_along import index_select
-from numgrad.ops.memory_order import copy_like, empty_joined, has_channels_last
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reductions import sum as sum_dims
 from numgrad.ops.shape import expand, flatten, reshape, unsqueeze, view

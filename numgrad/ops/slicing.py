@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, fresh
+from numgrad.kernels.memory_order import copy_with_gaps
 from numgrad.ops.arguments import accept_axis, refuse_complex_gradient, wrap_dim
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import copy_with_gaps
 from numgrad.ops.primitive import Primitive
 
 __all__ = ["alias", "narrow", "select", "select_scatter", "slice_of", "slice_scatter", "slice_view"]

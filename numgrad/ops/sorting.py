@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import spread_along
-from numgrad.ops.memory_order import laid_out_like
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.return_types import return_type
 from numgrad.ops.shape import unsqueeze

@@ -14,6 +14,7 @@ import numpy as np
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, set_view_history, wrap
 from numgrad.graph.tracing import address_of
 from numgrad.kernels import scatter
+from numgrad.kernels.memory_order import copy_like
 from numgrad.kernels.strides import Layout, extent, layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.casts import contiguous
@@ -25,7 +26,6 @@ from numgrad.ops.complex_views import (
     view_as_real,
 )
 from numgrad.ops.functions import public
-from numgrad.ops.memory_order import copy_like
 from numgrad.ops.primitive import Primitive
 
 __all__ = [

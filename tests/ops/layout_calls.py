@@ -27,7 +27,7 @@ _SCANS = "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax"
 _REDUCTIONS = "sum mean nansum nanmean prod all any argmax argmin max min std var norm"
 
 ARGUMENTS: dict[str, str] = {
-    **dict.fromkeys(_PAIRS.split(), "y | @(c, c) | @(y, x) | @(x, y[:1]) | @(x[:1], y)"),
+    **dict.fromkeys(_PAIRS.split(), "y | @(c, c) | @(y, x) | @(x, y[:1]) | @(x[:1], y) | @(k, x)"),
     **dict.fromkeys(_SCANS.split(), "1 | 0 | 2"),
     **dict.fromkeys(_REDUCTIONS.split(), " | dim=1 | dim=0, keepdim=True"),
     **dict.fromkeys("amax amin logsumexp std_mean var_mean".split(), "1 | (0, 2) | 0, keepdim=True"),
@@ -165,7 +165,7 @@ _ATTRIBUTES = ("H", "T", "mT", "mH")
 def _lines(name: str) -> list[str]:
     """Return the calls of one function or method."""
     lines = []
-    default = ARGUMENTS.get(name.removesuffix("_"), " | @(c)")
+    default = ARGUMENTS.get(name.removesuffix("_"), " | @(c) | @(k)")
     for arguments in ARGUMENTS.get(name, default).split(" | "):
         inside = arguments if "@" in arguments or name[0] == "_" else f"@(x, {arguments})"
         inside = inside.replace("(x, )", "(x)")

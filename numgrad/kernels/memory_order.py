@@ -17,6 +17,7 @@ from numgrad.kernels.memory import empty
 from numgrad.kernels.strides import extent, is_dense, layout_of, repeats_elements, strided_view
 
 __all__ = [
+    "as_dtype",
     "copy_like",
     "copy_with_gaps",
     "empty_for",
@@ -72,6 +73,19 @@ def copy_like(values: Array, array: Array | None = None) -> Array:
     copy = empty_like(values if array is None else array, values.dtype)
     copy[...] = values
     return copy
+
+
+def as_dtype(array: Array, dtype: Any) -> Array:
+    """Return an array in a dtype: itself, or a copy laid out as `empty_like` does.
+
+    Examples
+    --------
+    >>> as_dtype(np.broadcast_to(np.zeros((2, 3), int).T, (4, 3, 2)), np.float64).strides
+    (48, 8, 24)
+    """
+    if repeats_elements(array) and array.dtype != dtype:  # they would lie side by side in NumPy's
+        array = copy_like(array)
+    return array.astype(dtype, "K", copy=False)
 
 
 def copy_with_gaps(array: Array) -> Array:
