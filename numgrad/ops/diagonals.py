@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 def _diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     view = array.diagonal(offset, dim1, dim2)
-    if view.size and array.flags.writeable:
+    if array.flags.writeable:
         view.flags.writeable = True  # NumPy returns a view that is not
     return view
 
