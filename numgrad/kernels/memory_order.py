@@ -26,6 +26,7 @@ __all__ = [
     "has_channels_last",
     "in_order_of",
     "laid_out_like",
+    "zeros_with_gaps",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -98,13 +99,26 @@ def copy_with_gaps(array: Array) -> Array:
     >>> copy_with_gaps(np.zeros((2, 6))[:, ::3]).strides
     (48, 24)
     """
-    if is_dense(array) or not array.size or repeats_elements(array):
+    if is_dense(array) or repeats_elements(array):
         return copy_like(array)
-    shape, strides, _ = layout_of(array)
-    low, high = extent((shape, strides, 0))
-    copy = strided_view(np.zeros(high - low, array.dtype), (shape, strides, -low))
+    copy = zeros_with_gaps(array)
     copy[...] = array
     return copy
+
+
+def zeros_with_gaps(array: Array) -> Array:
+    """Return zeros with the strides of `array`, in new memory with room for what lies between.
+
+    Examples
+    --------
+    >>> zeros_with_gaps(np.ones((2, 6))[:, ::3]).strides
+    (48, 24)
+    """
+    if not array.size:
+        return np.zeros_like(array)
+    shape, strides, _ = layout_of(array)
+    low, high = extent((shape, strides, 0))
+    return strided_view(np.zeros(high - low, array.dtype), (shape, strides, -low))
 
 
 # The dims of images and volumes whose channels stand last in memory, the fastest first.

@@ -237,4 +237,9 @@ def nan_to_num(
     copy = copy_like(input._array)
     parts = copy.ravel("K").view(limits.dtype)  # of memory without gaps: a view
     parts[...] = _NAN_TO_NUM(wrap(parts), *replacements)._array
+    if out is not None and out.dtype is not input.dtype:
+        raise RuntimeError(
+            f"nan_to_num: dtype of out: {out.dtype.scalar_name} should be same as input: "
+            f"{input.dtype.scalar_name}"
+        )
     return _copy_to(wrap(copy), out)

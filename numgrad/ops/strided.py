@@ -325,7 +325,18 @@ def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
     if geometry.parts == "base":
         tensor = view_as_real(tensor)
     result = _read(tensor, geometry.outer, geometry.inner)
-    return view_as_complex(contiguous(result)) if geometry.parts == "view" else result
+    return view_as_complex(_in_pairs(result)) if geometry.parts == "view" else result
+
+
+def _in_pairs(tensor: Tensor) -> Tensor:
+    """Return a tensor of which `view_as_complex` can be taken: itself, if possible."""
+    itemsize = tensor._array.itemsize
+    *others, last = tensor._array.strides
+    return (
+        contiguous(tensor)
+        if last != itemsize or any(s % (2 * itemsize) for s in others)
+        else tensor
+    )
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:

@@ -37,7 +37,7 @@ ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(
         ["mT", "mH", "adjoint", "fliplr", "flipud", "tensor", "as_tensor", "asarray"], ""
     ),
-    **dict.fromkeys(["mm", "addmm_", "matmul_"], "@(m, s)"),
+    **dict.fromkeys(["mm"], "@(m, s)"),
     **dict.fromkeys(["bitwise_and", "bitwise_or", "bitwise_xor"], "@(k, k) | @(b, b)"),
     **dict.fromkeys(["bitwise_left_shift", "bitwise_right_shift"], "@(k, k)"),
     **dict.fromkeys(["t", "t_", "T", "H", "diagflat"], "@(m)"),
