@@ -1,4 +1,4 @@
-"""Writes through views of another dtype: real parts of complex bases, and complex views of real ones.
+"""Writes through views of another dtype: real parts of complex bases, complex views of real ones.
 
 Chains of views and writes are drawn; gradient and tangent are compared with central differences.
 """
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.autograd import forward_ad
 
 EXAMPLES = settings(max_examples=max(60, settings.default.max_examples // 2))
 BASES = ("complex", "pairs", "permuted", "without a history", "with gaps", "of two parts")
@@ -109,4 +110,9 @@ def test_gradient_and_tangent_are_the_central_difference(kind: str, seed: int) -
     assert abs(float((gradient.numpy() * direction).sum()) - slope) < 1e-5 * scale
     point, along = ng.from_numpy(place), ng.from_numpy(direction)
     _, tangent = ng.func.jvp(lambda x: chain(x, kind, seed), (point,), (along,))
+    assert abs(float(tangent) - slope) < 1e-5 * scale
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(point, along)
+        _, tangent = forward_ad.unpack_dual(chain(dual, kind, seed))
+    assert tangent is not None
     assert abs(float(tangent) - slope) < 1e-5 * scale
