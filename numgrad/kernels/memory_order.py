@@ -21,9 +21,7 @@ __all__ = [
     "copy_like",
     "copy_with_gaps",
     "empty_for",
-    "empty_joined",
     "empty_like",
-    "has_channels_last",
     "in_order_of",
     "laid_out_like",
     "zeros_with_gaps",
@@ -119,45 +117,6 @@ def zeros_with_gaps(array: Array) -> Array:
     shape, strides, _ = layout_of(array)
     low, high = extent((shape, strides, 0))
     return strided_view(np.zeros(high - low, array.dtype), (shape, strides, -low))
-
-
-# The dims of images and volumes whose channels stand last in memory, the fastest first.
-_CHANNELS_LAST = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
-
-
-def has_channels_last(array: Array) -> bool:
-    """Return whether PyTorch takes a tensor of four or five dims for one with channels last.
-
-    Examples
-    --------
-    >>> has_channels_last(np.zeros((2, 4, 5, 3)).transpose(0, 3, 1, 2))
-    True
-    """
-    if array.ndim not in _CHANNELS_LAST or not array.size or not array.strides[1]:
-        return False
-    least = 0
-    for dim in _CHANNELS_LAST[array.ndim]:
-        step = array.strides[dim]
-        if step < least or (dim == 0 and least == array.strides[1]):
-            return False
-        least = step * array.shape[dim]
-    return True
-
-
-def empty_joined(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Array:
-    """Return new memory for arrays joined: row by row, or with channels last if all have them so.
-
-    Examples
-    --------
-    >>> image = np.zeros((2, 4, 5, 3)).transpose(0, 3, 1, 2)
-    >>> empty_joined((2, 6, 4, 5), np.float64, [image, image]).strides
-    (960, 8, 240, 48)
-    """
-    if not all(has_channels_last(array) for array in arrays):
-        return empty(shape, dtype)
-    order = _CHANNELS_LAST[len(shape)][::-1]
-    memory = empty(tuple([shape[dim] for dim in order]), dtype)
-    return memory.transpose(np.argsort(order).tolist())
 
 
 def laid_out_like(values: Array, array: Array) -> Array:

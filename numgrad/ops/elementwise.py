@@ -21,13 +21,15 @@ from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
-from numgrad.kernels.elementwise import MEMORY, Elementwise
+from numgrad.graph.tracing import at_hand
+from numgrad.kernels.elementwise import MEMORY
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.kernels.flat_calls import converter
 from numgrad.kernels.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
-from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
+from numgrad.ops.half_kernels import ElementwiseKernel
+from numgrad.ops.primitive import Rule, check_name, enter, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 
 __all__ = ["ElementwisePrimitive"]
@@ -41,6 +43,15 @@ Number = (bool, int, float, complex, np.number, np.bool_)
 #   bool    compute in the promoted dtype, return bool
 #   real    as same, but a complex operand gives its real dtype
 _KINDS = ("same", "float", "bool", "real")
+
+
+def _assign(target: Array, values: Array) -> None:
+    """Write values of any dtype; what `target` can't hold is infinite there, without a word."""
+    if values.dtype is target.dtype:
+        target[...] = values
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        target[...] = values
 
 
 class ElementwisePrimitive:
@@ -77,6 +88,7 @@ class ElementwisePrimitive:
         function_name: str | None = None,
         deciding: Callable[[list[Array]], list[Array]] | None = None,
     ) -> None:
+        check_name(name)
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
         if len(domains) != len(inputs):
@@ -106,7 +118,7 @@ class ElementwisePrimitive:
         self.doc = doc
         # Which operands decide on the layout of the result, if not all in their order.
         self.deciding = deciding
-        self.kernel = Elementwise(name, inputs, self._formula)
+        self.kernel = ElementwiseKernel(name, inputs, self._formula)
         named = {name for declared in self.rules if declared for name in declared[1]}
         self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
         self.plans: dict[tuple[int, str], GradientPlan] = {}
@@ -120,9 +132,7 @@ class ElementwisePrimitive:
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
-        if name in CATALOGUE:
-            raise ValueError(f"the catalogue has a primitive called {name} already")
-        CATALOGUE[name] = self
+        enter(self)
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         arguments = [symbols[name] for name in self.inputs]
@@ -254,7 +264,7 @@ class ElementwisePrimitive:
                 if modes.trace is None:
                     array = as_dtype(array, compute)
                 else:
-                    array = array.astype(compute, "K", copy=False)
+                    array = at_hand(array).astype(compute, "K", copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -388,7 +398,7 @@ class ElementwisePrimitive:
         if traces:
             before_write(out)
         if values is not None:
-            target[...] = values
+            _assign(target, values)
             out._counter[0] += 1
             return out
         overlaps = any(
@@ -398,7 +408,7 @@ class ElementwisePrimitive:
         if target.dtype == result and target.flags.c_contiguous and not overlaps:
             self.kernel(shape, arrays, [result], [target])
         else:
-            target[...] = self.kernel(shape, arrays, [result])[0]
+            _assign(target, self.kernel(shape, arrays, [result])[0])
         out._counter[0] += 1
         if traces:
             note_write(out._counter)

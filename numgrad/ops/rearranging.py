@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.tracing import note_numbers, refuse_shape_of
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.memory_order import copy_like, empty_joined, has_channels_last
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.index_along import index_select
+from numgrad.ops.joining import common_format
+from numgrad.ops.options import empty_in_order
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reductions import sum as sum_dims
 from numgrad.ops.shape import expand, flatten, reshape, unsqueeze, view
@@ -48,9 +51,10 @@ def _rolled(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Arr
     if not array.size or not dims:
         return rolled
     moves = all(shift % array.shape[dim] for shift, dim in zip(shifts, dims, strict=True))
-    if not moves or not has_channels_last(array):
+    memory_format = common_format([array])
+    if not moves or memory_format is None:
         return rolled
-    joined = empty_joined(array.shape, array.dtype, [array])
+    joined = empty_in_order(array.shape, dtypes.of_numpy(array.dtype), memory_format)
     joined[...] = rolled
     return joined
 
