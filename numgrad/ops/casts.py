@@ -13,6 +13,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.kernels.strides import layout_of, strided_view
 from numgrad.layouts import (
     channels_last,
@@ -43,18 +44,12 @@ Array = np.ndarray[Any, Any]
 
 
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    order = array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
     with np.errstate(invalid="ignore", over="ignore"):
-        return _in_order(array, array.astype(dtype, order="K"))
-
-
-def _in_order(source: Array, copy: Array) -> Array:
-    """Return a copy in C order if elements of `source` share memory, as PyTorch lays it out."""
-    if 0 in source.strides and not copy.flags.c_contiguous:
-        return private_copy(copy)
-    return copy
+        return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -187,7 +182,7 @@ def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
     if contiguous is True or (contiguous is False and array.flags.c_contiguous):
         return private_copy(array)
     if contiguous is False:
-        return _in_order(array, array.copy("K"))
+        return copy_like(array)
     order = contiguous  # the dims, from the outermost in memory
     back = sorted(range(array.ndim), key=order.__getitem__)
     return private_copy(array.transpose(order)).transpose(back)

@@ -24,7 +24,8 @@ from numgrad.graph.saved import pack_saved
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.elementwise import MEMORY
 from numgrad.kernels.expression import Symbol, literal
-from numgrad.kernels.flat_calls import converter, order_of_cast
+from numgrad.kernels.flat_calls import converter
+from numgrad.kernels.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.half_kernels import ElementwiseKernel
@@ -85,6 +86,7 @@ class ElementwisePrimitive:
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
+        deciding: Callable[[list[Array]], list[Array]] | None = None,
     ) -> None:
         check_name(name)
         if kind not in _KINDS:
@@ -114,6 +116,8 @@ class ElementwisePrimitive:
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
+        # Which operands decide on the layout of the result, if not all in their order.
+        self.deciding = deciding
         self.kernel = ElementwiseKernel(name, inputs, self._formula)
         named = {name for declared in self.rules if declared for name in declared[1]}
         self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
@@ -215,6 +219,10 @@ class ElementwisePrimitive:
         does, and what `_meet` says of the operands.
         """
         compute, result, shape, kinds = self._meet(operands)
+        if self.deciding is not None and not all(
+            array.flags.c_contiguous for array in _arrays_among(values)
+        ):
+            return None, compute, kinds
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
@@ -253,8 +261,10 @@ class ElementwisePrimitive:
                 continue
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
-                order = "K" if modes.trace is not None else order_of_cast(array)
-                array = at_hand(array).astype(compute, order, copy=False)
+                if modes.trace is None:
+                    array = as_dtype(array, compute)
+                else:
+                    array = at_hand(array).astype(compute, "K", copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -262,6 +272,8 @@ class ElementwisePrimitive:
             return self._write(out, shape, arrays, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
+            if self.deciding is not None:
+                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
         else:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
@@ -372,7 +384,14 @@ class ElementwisePrimitive:
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                     f"{list(shape)}"
                 )
-            out._array = target = np.empty(shape, target.dtype)
+            deciding = _arrays_among(arrays if values is None else [values])
+            if self.deciding is not None and values is None:
+                deciding = self.deciding(deciding)
+            if self.kind == "real" and any(
+                array.dtype.kind == "c" for array in _arrays_among(arrays)
+            ):
+                deciding = []  # PyTorch makes room for the numbers before it computes
+            out._array = target = empty_for(shape, target.dtype, deciding)
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
@@ -480,3 +499,7 @@ class ElementwisePrimitive:
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)
+
+
+def _arrays_among(values: Sequence[Any]) -> list[Array]:
+    return [value for value in values if type(value) is np.ndarray]

@@ -10,6 +10,7 @@ from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import empty_like
 from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
@@ -31,7 +32,7 @@ def frozen(array: Array, *tensors: Tensor) -> Array:
 
 
 def _copy(array: Array, source: Array) -> Array:
-    result = np.empty(array.shape, array.dtype)
+    result = empty_like(array)
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
     with np.errstate(invalid="ignore", over="ignore"):
@@ -96,6 +97,12 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     return result
 
 
+def _filled(array: Array, value: Array) -> Array:
+    result = empty_like(array)
+    result[...] = value
+    return result
+
+
 def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Primitive]:
     """Declare filling with a number and with a tensor; in place PyTorch's nodes are others."""
 
@@ -105,7 +112,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
     by_number = Primitive(
         f"fill_number{suffix}",
         nodes[0],
-        lambda array, value: np.full(array.shape, value),
+        _filled,
         ["input"],
         [lambda g: zero_of(g)],
         takes_half=True,

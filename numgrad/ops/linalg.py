@@ -16,7 +16,7 @@ from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.tracing import place_of
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.arithmetic import mul
-from numgrad.ops.casts import expand_to
+from numgrad.ops.casts import contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, write_result
 from numgrad.ops.permuting import permute, t, transpose
@@ -343,7 +343,8 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     spread = _unsafe_view(input, tuple(n for length in left for n in (length, 1)))
     repeated = _unsafe_view(other, tuple(n for length in right for n in (1, length)))
     shape = tuple(m * n for m, n in zip(left, right, strict=True))
-    return write_result("kron", _unsafe_view(mul(spread, repeated), shape), out)
+    result = _unsafe_view(mul(spread, repeated), shape)
+    return result if out is None else write_result("kron", contiguous(result), out)
 
 
 def _diagonal_of(g: Tensor, input_shape: tuple[int, int]) -> Tensor:
