@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
@@ -33,12 +34,12 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
+@silent
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
-    with np.errstate(invalid="ignore", over="ignore"):
-        return _in_order(array, array.astype(dtype, order="K"))
+    return _in_order(array, array.astype(dtype, order="K"))
 
 
 def _in_order(source: Array, copy: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
 from numgrad.ops.functions import public
 from numgrad.ops.nested import build_array, check_array, is_sequence
@@ -23,6 +24,8 @@ from numgrad.ops.options import (
 )
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "legacy_tensor", "new_tensor", "tensor"]
+
+_astype = silent(np.ndarray.astype)
 
 _INHERITS_REQUIRES_GRAD = (
     "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
@@ -42,8 +45,7 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4
         )
         array = array.real
-    with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(dtype.numpy, order="K", copy=True)
+    return _astype(array, dtype.numpy, order="K", copy=True)
 
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
