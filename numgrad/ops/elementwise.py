@@ -26,7 +26,7 @@ from numgrad.kernels.expression import Symbol, literal
 from numgrad.kernels.flat_calls import converter, order_of_cast
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
-from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
+from numgrad.ops.primitive import CATALOGUE, Rule, check_names, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 
 __all__ = ["ElementwisePrimitive"]
@@ -81,6 +81,7 @@ class ElementwisePrimitive:
             raise ValueError(f"{name}: every operand needs a domain to draw test points from")
         if len(vjp) != len(inputs):
             raise ValueError(f"{name}: every operand needs a rule, or None")
+        check_names(name, inputs)
         self.name = name
         self.function_name = function_name or name
         self.inputs = tuple(inputs)
