@@ -28,6 +28,7 @@ from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.primitive import CATALOGUE, Rule, check_names, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
+from numgrad.ops.spare import with_spare
 
 __all__ = ["ElementwisePrimitive"]
 
@@ -74,6 +75,8 @@ class ElementwisePrimitive:
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
+        closer: Rule | None = None,
+        listed: bool = True,
     ) -> None:
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
@@ -94,6 +97,11 @@ class ElementwisePrimitive:
             unknown = set(declared[1]) - {"g", "y", *inputs} if declared else set()
             if unknown:
                 raise ValueError(f"{name}: a rule names {sorted(unknown)}, which are not operands")
+        # Of an operation of one operand, whose rule names the output alone: a more accurate rule,
+        # which names the input, too.
+        self.closer = (
+            None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
+        )
         self.kind = kind
         self.accepts = accepts
         self.domains = tuple(domains)
@@ -117,6 +125,8 @@ class ElementwisePrimitive:
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
+        if not listed:
+            return
         if name in CATALOGUE:
             raise ValueError(f"the catalogue has a primitive called {name} already")
         CATALOGUE[name] = self
@@ -468,6 +478,9 @@ class ElementwisePrimitive:
             else:
                 saved += (self._number(position, operand, compute), None, 0)
         node.saved = tuple(saved)
+        if self.closer is not None:
+            counter = operands[0]._counter
+            node.saved = with_spare(node.saved, (operands[0]._array, counter, counter[0]))
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)
