@@ -40,7 +40,7 @@ def hostile(dtype: str) -> list[float]:
 
 @contextlib.contextmanager
 def strict() -> Iterator[None]:
-    """Make a warning an error, and have NumPy warn of all that it may (by default not: underflow)."""
+    """Make a warning an error, and have NumPy warn of all but underflow, as it does by default."""
     with warnings.catch_warnings(), np.errstate(all="warn", under="ignore"):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)

@@ -47,6 +47,7 @@ _QUICK = frozenset(
         "conj",
         "copysign",
         "floor",
+        "fma",
         "imag",
         "isfinite",
         "isinf",
