@@ -199,7 +199,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         made: Tensor = tensor.view_as(tensor)
         if isinstance(array, np.ndarray) and layout_of(array) != layout_of(given_array):
             tangent = wrap(np.empty_like(array, given_array.dtype)).copy_(tangent)
-    dual.put(made._array, tangent)
+    if not modes.inference:  # in which no operation hands tangents on
+        dual.put(made._array, tangent)
     return made
 
 

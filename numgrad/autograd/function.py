@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from numgrad.autograd.function_context import FunctionCtx
-from numgrad.autograd.function_node import DelayedError, FunctionNode, Kept
+from numgrad.autograd.function_node import NOTHING, DelayedError, FunctionNode, Kept
 from numgrad.autograd.function_outputs import Call, describe_outputs, wrap_outputs
 from numgrad.autograd.function_tangents import apply_observed
 from numgrad.graph.accumulate import gradient_edge
@@ -108,6 +108,7 @@ class Function:
     generate_vmap_rule: ClassVar[bool] = False
     _context_class: ClassVar[type[FunctionCtx]]
     _backward_cls: ClassVar[type[FunctionNode]]
+    _generated_cls: ClassVar[type[FunctionNode]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -120,6 +121,8 @@ class Function:
         cls._context_class = type(name, (FunctionCtx,), {"_forward_cls": cls})
         attributes = {"__slots__": (), "__module__": "torch.autograd.function", "function": cls}
         cls._backward_cls = type(name, (FunctionNode,), attributes)
+        name = f"{cls.__name__}GeneratedBackward"  # of the calls in what `numgrad.func` transforms
+        cls._generated_cls = type(name, (FunctionNode,), dict(attributes))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -256,7 +259,8 @@ class Function:
         made: FunctionNode | None = None
         recorded = recording and True in needs
         if recorded or moving:
-            made = _new(cls._backward_cls)
+            transformed = observed and modes.level is not None
+            made = _new(cls._generated_cls if transformed else cls._backward_cls)
             if len(edges) == 1:
                 target, number = edges[0]
                 made.targets, made.numbers = (target,), (number,)
@@ -265,7 +269,7 @@ class Function:
                 made.numbers = tuple([number for _, number in edges])
             made.sequence = sequence
             made.attached = None
-            made.saved = ()
+            made.saved = NOTHING
             made.saved_for_forward = None
             made.ctx = ctx
             made.input_metas = tuple(metas)

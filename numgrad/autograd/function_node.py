@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.autograd.function_context import FunctionCtx
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, restore
 from numgrad.graph.node import FREED, Node, modified_message
 from numgrad.graph.reentrance import DEEP, elsewhere
 from numgrad.graph.saved import (
@@ -23,7 +23,7 @@ from numgrad.graph.saved import (
 from numgrad.graph.saved_attributes import SavedTensor
 from numgrad.ops.primitive import Primitive
 
-__all__ = ["NO_TENSOR", "DelayedError", "FunctionNode", "Kept"]
+__all__ = ["NOTHING", "NO_TENSOR", "DelayedError", "FunctionNode", "Kept"]
 
 # What stands for the shape and the dtype of an output that is no tensor.
 NO_TENSOR: tuple[tuple[int, ...], Any] = ((), np.dtype(object))
@@ -85,6 +85,10 @@ class FunctionNode(Node):
             raise AttributeError(name)
         return getattr(self.ctx, name)
 
+    def __call__(self, *gradients: Any, **keywords: Any) -> Any:
+        """Raise: as in PyTorch, only nodes of built-in operations can be called."""
+        raise TypeError(f"'{type(self).__name__}' object is not callable")
+
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
@@ -120,10 +124,12 @@ class FunctionNode(Node):
                 raise RuntimeError(modified_message(saved, value._edge or NO_EDGE, None))
             return value
         edge = where if isinstance(where, tuple) else self.output_edge(where)
+        unpacked = type(value) is PackedTensor
         if type(value) is PackedTensor:
             tensor = value.unpack()
             value, counter, version = tensor._array, tensor._counter, tensor._counter[0]
-        return restore_tensor((value, counter, version), edge, self if edge[0] is self else None)
+        owner = self if edge[0] is self else None
+        return restore_tensor((value, counter, version), edge, owner, unpacked)
 
     def output_edge(self, number: int) -> Edge:
         """Return where an output hangs in the graph."""
@@ -153,9 +159,12 @@ class FunctionNode(Node):
             found = elsewhere(backward, ctx, *given)
         else:
             modes.depth = depth + 1
+            before = modes.__dict__.copy()
             try:
                 found = backward(ctx, *given)
             finally:
+                if modes.__dict__ != before:
+                    restore(before)
                 modes.depth = depth
         return self.checked(found if isinstance(found, tuple) else (found,))
 
@@ -274,6 +283,17 @@ class FunctionNode(Node):
         return list(results)
 
 
+class _Nothing(tuple[Any, ...]):
+    """Like the empty tuple but for being true: the engine frees it as it frees saved tensors."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return True
+
+
+# What stands in ``node.saved`` of a call that saved nothing.
+NOTHING = _Nothing()
 # What stands in ``node.saved`` after the only access that `clear_saved_tensors_on_access` allows.
 ACCESSED: tuple[Any, ...] = ("accessed",)
 

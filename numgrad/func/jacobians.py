@@ -20,6 +20,7 @@ from numgrad.func.arguments import (
     accept,
     check_real,
     positions_of,
+    read_number_argument,
     tensor_leaves,
 )
 from numgrad.func.forward import check_primals, linear_map
@@ -75,6 +76,8 @@ def jacrev(
     ValueError
         If an argument to differentiate with respect to contains anything but tensors and NumPy
         arrays, or `chunk_size` is not positive.
+    TypeError
+        If `chunk_size` is no int.
 
     Examples
     --------
@@ -83,6 +86,9 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if chunk_size is not None and type(chunk_size) is not int:
+        kind = type(chunk_size).__name__
+        raise TypeError(f"jacrev: `chunk_size` should be an int or None, not {kind}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
@@ -209,10 +215,13 @@ def _function_of(
 ) -> tuple[Callable[[list[Tensor]], Any], list[Tensor], pytree.TreeSpec]:
     """Return `func` as a function of the tensors in some arguments, and these."""
     positions = positions_of(argnums, len(args))
-    leaves, spec = tensor_leaves(tuple([args[position] for position in positions]))
+    leaves, spec = tensor_leaves(tuple([read_number_argument(args[p]) for p in positions]))
     fixed = [accept(argument) for argument in args]
+    others = [each for i, each in enumerate(fixed) if i not in positions]
 
     def function(stand_ins: list[Tensor]) -> Any:
+        if modes.level is not None and others:
+            modes.level.lend(pytree.leaves(others))
         arguments = list(fixed)
         given = pytree.unflatten(spec, stand_ins)
         for position, argument in zip(positions, given, strict=True):

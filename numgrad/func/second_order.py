@@ -44,6 +44,9 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
     >>> ng.func.hessian(lambda x: (x**3).sum())(ng.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
+    >>> ng.func.hessian(lambda x: x.prod())([2.0, 3.0])
+    tensor([[0., 1.],
+            [1., 0.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +14,9 @@ from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+from numgrad.kernels.forks import forkable_lock
 from numgrad.kernels.memory import empty
 from numgrad.kernels.strides import is_dense, layout_of, may_overlap
 
@@ -32,17 +32,7 @@ _new = object.__new__
 # Held while a gradient is added to what a tensor has, so that no thread's part is lost. It is one
 # for all tensors: what it costs is to be paid for every leaf in every pass. The same thread may
 # take it again, because a finalizer can run anywhere.
-_adding = threading.RLock()
-
-
-def _renew_lock() -> None:
-    """Start afresh in a forked child: the thread that held the lock may not exist there."""
-    global _adding
-    _adding = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+_adding = forkable_lock()
 
 
 class AccumulateGrad(Node):
@@ -72,7 +62,7 @@ class AccumulateGrad(Node):
                 if traces:
                     before_write(current)
                     note_write(current._counter)
-                add_into(array, gradient)
+                (add_halves if array.dtype is HALF else add_into)(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -101,8 +91,11 @@ class AccumulateGrad(Node):
         leaf = self.variable
         for hook in list((leaf._post_accumulate_hooks or {}).values()):
             result = hook(leaf)
-            if result is not None and not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+            if result is not None and result is not leaf:
+                if not isinstance(result, Tensor):
+                    kind = type(result).__name__
+                    raise TypeError(f"expected Variable, but hook returned '{kind}'")
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
     def output_meta(self, number: int) -> OutputMeta | None:
         """Return the shape and the dtype of the leaf."""
@@ -138,7 +131,9 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
         elif present is None:
             tensor._grad = wrap(private_copy(gradient))
         else:
-            tensor._grad = wrap(add_arrays(present._array, gradient))
+            array = present._array
+            is_half = array.dtype is HALF
+            tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
 
 
 def _as_gradient_of(

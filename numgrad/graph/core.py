@@ -24,14 +24,18 @@ __all__ = [
     "NOWHERE",
     "NO_EDGE",
     "Edge",
+    "LevelCounter",
     "NoCounter",
     "Size",
     "Tensor",
     "check_requires_grad",
     "forbidden_view",
     "fresh",
+    "holder_of",
     "is_inference",
     "move_retained",
+    "new_counter",
+    "plain",
     "refresh_view",
     "set_tensor_class",
     "set_view_history",
@@ -108,6 +112,8 @@ class Tensor:
     # After `resize_` or `set_`: the memory that there is, flat, and where in it the tensor starts.
     _memory: np.ndarray[Any, Any] | None = None
     _offset: int = 0
+    # Of what shares a view's memory and is none (`detach`, `data`): the array that it is part of.
+    _owner: np.ndarray[Any, Any] | None = None
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
@@ -223,7 +229,14 @@ class Tensor:
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
         made = wrap(self._array if modes.dual is None else self._array[...])
-        made._counter = self._counter if is_inference(self) else [0]  # in any mode
+        counter: list[Any] = [0]  # in any mode
+        if type(self._counter) is NoCounter:
+            counter = self._counter
+        elif type(self._counter) is LevelCounter:
+            counter = LevelCounter((0,))
+            counter.start = self._counter.start
+        made._counter = counter
+        made._owner = self._owner if self._base is None else holder_of(self)
         return made
 
     @data.setter
@@ -249,10 +262,19 @@ class Tensor:
         self._array = array
         if self._memory is not None or self._offset:
             self._memory, self._offset = None, 0
+        self._owner = value._owner if value._base is None else holder_of(value)
 
     @data.deleter
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return the array whose memory a tensor lies in: its own, or what that is a part of."""
+    holder = tensor if tensor._base is None else tensor._base
+    if holder._memory is not None:
+        return holder._memory
+    return holder._array if holder._owner is None else holder._owner
 
 
 def check_requires_grad(tensor: Tensor) -> None:
@@ -329,6 +351,31 @@ class NoCounter(list[Any]):
         )
 
 
+class LevelCounter(list[Any]):
+    """The version counter of memory made by a function that `numgrad.func` is differentiating.
+
+    Attributes
+    ----------
+    start : int
+        That of the function's level: what functions inside of it made counts as made there.
+    """
+
+    __slots__ = ("start",)
+
+    start: int
+
+
+def new_counter() -> list[Any]:
+    """Return the version counter of new memory; without anything in `traces` it is ``[0]``."""
+    if modes.inference:
+        return NoCounter((0,))
+    if modes.level is None:
+        return [0]
+    counter = LevelCounter((0,))
+    counter.start = modes.level.start
+    return counter
+
+
 def is_inference(tensor: Tensor) -> bool:
     """Return whether a tensor's memory was made in `inference_mode`.
 
@@ -344,11 +391,36 @@ def is_inference(tensor: Tensor) -> bool:
     return type(tensor._counter) is NoCounter
 
 
+def plain(array: Any) -> Any:
+    """Return an array of a class of its own as one of NumPy's class, over the same memory.
+
+    Kernels look at an array's memory, whatever its class makes of ``[]`` or ``*``. Anything else is
+    returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If some of it is masked: a tensor has no place for that.
+    """
+    if type(array) is _ndarray or not isinstance(array, _ndarray):
+        return array
+    if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+        raise TypeError(
+            "can't convert a masked array in which something is masked: a tensor has no mask. Fill "
+            "it with array.filled(value), or take array.data"
+        )
+    return np.asarray(array)
+
+
 def wrap(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a leaf tensor that does not require grad over `array` (not copied)."""
-    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    if type(array) is _ndarray:
+        tensor: Tensor = _new(Tensor)
+    else:
+        array = plain(array)
+        tensor = _new(_tensor_class(array))
     tensor._array = array
-    tensor._counter = NoCounter((0,)) if traces and modes.inference else [0]
+    tensor._counter = new_counter() if traces else [0]
     return tensor
 
 
@@ -484,8 +556,8 @@ def forbidden_view(view: Tensor, modified: str) -> str:
     else:
         start += f" no_grad mode and {modified} modified inplace with grad mode enabled."
         block = "no_grad"
-    if origin == "multiple":
-        return start + _MULTIPLE_VIEWS
+    if why is not None:
+        return start + why
     return (
         f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
         "clarify your code by moving both the view and the inplace either both inside the "

@@ -13,6 +13,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.batches import check_batches, run_batch
 from numgrad.graph.core import NO_EDGE, Edge, Size, Tensor, fresh
 from numgrad.graph.engine import run
+from numgrad.graph.frames import user_frame
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 
@@ -66,6 +67,12 @@ def backward(
         If a tensor does not require grad; if a cotangent is missing or has the wrong shape; if the
         graph was freed by an earlier call; if a saved tensor was modified in place.
 
+    Warns
+    -----
+    UserWarning
+        With `create_graph`: the leaves' gradients hold graphs that lead to the leaves, so that only
+        Python's garbage collector frees them.
+
     >>> import numgrad as ng
     >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
     >>> ng.autograd.backward((x * x).sum())
@@ -90,6 +97,8 @@ def backward(
             "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
             "transforms."
         )
+    if create_graph:
+        _warn_of_cycle()
     outputs = _as_tuple(tensors)
     if inputs is not None:
         inputs = _as_tuple(inputs)
@@ -105,6 +114,24 @@ def backward(
             tensor.retain_grad()  # where the engine leaves the gradient of a non-leaf
     edges = [_input_edge(tensor) for tensor in inputs]
     run(roots, keep_graph=keep_graph, create_graph=create_graph, inputs=edges)
+
+
+def _warn_of_cycle() -> None:
+    """Tell the user's line that a leaf will hold a graph that leads to it."""
+    message = (
+        "Using backward() with create_graph=True will create a reference cycle between the "
+        "parameter and its gradient which can cause a memory leak. We recommend using "
+        "autograd.grad when creating the graph to avoid this. If you have to use this function, "
+        "make sure to reset the .grad fields of your parameters to None after use to break the "
+        "cycle and avoid the leak."
+    )
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, UserWarning, stacklevel=3)
+        return
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+    warnings.warn_explicit(message, UserWarning, file, frame.f_lineno, module, registry)
 
 
 def grad(

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.core import NoCounter, Tensor, forbidden_view
+from numgrad.graph.core import NO_EDGE, LevelCounter, NoCounter, Tensor, forbidden_view
 from numgrad.graph.modes import modes, traces
 
-__all__ = ["before_write", "bump_version", "check_counted", "check_inplace", "write_elements"]
+__all__ = [
+    "before_write",
+    "bump_version",
+    "check_captured",
+    "check_counted",
+    "check_inplace",
+    "write_elements",
+]
 
 
 def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
@@ -25,11 +33,11 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
     operation : str
         The name of the function, without underscore.
     """
+    if traces and modes.level is not None:
+        check_captured(tensor, operation)
     if not modes.grad:
         return
     base = tensor._base
-    if modes.level is not None:
-        _check_captured(tensor if base is None else base, operation)
     if base is None:
         if tensor._edge is None or tensor._level is not None:
             raise RuntimeError(
@@ -95,15 +103,41 @@ def check_counted(tensor: Tensor) -> None:
 
 
 # Operations whose other operand may be a tensor have an overload that PyTorch's messages name.
-_WITH_OVERLOADS = {"add", "sub", "mul", "div"}
+_OF_TENSORS = {"add", "sub", "mul", "div"}
+_BY_OPERAND = {"eq", "fill", "fmod", "ge", "gt", "le", "lerp", "lt", "masked_fill", "ne", "pow"}
+_BY_OPERAND.add("remainder")
 
 
-def _check_captured(tensor: Tensor, operation: str) -> None:
-    """Raise if the function that is being differentiated only captured a tensor with a history."""
-    node = None if tensor._edge is None else tensor._edge[0]
-    if node is None or node.sequence >= modes.level.start:
+def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ()) -> None:
+    """Raise if the function that `numgrad.func` is differentiating only captured a tensor.
+
+    Its own are its arguments, what it computed, and what it (or a function that it differentiated)
+    made.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        What is to be written to.
+    operation : str
+        The name of the function, without underscore.
+    operands : sequence
+        What else it was given.
+    """
+    level, counter = modes.level, tensor._counter
+    if type(counter) is LevelCounter and counter.start >= level.start:
         return
-    name = f"aten::{operation}_" + ".Tensor" * (operation in _WITH_OVERLOADS)
+    holder = tensor if tensor._base is None else tensor._base
+    lent = level.arguments.get(id(counter))
+    if lent or (lent is False and holder._edge is NO_EDGE):
+        return
+    node = None if holder._edge is None else holder._edge[0]
+    if holder._level is level or (node is not None and node.sequence >= level.start):
+        return
+    name = f"aten::{operation}_"
+    if operation in _OF_TENSORS:
+        name += ".Tensor"
+    elif operation in _BY_OPERAND:
+        name += ".Tensor" if operands and isinstance(operands[-1], Tensor) else ".Scalar"
     raise RuntimeError(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
         f"in-place operation ({name}) that would mutate a captured Tensor. This is not supported; "

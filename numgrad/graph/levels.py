@@ -15,7 +15,7 @@ from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.core import NO_EDGE, NOWHERE, Edge, Tensor
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, next_sequence
 
 __all__ = ["Level", "StandIn"]
@@ -61,17 +61,22 @@ class Level:
         Whether the caller records: if not, results depend on nothing.
     alive : bool
         Whether the function is running.
+    arguments : dict
+        By the ids of the version counters of the tensors that the function was called with, whether
+        it may write to any tensor of that memory. Where it is differentiated with respect to one,
+        only to the stand-in, and to what is detached from it.
     written : list
         Weak references to the tensors whose history in-place operations rewrote meanwhile.
     """
 
-    __slots__ = ("_guarded", "_previous", "alive", "recording", "start", "written")
+    __slots__ = ("_guarded", "_previous", "alive", "arguments", "recording", "start", "written")
 
     def __init__(self, guarded: bool = True) -> None:
         self._guarded = guarded
         self.start = next_sequence()
         self.recording = modes.grad
         self.alive = False
+        self.arguments: dict[int, bool] = {}
         self.written: list[weakref.ref[Tensor]] = []
         self._previous: tuple[Any, ...] = ()
 
@@ -81,12 +86,20 @@ class Level:
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
             modes.level = self
+            traces.append(self)  # so that what is made meanwhile is known to be
         self.alive = True
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.alive = False
+        if self._guarded:
+            traces.remove(self)
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
+
+    def lend(self, tensors: Iterable[Any]) -> None:
+        """Let the function write to what else it is called with; what is no tensor is left out."""
+        lent = [each for each in tensors if isinstance(each, Tensor)]
+        self.arguments.update([(id(each._counter), True) for each in lent])
 
     def stand_in(self, tensor: Tensor, writable: bool = False) -> Tensor:
         """Return a tensor over the memory of an argument, to differentiate with respect to.
@@ -104,6 +117,7 @@ class Level:
         made = _new(Tensor)
         made._array = tensor._array
         made._counter = tensor._counter
+        self.arguments.setdefault(id(made._counter), False)
         before = NO_EDGE
         if self.recording and tensor._edge is not NO_EDGE:
             before = gradient_edge(tensor)

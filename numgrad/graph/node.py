@@ -13,7 +13,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.anomaly import anomaly, note_node
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import traces
 
@@ -247,6 +247,45 @@ class Node:
                 wrap(np.stack([zeros if array is None else array for array in column], -1))
             )
         return columns
+
+    def __call__(self, *gradients: Tensor | None, **keywords: Any) -> Any:
+        """Return the gradients of the inputs for gradients of the outputs, without any hooks.
+
+        They are recorded if grad mode is on.
+
+        Returns
+        -------
+        Tensor, None, or tuple of them
+            A tuple unless there is one input.
+
+        Raises
+        ------
+        TypeError
+            If there is not one gradient (or None) for each output.
+
+        >>> import numgrad as ng
+        >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+        >>> with ng.no_grad():
+        ...     (x * x).sum().grad_fn(ng.tensor(3.0))
+        tensor([3., 3.])
+        """
+        if keywords:
+            raise TypeError("keyword arguments are not supported")
+        if len(gradients) != self.num_outputs:
+            raise TypeError(f"expected {self.num_outputs} arguments, got {len(gradients)} instead")
+        for position, gradient in enumerate(gradients):
+            if gradient is not None and not isinstance(gradient, Tensor):
+                raise TypeError(f"argument {position} is not a Variable")
+        fitted = [self._fitted(number, gradient) for number, gradient in enumerate(gradients)]
+        results = tuple(self.run_tensors(fitted))
+        return results[0] if len(results) == 1 else results
+
+    def _fitted(self, number: int, gradient: Tensor | None) -> Tensor | None:
+        """Return the gradient of an output in its shape, as kernels rely on."""
+        meta = self.output_meta(number)
+        if gradient is None or meta is None or gradient._array.shape == meta[0]:
+            return gradient
+        return (gradient * fresh(np.ones(meta[0], gradient._array.dtype))).reshape(meta[0])
 
     def output_meta(self, number: int) -> OutputMeta | None:
         """Return the shape and the dtype of an output, None if the node does not know them."""

@@ -20,8 +20,9 @@ from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
 from numgrad.jit.short import Short, short_key
-from numgrad.jit.signature import Static, Watch, describe, is_traced
+from numgrad.jit.signature import Static, describe, is_traced
 from numgrad.jit.traced import trace_function
+from numgrad.jit.watch import Watch
 from numgrad.ops.from_data import from_numpy
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
@@ -59,7 +60,6 @@ class Jitted:
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
         self._short: dict[Any, Short] = {}
-        self._watch: Any = None  # a Watch, from the first trace on
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
@@ -80,7 +80,7 @@ class Jitted:
         key = None if kwargs or self.static_numbers else short_key(args)
         if key is not None:
             short = self._short.get(key)
-            if short is not None and self._is_current():
+            if short is not None and (self._frozen is not None or short.watch.holds()):
                 self._hits += 1
                 if short.quick is not None and type(self) is Jitted:
                     self.__class__ = _with_call(short.quick)
@@ -88,7 +88,7 @@ class Jitted:
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            short = Short.of(compiled, args, self._watch, Jitted.__call__)
+            short = Short.of(compiled, args, Jitted.__call__)
             if short is not None:
                 self._short[key] = short
         return compiled(leaves, self._make_backward, spec)
@@ -145,9 +145,7 @@ class Jitted:
     def cache_clear(self) -> None:
         """Forget all traces."""
         self._compiled.clear()
-        self._short.clear()
-        self._watch = None
-        self.__class__ = Jitted
+        self._forget_short()
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the arguments, the static ones marked."""
@@ -164,15 +162,14 @@ class Jitted:
     def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
         """Return the function compiled for such arguments."""
         reason = None
-        if self._watch is not None and self._frozen is None:
-            reason = self._watch.changed()
-            if reason is not None:
-                self.cache_clear()
         compiled = self._compiled.get(key)
         if compiled is not None:
-            self._hits += 1
-            self._compiled.move_to_end(key)
-            return compiled
+            reason = None if self._frozen is not None else compiled.watch.changed()
+            if reason is None:
+                self._hits += 1
+                self._compiled.move_to_end(key)
+                return compiled
+            self._forget_short()
         self._misses += 1
         if self._frozen is not None and (changed := self._frozen.changed()) is not None:
             raise RuntimeError(
@@ -182,24 +179,25 @@ class Jitted:
             )
         if self._frozen is None:
             self._report(key, reason)
+        static = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
+        static = [leaf for leaf in static if not is_traced(leaf)]
+        # It sees what the trace is going to see: what that changes itself is a change, too.
+        watch = self._frozen or Watch(self.function, static)
         trace = trace_function(self.function, spec, leaves)
-        compiled = Compiled(trace)
-        if self._watch is None:
-            self._watch = Watch(self.function)
-        self._watch.baked |= trace.baked
-        # Of the arguments, functions: what is traced is no part of the trace.
-        given = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
-        self._watch.add([leaf for leaf in given if not is_traced(leaf)])
-        self._compiled[key] = compiled
+        compiled = self._compiled[key] = Compiled(trace, watch)
+        if self._frozen is None:
+            watch.settle(trace, [each.watch for each in self._compiled.values()])
+            if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
+                compiled.left = Watch(self.function, static)
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
-            self._short.clear()
-            self.__class__ = Jitted
+            self._forget_short()
         return compiled
 
-    def _is_current(self) -> bool:
-        """Whether what the function takes from outside is what it was."""
-        return self._frozen is not None or self._watch.changed() is None
+    def _forget_short(self) -> None:
+        """Have all calls find their traces the long way."""
+        self._short.clear()
+        self.__class__ = Jitted
 
     def _report(self, key: Any, changed: str | None) -> None:
         """Say why the function is traced, if the user asked for that."""
@@ -217,12 +215,11 @@ class Jitted:
             _log.addHandler(logging.StreamHandler())
         _log.warning("numgrad traces %s: %s", name, why)
 
-    def _make_backward(self, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
+    def _make_backward(self, watch: Watch, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
         """Return the compiled function of the gradients, traced for arguments of its own.
 
         And the tensors from outside whose numbers it reads.
         """
-        watch = self._frozen or self._watch
         backward = Jitted(backward_of(self.function), static_argnums=(0, 1), frozen=watch)
         with set_grad_enabled(False):
             leaves, spec = flatten(backward._marked(arguments, {}))

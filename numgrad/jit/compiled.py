@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, plain, wrap
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import enable_grad, modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
@@ -16,6 +16,7 @@ from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.jit.program import Program, build
 from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import Trace, edges_from_outside
+from numgrad.jit.watch import Watch
 from numgrad.ops.primitive import save_tensor
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
@@ -173,6 +174,7 @@ class Compiled:
         "aliases",
         "backward",
         "differentiable",
+        "left",
         "outputs",
         "outside",
         "program",
@@ -180,9 +182,12 @@ class Compiled:
         "required",
         "spec",
         "traced",
+        "watch",
     )
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, watch: Watch) -> None:
+        # What it depends on as it was before the trace, and as that left it.
+        self.watch = self.left = watch
         self.program: Program = build(simplify(trace.graph))
         self.traced = trace.traced
         self.outputs = trace.outputs
@@ -206,13 +211,13 @@ class Compiled:
     def __call__(self, leaves: Sequence[Any], backward: Callable[..., Any], spec: TreeSpec) -> Any:
         """Run on the leaves of arguments like those that were traced.
 
-        ``backward(spec, moving, leaves, cotangents)`` makes what computes the gradients, and `spec`
-        is the arguments' structure; both are needed only if the results require grad.
+        ``backward(watch, spec, moving, leaves, cotangents)`` makes what computes the gradients, and
+        `spec` is the arguments' structure; both are needed only if the results require grad.
         """
         arrays = []
         for k in self.traced:
             leaf = leaves[k]
-            arrays.append(leaf._array if isinstance(leaf, Tensor) else np.asarray(leaf))
+            arrays.append(leaf._array if isinstance(leaf, Tensor) else np.asarray(plain(leaf)))
         computed = self.program(arrays)
         for k in self.required:  # as the function did with what stood in for it
             leaves[k].requires_grad_()
@@ -223,7 +228,7 @@ class Compiled:
                 results.append(wrap(array.copy() if which in self.aliases else array))
             elif kind == "argument":
                 leaf = leaves[which]
-                results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf)))
+                results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(plain(leaf))))
             else:
                 results.append(which)
         if self.differentiable and modes.grad:
@@ -241,7 +246,7 @@ class Compiled:
         if self.backward is None:
             cotangents = tuple([wrap(np.broadcast_to(np.zeros((), d), s)) for s, d in metas])
             try:
-                found = make_backward(spec, tuple(moving), tuple(leaves), cotangents)
+                found = make_backward(self.left, spec, tuple(moving), tuple(leaves), cotangents)
             except Exception as error:  # of any kind: it is for who asks for the gradient
                 found = (_raising(error.with_traceback(None)), [])
             self.backward, self.read = found

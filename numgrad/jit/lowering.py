@@ -96,7 +96,7 @@ def lower_elementwise(
 
 
 @lowering("clone")
-def _clone(value: Value, contiguous: bool = False) -> Value:
+def _clone(value: Value, contiguous: Any = False) -> Value:
     return value
 
 

@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, observe, stop_observing
+from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
+from numgrad.halves import HALF
 from numgrad.jit.build import broadcast, cast, constant, permute, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.gathering import CHECKS, GATHERINGS
@@ -37,6 +38,11 @@ Array = np.ndarray[Any, Any]
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
 
+_NO_HALVES = (
+    "torch.float16 is not computed with in a compiled function: pass what is float16 in as "
+    "x.float(), and round the result with .half() behind the call"
+)
+
 
 class Tracer:
     """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph."""
@@ -54,11 +60,11 @@ class Tracer:
         """Have this thread's operations recorded here."""
         outer, hooks = modes.trace, modes.saved_hooks
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        observe(self)
+        watch(self)
         try:
             yield
         finally:
-            stop_observing(self)
+            stop_watching(self)
             modes.trace, modes.saved_hooks = outer, hooks
 
     def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:
@@ -72,7 +78,7 @@ class Tracer:
     def value_of(self, array: Any) -> Value:
         """Return the value that an array has now."""
         if type(array) is not Traced:
-            return self._capture(np.asarray(array))
+            return self._capture(np.asarray(plain(array)))
         storage, place = array.storage, array.place
         if storage.recorder is not self:
             self._fail(
@@ -255,6 +261,8 @@ class Tracer:
 
     def _array(self, value: Value, order: Sequence[int] | None = None) -> Traced:
         """Return a new array of that value; `order` is that of its dims in memory."""
+        if value.dtype == HALF:
+            self._fail(_NO_HALVES)
         if order is None or list(order) == sorted(order):
             whole = np.empty(value.shape, value.dtype)
             return Traced(Storage(self, whole, value), whole)
@@ -264,6 +272,8 @@ class Tracer:
 
     def _capture(self, array: Array) -> Value:
         """Return the value of an array that the function did not make; it is read at every call."""
+        if array.dtype == HALF:
+            self._fail(_NO_HALVES)
         root = root_of(array)
         known = self._captured.get(id(root))
         if known is None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, plain, wrap
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
@@ -66,7 +66,9 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
         traced = tuple([k for k, leaf in enumerate(leaves) if is_traced(leaf)])
         for k in traced:
             leaf = leaves[k]
-            array = leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(leaf))
+            array = (
+                leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(plain(leaf)))
+            )
             traced_array: Any = tracer.argument(array.shape, array.dtype)
             stand_ins[k] = wrap(traced_array)
             if isinstance(leaf, Tensor) and leaf.requires_grad:

@@ -140,11 +140,9 @@ class Elementwise:
         key = (pattern, modes, signature)
         found = self.entries.get(key)
         if found is None:
-            found = loop = self.loop(pattern, modes)
-            if hasattr(loop, "compile"):  # it is the plain function under NUMBA_DISABLE_JIT
-                loop.compile(signature)
-                found = loop.overloads[signature].entry_point
-            self.entries[key] = found
+            loop = self.loop(pattern, modes)
+            loop.compile(signature)
+            found = self.entries[key] = loop.overloads[signature].entry_point
         return found
 
     def __call__(

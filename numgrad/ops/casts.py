@@ -9,12 +9,20 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.float_errors import silent
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, holder_of, wrap
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.strides import strided_view
-from numgrad.layouts import contiguous_format, preserve_format
+from numgrad.kernels.strides import layout_of, strided_view
+from numgrad.layouts import (
+    channels_last,
+    channels_last_3d,
+    channels_last_of,
+    contiguous_format,
+    is_in_order,
+    order_in_memory,
+    preserve_format,
+)
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.functions import METHODS, public
 from numgrad.ops.options import check_memory_format
@@ -57,6 +65,7 @@ _TO_COPY: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
         lambda make: (to, [make()], {"dtype": dtypes.float64, "copy": True}),
@@ -174,7 +183,10 @@ Primitive.cast = staticmethod(cast)
 Primitive.sum_to_size = staticmethod(_sum_to_size)
 
 
-def _copy(array: Array, contiguous: bool) -> Array:
+def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
+    if isinstance(contiguous, tuple):  # dims, from the outermost in memory
+        back = sorted(range(array.ndim), key=contiguous.__getitem__)
+        return private_copy(array.transpose(contiguous)).transpose(back)
     if contiguous or array.flags.c_contiguous:
         return private_copy(array)
     return _in_order(array, array.copy("K"))
@@ -206,17 +218,18 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     ----------
     input : tensor
     memory_format : memory_format, optional
-        `contiguous_format` has the copy in C order instead.
+        `contiguous_format` has the copy in C order instead, `channels_last` in that one.
 
     >>> import numgrad as ng
     >>> x = ng.tensor([1.0, 2.0])
     >>> x.clone() is x
     False
     """
-    in_order = False
+    in_order: bool | tuple[int, ...] = False
     if memory_format is not None:
         check_memory_format("clone", memory_format)
-        in_order = memory_format is contiguous_format
+        order = order_in_memory(memory_format, input._array.ndim)
+        in_order = memory_format is contiguous_format if order is None else order
     result: Tensor = _CLONE.apply(input, contiguous=in_order)
     return result
 
@@ -237,7 +250,7 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     ----------
     input : tensor
     memory_format : memory_format, optional
-        Only `contiguous_format`.
+        `channels_last` asks for that order.
 
     Raises
     ------
@@ -250,6 +263,9 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """
     if memory_format is not None:
         check_memory_format("contiguous", memory_format)
+        if order_in_memory(memory_format, input._array.ndim) is not None:
+            there = is_contiguous(input, memory_format=memory_format)
+            return input if there else clone(input, memory_format=memory_format)
     if input._array.flags.c_contiguous:
         return input
     if memory_format is preserve_format:
@@ -265,7 +281,7 @@ def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
     ----------
     input : tensor
     memory_format : memory_format, optional
-        Changes nothing.
+        `channels_last` asks for that order instead.
 
     >>> import numgrad as ng
     >>> ng.ones(2, 3).t().is_contiguous()
@@ -273,6 +289,9 @@ def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
     """
     if memory_format is not None:
         check_memory_format("is_contiguous", memory_format)
+        if memory_format in (channels_last, channels_last_3d):
+            shape, strides, _ = layout_of(input._array)
+            return is_in_order(shape, strides, memory_format)
     return input._array.flags.c_contiguous
 
 
@@ -291,6 +310,10 @@ def detach(input: Tensor) -> Tensor:
         array = array[...]
     tensor = wrap(array)
     tensor._counter = input._counter
+    if input._base is not None:
+        tensor._owner = holder_of(input)
+    elif input._owner is not None:
+        tensor._owner = input._owner
     return tensor
 
 
@@ -324,7 +347,7 @@ def to(
     copy : bool
         Copy also if nothing changes.
     memory_format : memory_format, optional
-        `contiguous_format` has the result, if it is a copy, in C order.
+        `contiguous_format` has the result, if it is a copy, in C order, `channels_last` in that.
 
     Raises
     ------
@@ -359,9 +382,15 @@ def to(
         found = clone(input) if copy else input
     else:
         found = _to_dtype(input, dtypes.to_dtype(dtype), copy)
-    if memory_format is contiguous_format and found is not input:
-        found = contiguous(found)
-    return found
+    if memory_format is None or memory_format is preserve_format:
+        return found
+    order_in_memory(memory_format, input._array.ndim)  # refuses what can't be in the format
+    shape, strides, _ = layout_of(found._array)
+    if found is not input:
+        return contiguous(found, memory_format=memory_format)
+    if (channels_last_of(shape, strides) or contiguous_format) is memory_format:
+        return found
+    return clone(found, memory_format=memory_format)
 
 
 def _is_dtype(value: Any) -> bool:
@@ -393,37 +422,6 @@ def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
     return result
 
 
-@public("type", function=False)
-def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the tensor in another dtype, or the name of its type if none is given.
-
-    Parameters
-    ----------
-    input : tensor
-    dtype : dtype or str, optional
-        A dtype, or a legacy name such as ``"torch.DoubleTensor"``.
-    non_blocking : bool
-        Changes nothing.
-
-    Raises
-    ------
-    ValueError
-        If there is no type of that name.
-
-    >>> import numgrad as ng
-    >>> ng.ones(2).type()
-    'torch.FloatTensor'
-    """
-    if dtype is None:
-        return f"torch.{input.dtype.scalar_name}Tensor"
-    if isinstance(dtype, str):
-        for candidate in dtypes.DTYPES.values():
-            if dtype == f"torch.{candidate.scalar_name}Tensor":
-                return _to_dtype(input, candidate)
-        raise ValueError(f"invalid type: '{dtype}'")
-    return _to_dtype(input, dtypes.to_dtype(dtype))
-
-
 @public(function=False)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the tensor in the dtype of `other`; see `to`.
@@ -438,7 +436,9 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
     """Make the method that casts to one dtype."""
 
-    def method(input: Tensor) -> Tensor:
+    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(input, dtype=dtype, memory_format=memory_format)
         return _to_dtype(input, dtype)
 
     method.__name__ = method.__qualname__ = name
@@ -454,6 +454,7 @@ for _name, _dtype in {
     "short": dtypes.int16,
     "int": dtypes.int32,
     "long": dtypes.int64,
+    "half": dtypes.float16,
     "float": dtypes.float32,
     "double": dtypes.float64,
     "cfloat": dtypes.complex64,

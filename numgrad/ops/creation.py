@@ -9,8 +9,16 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import place_of
-from numgrad.layouts import contiguous_format
-from numgrad.ops.from_data import as_tensor, asarray, from_numpy, legacy_tensor, new_tensor, tensor
+from numgrad.layouts import contiguous_format, order_in_memory, preserve_format
+from numgrad.ops.from_data import (
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    legacy_tensor,
+    new_tensor,
+    tensor,
+)
 from numgrad.ops.functions import public
 from numgrad.ops.options import (
     Array,
@@ -19,6 +27,7 @@ from numgrad.ops.options import (
     check_memory_format,
     checked_number,
     default_dtype_of,
+    empty_in_order,
     finish,
     read_dtype,
     read_number,
@@ -31,6 +40,7 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",
@@ -158,7 +168,9 @@ def empty(
     check_memory_format("empty", memory_format)
     shape = read_shape("empty", sizes, size)
     default = default_dtype_of(out, dtypes.default_dtype())
-    array = np.empty(shape, read_dtype("empty", dtype, default).numpy)
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    array = empty_in_order(shape, read_dtype("empty", dtype, default), memory_format)
     return finish("empty", array, requires_grad=requires_grad, out=out, dtype=dtype)
 
 
@@ -212,6 +224,8 @@ def _sequence_size(function: str, size: Any) -> tuple[int, ...]:
 
 def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -> Array:
     """Return an array yet to be set, laid out in memory as `array` is unless told otherwise."""
+    if order_in_memory(memory_format, array.ndim) is not None:
+        return empty_in_order(array.shape, dtype, memory_format)
     overlaps = any(not stride for stride in array.strides)
     contiguous = overlaps or memory_format is contiguous_format
     return np.empty_like(place_of(array), dtype.numpy, order="C" if contiguous else "K")

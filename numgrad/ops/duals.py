@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
 from numgrad.kernels.strides import layout_of
 from numgrad.ops.primitive import Primitive
@@ -235,7 +235,8 @@ def _require_grad(tensors: Sequence[Any]) -> bool:
 def _primal(tensor: Tensor) -> Tensor:
     """Return a tensor over the same memory, in the same place in the graph, without a tangent."""
     primal = wrap(tensor._array[...])
-    primal._counter = tensor._counter
+    if not is_inference(tensor):  # whose version nobody may save; here it is not needed
+        primal._counter = tensor._counter
     primal._edge = gradient_edge(tensor)
     return primal
 

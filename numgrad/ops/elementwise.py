@@ -21,11 +21,13 @@ from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
-from numgrad.kernels.elementwise import MEMORY, Elementwise
+from numgrad.graph.tracing import at_hand
+from numgrad.kernels.elementwise import MEMORY
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.kernels.flat_calls import converter, order_of_cast
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
+from numgrad.ops.half_kernels import ElementwiseKernel
 from numgrad.ops.primitive import CATALOGUE, Rule, check_names, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 from numgrad.ops.spare import with_spare
@@ -41,6 +43,15 @@ Number = (bool, int, float, complex, np.number, np.bool_)
 #   bool    compute in the promoted dtype, return bool
 #   real    as same, but a complex operand gives its real dtype
 _KINDS = ("same", "float", "bool", "real")
+
+
+def _assign(target: Array, values: Array) -> None:
+    """Write values of any dtype; what `target` can't hold is infinite there, without a word."""
+    if values.dtype is target.dtype:
+        target[...] = values
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        target[...] = values
 
 
 class ElementwisePrimitive:
@@ -111,7 +122,7 @@ class ElementwisePrimitive:
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
-        self.kernel = Elementwise(name, inputs, self._formula)
+        self.kernel = ElementwiseKernel(name, inputs, self._formula)
         named = {name for declared in self.rules if declared for name in declared[1]}
         self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
         self.plans: dict[tuple[int, str], GradientPlan] = {}
@@ -255,7 +266,7 @@ class ElementwisePrimitive:
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
                 order = "K" if modes.trace is not None else order_of_cast(array)
-                array = array.astype(compute, order, copy=False)
+                array = at_hand(array).astype(compute, order, copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -380,7 +391,7 @@ class ElementwisePrimitive:
         if traces:
             before_write(out)
         if values is not None:
-            target[...] = values
+            _assign(target, values)
             out._counter[0] += 1
             return out
         overlaps = any(
@@ -390,7 +401,7 @@ class ElementwisePrimitive:
         if target.dtype == result and target.flags.c_contiguous and not overlaps:
             self.kernel(shape, arrays, [result], [target])
         else:
-            target[...] = self.kernel(shape, arrays, [result])[0]
+            _assign(target, self.kernel(shape, arrays, [result])[0])
         out._counter[0] += 1
         if traces:
             note_write(out._counter)

@@ -23,9 +23,10 @@ from numgrad.graph.node import (
 )
 from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.define import define
-from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
+from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, run_source
+from numgrad.ops.half_kernels import ElementwiseKernel
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.saved_facts import saved_name
@@ -305,18 +306,18 @@ class GradientPlan:
 
         operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
-        self.kernel = Elementwise(title, ["g", *operand_names], formula)
+        self.kernel = ElementwiseKernel(title, ["g", *operand_names], formula)
         letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
         self.pattern = "a" + "".join(
             "a" if position < 0 else letters[kinds[position]] for position in self.positions
         )
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
         # What is computed with the operand that is kept beside the output, if there is such a rule.
-        self.closer: Elementwise | None = None
+        self.closer: ElementwiseKernel | None = None
         self.closer_entries: dict[Any, Any] = {}
         if primitive.closer is not None and computed:
             rule, parameters = primitive.closer
-            self.closer = Elementwise(
+            self.closer = ElementwiseKernel(
                 f"{title}, with the input",
                 ["g", "y", "input"],
                 lambda symbols: [literal(rule(*[symbols[name] for name in parameters]))],
@@ -352,7 +353,9 @@ class GradientPlan:
             )
             self.attach = define("attach", attach, f"attach of {name}", namespace)
 
-    def kernel_with(self, saved: Any, dtype: np.dtype[Any]) -> tuple[Elementwise, list[Array]]:
+    def kernel_with(
+        self, saved: Any, dtype: np.dtype[Any]
+    ) -> tuple[ElementwiseKernel, list[Array]]:
         """Return the kernel for what a node saved, and what it takes besides that."""
         if self.closer is not None and dtype.kind == "f":
             spare = spare_of(saved)

@@ -47,6 +47,7 @@ _COPY: Primitive = Primitive(
     ["input", "source"],
     [lambda g: zero_of(g), lambda g: g],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (copy, [make(2, 3), make(3)], {}),
         lambda make: (copy, [make(2), make()], {}),
@@ -108,6 +109,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         lambda array, value: np.full(array.shape, value),
         ["input"],
         [lambda g: zero_of(g)],
+        takes_half=True,
         samples=[
             lambda make: (filled, [make(2, 3)], {"value": 2.0}),
             lambda make: (filled, [make()], {"value": 2.0}),
@@ -121,6 +123,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         ["input", "value"],
         [lambda g: zero_of(g), lambda g: g],
         linear=True,
+        takes_half=True,
         samples=[
             lambda make: (filled, [make(2, 3), make()], {}),
             lambda make: (filled, [make(0), make()], {}),
@@ -190,6 +193,7 @@ _ZERO: Primitive = Primitive(
     ["input"],
     [lambda g: zero_of(g)],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (zero, [make(2, 3)], {}),
         lambda make: (zero, [make()], {}),
@@ -214,7 +218,7 @@ def zero(input: Tensor) -> Tensor:
 
 def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
     if array.shape != mask.shape:
-        array = np.broadcast_to(array, np.broadcast_shapes(array.shape, mask.shape))
+        array = np.broadcast_to(array, broadcast_shapes([array.shape, mask.shape]))
     result = private_copy(array)
     if value.dtype == result.dtype:  # nothing is converted, which could warn
         np.copyto(result, value, where=mask)
@@ -229,6 +233,7 @@ _MASKED_FILL: Primitive = Primitive(
     _masked_fill,
     ["input"],
     [lambda g, mask: _outside(g, mask)],
+    takes_half=True,
     samples=[
         lambda make: (masked_fill, [make(2, 3)], {"mask": _mask(True, False, True), "value": 2.0}),
         lambda make: (masked_fill, [make(3)], {"mask": wrap(np.eye(3) > 0), "value": 2.0}),
@@ -243,6 +248,7 @@ _MASKED_FILL_TENSOR: Primitive = Primitive(
     ["input", "value"],
     [lambda g, mask: _outside(g, mask), lambda g, mask: _inside(g, mask)],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (
             lambda x, v: masked_fill(x, _mask(True, False, True), v),
@@ -295,7 +301,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.cpp_name}"
         )
     broadcast_shapes([mask._array.shape, input._array.shape])
     result: Tensor

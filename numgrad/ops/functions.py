@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view
+from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
@@ -83,7 +83,7 @@ def _unary_function(
 ) -> Callable[..., Any]:
     """Make a function of one operand; where there are `traces`, it takes no short way."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
-    rare = _rare(primitive, lambda: _unary_function(primitive, observers), traces)
+    rare = _rare(primitive, lambda: _unary_function(primitive, observers), primitive)
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
     plans: dict[int, Any] = {}
 
@@ -142,25 +142,28 @@ def make_operator(
 
 
 def _rare(
-    primitive: ElementwisePrimitive, make: Callable[[], Callable[..., Any]], traces: list[Any]
+    primitive: ElementwisePrimitive,
+    make: Callable[[], Callable[..., Any]],
+    otherwise: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Return what takes the calls that a hot function does not.
 
-    In inference mode that is another such function, whose results are made inference tensors.
+    In inference mode that is another such function, whose results are made inference tensors; in
+    a function that `numgrad.func` differentiates too, and they are known to be of that function.
     """
-    if traces is observers:
-        return primitive
     short: Callable[..., Any] | None = None
 
     def rare(*operands: Any, out: Tensor | None = None) -> Any:
         nonlocal short
-        if observers or out is not None or type(operands[0]) is not Tensor:
+        if out is not None:
             return primitive(*operands, out=out)
+        if observers or type(operands[0]) is not Tensor:
+            return otherwise(*operands)
         if short is None:
             short = make()
         result = short(*operands)
-        if modes.inference and isinstance(result, Tensor):
-            result._counter = NoCounter((0,))
+        if isinstance(result, Tensor):
+            result._counter = new_counter()
         return result
 
     return rare
@@ -174,7 +177,7 @@ def _binary_function(
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
-    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), traces)
+    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), otherwise)
     entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
     number_entries: dict[Any, Any] = {}  # for such an array and a number
     plans: dict[int, Any] = {}  # by which operands require grad

@@ -274,6 +274,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
             f"index_add_(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
             f"with type: {index.dtype.scalar_name} and size: {list(index.shape)}"
         )
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
+        )
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             f"index_add_(): self ({input.dtype.scalar_name}) and source "
@@ -310,6 +314,10 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> ng.zeros(3).index_copy(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
+        )
     at, positions = _read_vector(input, dim, index)
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
@@ -349,6 +357,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> ng.zeros(3).index_fill(0, ng.tensor([2, 0]), 1)
     tensor([1., 0., 1.])
     """
+    if index._array.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     at, positions = _read_vector(input, dim, index)
     positions = _filled_positions(positions, size=length_of(input, at), dim=at)
     result: Tensor

@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.core import NO_EDGE, Tensor, fresh, refresh_view, wrap
-from numgrad.graph.inplace import check_inplace, write_elements
+from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
@@ -18,7 +18,7 @@ from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy
 from numgrad.ops.functions import public
 from numgrad.ops.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.primitive import Primitive, require_tensor
 from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.shape import expand, unsqueeze, view
 from numgrad.ops.slicing import alias, slice_view
@@ -191,6 +191,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
             f"{type(indices).__name__}"
         )
+    require_tensor(values, "index_put", "values", 2)
     found = to_indices(indices, input._array.shape)
     _check_values(input, found, values)
     primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT
@@ -246,6 +247,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     source = _value_tensor(input, value)
     if key is False:
         return
+    if traces and modes.level is not None:
+        parts = key if isinstance(key, tuple) else (key,)
+        is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
+        check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
     mask = mask_alone(key)
     if mask is not None and source._array.size == 1:  # the same, whatever the mask holds

@@ -17,7 +17,12 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
-from numgrad.graph.inplace import check_counted, check_inplace, write_elements
+from numgrad.graph.inplace import (
+    check_captured,
+    check_counted,
+    check_inplace,
+    write_elements,
+)
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.saved import pack_saved
@@ -142,6 +147,8 @@ def inplace(
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
         check_inplace(tensor, recorded, function.__name__.removesuffix("_in_place"))
+    elif traces and modes.level is not None:
+        check_captured(tensor, function.__name__.removesuffix("_in_place"), arguments)
     if type(tensor._counter) is not list:
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:

@@ -26,7 +26,7 @@ def _mask(*values: Any) -> Tensor:
 
 
 def _select(array: Array, mask: Array) -> Array:
-    shape = np.broadcast_shapes(array.shape, mask.shape)
+    shape = broadcast_shapes([array.shape, mask.shape])
     return np.broadcast_to(array, shape)[np.broadcast_to(mask, shape)]
 
 
@@ -38,7 +38,7 @@ def _spread(array: Array, mask: Array) -> Array:
 
 
 def _spread_to(g: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
-    whole = np.broadcast_to(mask, np.broadcast_shapes(shape, mask.shape))
+    whole = np.broadcast_to(mask, broadcast_shapes([shape, mask.shape]))
     result: Tensor = _SPREAD.apply(g, mask=whole)
     return result
 

@@ -24,6 +24,7 @@ from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
 from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.tracing import Traced
+from numgrad.halves import HALF, WIDE, narrowed, wide_dtype, widened
 from numgrad.ops.saved_facts import fact_properties, saved_name
 
 __all__ = [
@@ -131,6 +132,8 @@ class _Plan(NamedTuple):
         Names of shapes of inputs, and which input's.
     of_all : bool
         Whether they name all inputs or all shapes.
+    held : str
+        The parameter they name that may be an index or a mask, as large as a tensor that is saved.
     """
 
     rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
@@ -138,6 +141,26 @@ class _Plan(NamedTuple):
     names: tuple[str, ...]
     shapes: tuple[tuple[str, int], ...]
     of_all: bool
+    held: str
+
+
+_HELD = {"index", "indices", "mask"}
+
+
+def _holds(plan: _Plan, parameters: dict[str, Any]) -> bool:
+    """Whether rules need an index or a mask that was an argument (a number is none)."""
+    return bool(plan.held) and not isinstance(parameters[plan.held], int)
+
+
+def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
+    """Return what rules name in the dtype to compute in; their results are cast at the end."""
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return Primitive.cast(value, WIDE) if value._array.dtype == HALF else value
+        return [wide(each) for each in value] if type(value) is list else widened(value)
+
+    return {name: wide(value) for name, value in environment.items()}
 
 
 class PrimitiveNode(Node):
@@ -188,6 +211,8 @@ class PrimitiveNode(Node):
         primitive = self.primitive
         plan = primitive.plan(self.needs, count)
         environment = self._environment(plan, gradients, behind)
+        if self.output_metas[0][1] is HALF and not primitive.takes_half:
+            environment = _in_float32(environment)
         for position, function, parameters in plan.rules:
             environment["position"] = position
             result = function(*[environment[name] for name in parameters])
@@ -233,8 +258,9 @@ class PrimitiveNode(Node):
 
     def saved_edges(self) -> list[Edge]:
         """Return where the saved tensors hung in the graph."""
-        saved = self.primitive.saved_for(self.needs, len(self.targets))
-        return [self._edge_of_saved(kind, position) for kind, position in saved]
+        plan = self.primitive.plan(self.needs, len(self.targets))
+        edges = [self._edge_of_saved(kind, position) for kind, position in plan.saved]
+        return [*edges, NO_EDGE] if _holds(plan, self.parameters) else edges
 
     def saved_names(self) -> list[str]:
         """Return PyTorch's names of what was saved."""
@@ -308,6 +334,9 @@ class Primitive:
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
     rows : bool
         Whether the rules, which then save nothing, hold for a cotangent with a further dim behind.
+    takes_half : bool
+        Whether the forward takes float16 as it is, as those of views do. Others get float32, and
+        their results are rounded.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -334,6 +363,7 @@ class Primitive:
         multiple_views: bool = False,
         variable_outputs: bool = False,
         rows: bool = False,
+        takes_half: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
         listed: bool = True,
     ) -> None:
@@ -344,6 +374,7 @@ class Primitive:
         self.outputs = tuple(outputs)
         self.view = view
         self.linear = linear
+        self.takes_half = takes_half or view
         self.rows = rows
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
@@ -427,21 +458,26 @@ class Primitive:
                     ]
                 ),
                 of_all=not named.isdisjoint(("inputs", "shapes")),
+                held=next(iter(named & _HELD - {*input_names, *self.outputs}), ""),
             )
         return plan
 
     def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
         """Run the operation on tensors and record a node if one is needed."""
         arrays: list[Any] = []
-        needs = False
+        needs = half = False
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
             if tensor._edge is not NO_EDGE:
                 needs = True
-            arrays.append(tensor._array)
+            array = tensor._array
+            if array.dtype is HALF:
+                half = True
+            arrays.append(array)
         if modes.trace is None:
-            result = self.forward(*arrays, **parameters)
+            run = self._forward_of_halves if half and not self.takes_half else self.forward
+            result = run(*arrays, **parameters)
         else:
             result = modes.trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):
@@ -452,6 +488,24 @@ class Primitive:
         elif needs and modes.grad:
             self._record(inputs, (output,), parameters)
         return output
+
+    def _forward_of_halves(self, *arrays: Any, **parameters: Any) -> Any:
+        """Run the forward in float32; what it gives is rounded if no operand is wider."""
+        wanted = parameters.get("dtype")
+        if wanted is None:
+            rounds = all(array.dtype == HALF for array in arrays if array.dtype.kind in "fc")
+        else:
+            rounds = wanted == HALF
+            parameters["dtype"] = wide_dtype(wanted)
+        known = {name: widened(value) for name, value in parameters.items()}
+        result = self.forward(*[widened(array) for array in arrays], **known)
+        if isinstance(result, (tuple, list)):
+            return type(result)([self._rounded(array, rounds) for array in result])
+        return self._rounded(result, rounds)
+
+    @staticmethod
+    def _rounded(array: Any, rounds: bool) -> Any:
+        return narrowed(array) if rounds and array.dtype == WIDE else array
 
     def _wrap_all(
         self, inputs: Sequence[Tensor], arrays: Sequence[Any], parameters: dict[str, Any]
@@ -524,8 +578,11 @@ class Primitive:
         node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
         node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
         saved: tuple[Any, ...] = ()
-        for kind, position in self.saved_for(needs, len(inputs)):
+        plan = self.plan(needs, len(inputs))
+        for kind, position in plan.saved:
             saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
+        if plan.held and _holds(plan, parameters):  # then there is something to be freed
+            saved += (plan.held, None, 0)
         node.saved = saved
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
@@ -535,7 +592,7 @@ class Primitive:
             if modes.saved_hooks:
                 kept = [
                     inputs[position] if kind == "input" else outputs[position]
-                    for kind, position in self.saved_for(needs, len(inputs))
+                    for kind, position in plan.saved
                 ]
                 pack_saved(node, kept)
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view, wrap
+from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view, wrap
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
+from numgrad.halves import HALF
 from numgrad.kernels import reductions as kernels
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
@@ -90,7 +91,8 @@ class _TotalNode(PrimitiveNode):
         """Hand on the cotangent, for a mean divided, as an array whose strides are all 0."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
-        if gradient is None or gradient.dtype != dtype or gradient.ndim or dtype.kind == "c":
+        unlike = gradient is None or gradient.dtype != dtype or gradient.ndim
+        if unlike or dtype.kind == "c" or dtype is HALF:
             return super().run_arrays(gradients)
         if self.primitive is not _TOTAL:
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
@@ -100,7 +102,9 @@ class _TotalNode(PrimitiveNode):
         """Hand on the cotangents as `run_arrays` does."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
-        if gradient is None or gradient._array.dtype != dtype or dtype.kind == "c":
+        if gradient is None or gradient._array.dtype != dtype:
+            return super().run_rows(gradients, count)
+        if dtype.kind == "c" or dtype == HALF:
             return super().run_rows(gradients, count)
         array = gradient._array
         if self.primitive is not _TOTAL:
@@ -112,7 +116,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``short.apply`` does for the plain case, in a fraction of the time."""
     primitive = short.primitive
     short.remember(input, None, False, _PLAIN)
-    if observers:
+    if observers or input._array.dtype is HALF:
         result: Tensor = primitive.apply(input, dtype=None)
         return result
     if input._base is not None:
@@ -121,7 +125,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     shape, dtype = array.shape, array.dtype
     output = _new(Tensor)
     output._array = kernel(array, tuple(range(len(shape))))
-    output._counter = NoCounter((0,)) if traces and modes.inference else [0]
+    output._counter = new_counter() if traces else [0]
     edge = input._edge
     if edge is not NO_EDGE and modes.grad:
         node = _new(primitive.node_class)

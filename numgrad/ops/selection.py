@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,12 @@ def where(
                     "where expected condition to be a boolean tensor, but got a tensor with dtype "
                     f"{condition.dtype.scalar_name}"
                 )
+            warnings.warn(
+                "where received a uint8 condition tensor. This behavior is deprecated and will be "
+                "removed in a future version of PyTorch. Use a boolean condition instead.",
+                UserWarning,
+                stacklevel=2,
+            )
             condition = condition != 0
         for value in (input, other):
             if type(value) is int and not 0 <= value < _SMALL:  # which has to fit, or it raises

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, refresh_view
+from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
+from numgrad.halves import HALF
 from numgrad.kernels.short_reductions import SMALL, ShortCall
 from numgrad.ops.primitive import Primitive, PrimitiveNode
 
@@ -69,7 +70,7 @@ class ShortCalls:
             return self._several(input, value, parameters)
         output = _new(Tensor)
         output._array = value
-        output._counter = NoCounter((0,)) if traces and modes.inference else [0]
+        output._counter = new_counter() if traces else [0]
         if input._edge is not NO_EDGE and modes.grad and self.is_differentiable:
             self._record(input, (output,), parameters)
         return output
@@ -95,6 +96,7 @@ class ShortCalls:
         if (
             array.size <= SMALL
             and type(array) is np.ndarray
+            and array.dtype != HALF
             and (type(dim) is int or dim is None)
             and type(keepdim) is bool
         ):
@@ -109,12 +111,11 @@ class ShortCalls:
         self, input: Tensor, values: tuple[Any, ...], parameters: dict[str, Any]
     ) -> tuple[Tensor, ...]:
         """Return several results as tensors."""
-        inference = traces and modes.inference
         outputs = []
         for value in values:
             output = _new(Tensor)
             output._array = value
-            output._counter = NoCounter((0,)) if inference else [0]
+            output._counter = new_counter() if traces else [0]
             outputs.append(output)
         if input._edge is not NO_EDGE and modes.grad:
             self._record(input, outputs, parameters)
@@ -158,6 +159,7 @@ class ShortNode(PrimitiveNode):
             shape, dtype = self.shapes[0]
             if (
                 gradient.dtype == dtype
+                and dtype is not HALF
                 and type(array) is np.ndarray
                 and array.dtype == dtype
                 and counter[0] == version

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,25 @@ _topk_type = return_type("topk", "values", "indices")
 _kthvalue_type = return_type("kthvalue", "values", "indices")
 
 
+def _by_rows(function: Any) -> Any:
+    """Let a forward along a dim take as many dims as there may be; a decorator.
+
+    NumPy sorts arrays of up to 32. Of more, those before the dim and those behind count as one.
+    """
+
+    @functools.wraps(function)
+    def run(array: Array, dim: int, **parameters: Any) -> tuple[Array, ...]:
+        if array.ndim <= 32:
+            found: tuple[Array, ...] = function(array, dim, **parameters)
+            return found
+        before, behind = array.shape[:dim], array.shape[dim + 1 :]
+        flat = array.reshape(math.prod(before), array.shape[dim], math.prod(behind))
+        results = function(flat, 1, **parameters)
+        return tuple([part.reshape(*before, *part.shape[1:-1], *behind) for part in results])
+
+    return run
+
+
 def _order(array: Array, dim: int, descending: bool) -> Array:
     """Return the positions in order; equal elements keep theirs, and nan counts as the greatest."""
     if not array.ndim:
@@ -42,10 +63,12 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
     return np.take_along_axis(array, order, dim), np.ascontiguousarray(order)
 
 
+@_by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     return _at(array, _order(array, dim, descending), dim)
 
 
+@_by_rows
 def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     if array.ndim and 0 < k <= array.shape[dim] // FEW:
         return _few(array, dim, k, largest)
@@ -64,6 +87,7 @@ def _few(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     return _at(array, np.take_along_axis(chosen, order, dim), dim)
 
 
+@_by_rows
 def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Array]:
     if not array.ndim:
         return _at(array, _order(array, dim, False), dim)

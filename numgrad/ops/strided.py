@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.float_errors import silent
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, set_view_history, wrap
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
 from numgrad.graph.tracing import address_of
 from numgrad.kernels import scatter
 from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
@@ -173,7 +173,7 @@ def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: 
             f"strides={list(steps)}"
         )
     array = input._array
-    storage = array if input._base is None else input._base._array
+    storage = holder_of(input)
     start = address_of(array) - address_of(storage)
     own_offset, itemsize = start // array.itemsize, array.itemsize
     offset = own_offset if storage_offset is None else int(storage_offset)

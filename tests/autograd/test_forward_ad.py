@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import threading
 import weakref
 from types import ModuleType
@@ -137,9 +136,7 @@ dual(w).mul_(2)
 
 
 def names(library: Any) -> dict[str, Any]:
-    module = "numgrad" if library is ng else "torch"
-    fw = importlib.import_module(f"{module}.autograd.forward_ad")
-    return {"torch": library, "fw": fw}
+    return {"torch": library, "fw": library.autograd.forward_ad}
 
 
 def run(library: Any, line: str) -> Any:
@@ -168,11 +165,6 @@ def describe(result: Any) -> Any:
         return result
     values = np.array(result.detach().tolist(), dtype=complex).round(9).tolist()
     return (str(result.dtype), tuple(result.shape), result.requires_grad, values)
-
-
-@pytest.fixture(scope="module")
-def torch() -> ModuleType:
-    return pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("line", [line for line in SAME.splitlines() if line])
@@ -354,3 +346,35 @@ def test_tangent_is_freed_with_its_tensor() -> None:
         del y
         gc.collect()
         assert reference() is None
+
+
+def test_in_inference_mode_there_are_no_tangents(lib: Any) -> None:
+    forward_ad = lib.autograd.forward_ad
+    with lib.inference_mode(), forward_ad.dual_level():
+        for x in (lib.ones(2), lib.ones(2)):
+            dual = forward_ad.make_dual(x, lib.tensor([1.0, 2.0]))
+            assert forward_ad.unpack_dual(dual).tangent is None
+            assert forward_ad.unpack_dual(dual * dual).tangent is None
+            dual.mul_(2)
+            assert forward_ad.unpack_dual(dual).tangent is None
+            assert forward_ad.unpack_dual(dual).primal.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("inferred", [(True, False), (False, True), (True, True)])
+def test_tangents_of_inference_tensors_are_those_of_others(inferred: tuple[bool, bool]) -> None:
+    """PyTorch loses some of them, by which overload of an operation is called."""
+    with ng.inference_mode(inferred[0]):
+        x = ng.tensor([1.0, 2.0])
+    with ng.inference_mode(inferred[1]):
+        t = ng.tensor([3.0, 5.0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, t)
+        for make, expected in (
+            (lambda d: d * d, [6.0, 20.0]),
+            (lambda d: d * 2, [6.0, 10.0]),
+            (lambda d: d[1:], [5.0]),
+            (lambda d: ng.ones(2).copy_(d), [3.0, 5.0]),
+            (lambda d: (d**3).sum(), 69.0),
+        ):
+            assert forward_ad.unpack_dual(make(dual)).tangent.tolist() == expected
+    assert t.tolist() == [3.0, 5.0]

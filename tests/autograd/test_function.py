@@ -194,6 +194,37 @@ def test_missing_gradients_are_zeros_or_none(lib: Any, materialize: bool) -> Non
     assert seen == [[0.0] if materialize else None]
 
 
+@pytest.mark.parametrize("used", [(0,), (2,), (0, 2)])
+@pytest.mark.parametrize("materialize", [True, False])
+@pytest.mark.parametrize("kind", ["marked", "integers", "bools"])
+def test_outputs_that_are_not_differentiable_have_no_gradient(
+    lib: Any, kind: str, materialize: bool, used: tuple[int, ...]
+) -> None:
+    x, seen = leaf(lib, 1.0, 2.0), []
+
+    def forward(ctx: Any, a: Any) -> Any:
+        ctx.set_materialize_grads(materialize)
+        other = {"marked": a * 3, "integers": lib.tensor([1, 2]), "bools": a > 1}[kind]
+        if kind == "marked":
+            ctx.mark_non_differentiable(other)
+        return a * 2, other, a * 4
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        for gradient in gradients:
+            seen.append(None if gradient is None else (gradient.dtype, gradient.tolist()))
+        return sum(g for g in (gradients[0], gradients[2]) if g is not None)
+
+    outputs = function(lib, forward, backward).apply(x)
+    assert [y.requires_grad for y in outputs] == [True, False, True]
+    assert outputs[1].grad_fn is None and outputs[2].output_nr == 2
+    sum(outputs[i].sum() for i in used).backward()
+    dtypes = [x.dtype, outputs[1].dtype, x.dtype]
+    zeros = [(dtype, [0, 0]) if materialize else None for dtype in dtypes]
+    expected = [(dtypes[i], [1.0, 1.0]) if i in used else zeros[i] for i in range(3)]
+    assert seen == expected
+    assert x.grad.tolist() == [float(len(used))] * 2
+
+
 def test_gradients_are_fitted_to_the_inputs(lib: Any) -> None:
     x = lib.tensor([1.0, 2.0], requires_grad=True)
 

@@ -58,6 +58,64 @@ def test_views_that_a_function_returns_may_not_be_written_to(lib: Any, forward: 
         y.mul_(2)
 
 
+VIEWS: dict[str, Any] = {
+    "itself": lambda a: a,
+    "all": lambda a: a.view(-1),
+    "part": lambda a: a[:1],
+    "of a result": lambda a: (a * 2)[:1],
+    "detached": lambda a: a.detach()[:1],
+    "several": lambda a: (a[:1], a[1:]),
+    "with a result": lambda a: (a[:1], a * 2),
+}
+INPUTS: dict[str, Any] = {
+    "leaf": lambda lib: leaf(lib, 1.0, 2.0),
+    "computed": lambda lib: leaf(lib, 1.0, 2.0) * 1,
+    "view": lambda lib: (leaf(lib, 1.0, 2.0, 3.0) * 1)[:2],
+}
+WHOLE = FORBIDDEN.partition(" This view was")[2]
+
+
+@pytest.mark.parametrize("how", ["as it is", "marked", "without grad mode", "viewed again"])
+@pytest.mark.parametrize("given", INPUTS)
+@pytest.mark.parametrize("name", VIEWS)
+def test_which_error_a_write_to_a_view_of_a_function_raises(
+    lib: Any, name: str, given: str, how: str
+) -> None:
+    """What PyTorch says depends on whether the view has a node, and who it is a view of."""
+
+    def forward(ctx: Any, a: Any) -> Any:
+        found = VIEWS[name](a)
+        if how == "marked":
+            ctx.mark_non_differentiable(*(found if isinstance(found, tuple) else (found,)))
+        return found
+
+    f = function(lib, forward, lambda ctx, *g: lib.zeros(2))
+    x = INPUTS[given](lib)
+    if how == "without grad mode":
+        with lib.no_grad():
+            found = f.apply(x)
+    else:
+        found = f.apply(x)
+    y = found[0] if isinstance(found, tuple) else found
+    if how == "viewed again":
+        y = y[:1]
+    if not y.requires_grad:  # then nothing is wrong with it
+        y.mul_(2)
+        return
+    with pytest.raises(RuntimeError) as error:
+        y.mul_(2)
+    message = str(error.value)
+    if how in ("marked", "without grad mode"):
+        start = "A view was created in no_grad mode and is being modified inplace with grad mode "
+        assert message.startswith(start + "enabled. This view was created inside a custom Function")
+        assert message.endswith(WHOLE)
+    elif name in ("several", "with a result"):
+        assert "This view is the output of a function that returns multiple views." in message
+    else:
+        number = "Slice" if how == "viewed again" else "Fn"
+        assert message == FORBIDDEN.format("is being").replace("of Fn", f"of {number}")
+
+
 def test_a_view_of_an_input_has_no_history_after_a_write_to_the_input(lib: Any) -> None:
     z = leaf(lib, 1.0, 2.0) * 1
     y = function(lib, lambda ctx, a: a.view(-1), lambda ctx, g: g).apply(z)

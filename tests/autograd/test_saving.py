@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import threading
 import weakref
 from typing import Any
@@ -429,3 +430,40 @@ def test_where_hooks_cannot_be_registered(lib: Any) -> None:
     )
     with pytest.raises(TypeError, match=r"^register_hooks\(\): "):
         (a * b).grad_fn._raw_saved_self.register_hooks(3, 4)
+
+
+def test_a_leaf_is_saved_itself_but_what_a_hook_returns_stands_in_for_it(lib: Any) -> None:
+    x = lib.ones(2, requires_grad=True)
+    y = x * x
+    assert y.grad_fn._saved_self is x and y.grad_fn._saved_other is x
+    with lib.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x * x
+    again = y.grad_fn._saved_self
+    assert again is not x and again.is_leaf and again.requires_grad and again.grad_fn is None
+    assert again.data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_tensors_that_a_function_saved_in_a_checkpoint(lib: Any, reentrant: bool) -> None:
+    """The arguments of the second run stand in for those of the first, unless it is reentrant."""
+    checkpoint = importlib.import_module(f"{lib.__name__}.utils.checkpoint").checkpoint
+    seen = []
+
+    class Product(lib.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            y = x * w
+            ctx.save_for_backward(x, w, y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            saved = ctx.saved_tensors
+            seen.append([saved[0] is x, saved[1] is w, saved[2].grad_fn is not None])
+            seen.append([each.requires_grad for each in saved])
+            return g * saved[1], g * saved[0]
+
+    x, w = lib.ones(2, requires_grad=True), lib.full((2,), 3.0, requires_grad=True)
+    checkpoint(lambda x: Product.apply(x, w) * 2, x, use_reentrant=reentrant).sum().backward()
+    assert seen == [[False, reentrant, True], [True, True, True]]
+    assert x.grad.tolist() == [6.0, 6.0] and w.grad.tolist() == [2.0, 2.0]

@@ -88,26 +88,6 @@ def test_forward_mode_obeys_no_grad_as_backward_mode_does() -> None:
     assert func.jacfwd(f)(x).item() == func.jacrev(f)(x).item() == 12
 
 
-def test_a_captured_buffer_keeps_what_was_written_but_no_history() -> None:
-    buffer = ng.zeros(2)
-
-    def f(x: Any) -> Any:
-        buffer.copy_(x)
-        return (buffer**2).sum()
-
-    assert func.grad(f)(ng.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
-    assert buffer.tolist() == [1.0, 2.0] and not buffer.requires_grad
-
-
-def test_a_write_from_an_inner_function_reaches_the_outer_one() -> None:
-    def outer(x: Any) -> Any:
-        buffer = ng.zeros(())
-        func.grad(lambda y: buffer.copy_(y * 3) * y)(x)
-        return buffer**2
-
-    assert func.grad(outer)(ng.tensor(2.0)).item() == 36
-
-
 def test_an_argument_modified_after_its_vjp_is_found_out() -> None:
     x = ng.tensor([1.0, 2.0])
     vjp_fn = func.vjp(lambda x: x**2, x)[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+import warnings
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -641,3 +643,35 @@ def test_gradient_has_the_strides_of_its_leaf(lib: Any) -> None:
 def test_asking_for_the_gradients_of_nothing_raises(lib: Any) -> None:
     with pytest.raises(RuntimeError, match="cannot be empty"):
         lib.autograd.grad(leaf(lib, 1.0).sum(), [])
+
+
+def test_backward_with_create_graph_warns_of_the_cycle() -> None:
+    x = ng.tensor([1.0, 2.0], requires_grad=True)
+    message = r"^Using backward\(\) with create_graph=True will create a reference cycle between"
+    for backward in (
+        lambda: (x**2).sum().backward(create_graph=True),
+        lambda: ng.autograd.backward((x**2).sum(), create_graph=True, inputs=[x]),
+    ):
+        with pytest.warns(UserWarning, match=message) as caught:
+            backward()
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings(record=True) as silent:
+        warnings.simplefilter("always")
+        ng.autograd.grad((x**2).sum(), x, create_graph=True)
+        (x**2).sum().backward(retain_graph=True)
+    assert silent == []
+
+
+def test_the_warning_of_create_graph_is_pytorchs(torch: ModuleType) -> None:
+    said = []
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        for library in (torch, ng):
+            x = library.tensor(1.0, requires_grad=True)
+            with pytest.warns(UserWarning, match="^Using backward") as caught:
+                (x * x).backward(create_graph=True)
+            said.append(str(caught[0].message).partition(" (Triggered internally")[0])
+    finally:
+        torch.set_warn_always(before)
+    assert said[0] == said[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -13,11 +14,11 @@ import numgrad as ng
 
 
 @pytest.fixture(autouse=True)
-def _back_to_the_default(request: pytest.FixtureRequest) -> Iterator[None]:
+def _back_to_the_default() -> Iterator[None]:
     yield
-    ng.set_grad_enabled(True)
-    if "torch" in str(request.node.name):
-        request.getfixturevalue("torch").set_grad_enabled(True)
+    for library in (ng, sys.modules.get("torch")):
+        if library is not None:
+            library.set_grad_enabled(True)
 
 
 def test_nested_blocks_restore_what_was_before(lib: Any) -> None:
@@ -332,8 +333,11 @@ def test_decorated_class_warns(lib: Any, mode: str) -> None:
 def test_multithreading_is_a_setting_of_each_thread(lib: Any) -> None:
     setting = lib.autograd.set_multithreading_enabled
     x = lib.ones(2, requires_grad=True)
-    with setting(False):
+    assert lib.autograd.is_multithreading_enabled()
+    with setting(False) as entered:
         (x * x).sum().backward()
+        assert entered is None and not lib.autograd.is_multithreading_enabled()
+    assert lib.autograd.is_multithreading_enabled()
     assert x.grad.tolist() == [2, 2]
     with pytest.raises(TypeError, match=r"argument 'enabled' \(position 1\) must be bool, not int"):
         setting(3)

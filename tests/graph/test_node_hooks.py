@@ -194,6 +194,35 @@ def test_a_post_accumulate_hook_returns_nothing(lib: Any) -> None:
     x.register_post_accumulate_grad_hook(lambda t: 3)
     with pytest.raises(TypeError, match="^expected Variable, but hook returned 'int'$"):
         (x * 2).backward()
+    x = leaf(lib, 1.0)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="^Tensor post accumulate grad hooks should return None"):
+        (x * 2).backward()
+    assert x.grad.tolist() == [2.0]  # it was added before
+
+
+@pytest.mark.parametrize("asked", [("a",), ("b",), ("c",), ("a", "c"), ("a", "b")])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_hooks_see_the_gradients_that_somebody_asked_for(
+    lib: Any, asked: tuple[str, ...], accumulate: bool
+) -> None:
+    a, b = leaf(lib, 2.0), leaf(lib, 3.0)
+    c = a * b
+    y = c * a
+    tensors = {"a": a, "b": b, "c": c}
+    seen = {}
+    c.grad_fn.register_hook(lambda inputs, _: seen.update(c=[g is not None for g in inputs]))
+    y.grad_fn.register_hook(lambda inputs, _: seen.update(y=[g is not None for g in inputs]))
+    inputs = [tensors[name] for name in asked]
+    if accumulate:
+        y.backward(inputs=inputs)
+    else:
+        lib.autograd.grad(y, inputs)
+    below = "a" in asked or "b" in asked
+    expected = {"y": [below or "c" in asked, "a" in asked]}
+    if below or accumulate:
+        expected["c"] = ["a" in asked, "b" in asked]
+    assert seen == expected
 
 
 def test_a_hook_on_several_tensors_waits_for_all_that_take_part(lib: Any) -> None:

@@ -151,6 +151,7 @@ def test_numbas_own_threads_and_our_tasks_may_call_us(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_in_the_middle_of_work_leaves_all_working(tmp_path: Path) -> None:
     script = """
     random = np.random.default_rng(1)
@@ -170,6 +171,7 @@ def test_ctrl_c_in_the_middle_of_work_leaves_all_working(tmp_path: Path) -> None
 
 
 @posix
+@pytest.mark.usefixtures("ctrl_c")
 def test_after_ctrl_c_no_thread_writes_any_more(tmp_path: Path) -> None:
     script = """
     from numgrad.kernels.threads import parallel_for

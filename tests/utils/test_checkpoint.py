@@ -18,9 +18,6 @@ def leaf(lib: Any, *values: float) -> Any:
 
 
 def tools(lib: Any) -> Any:
-    """Return the module of checkpoints, which PyTorch does not import by itself."""
-    if lib is not ng:
-        pytest.importorskip("torch.utils.checkpoint")
     return lib.utils.checkpoint
 
 

@@ -1,0 +1,194 @@
+"""A function that is transformed may write to what it was given or made, not to what it captured.
+
+Each expression is evaluated inside of such a function, in both libraries.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+import numgrad as ng
+
+# What PyTorch says to itself when it first pushes a tangent.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+
+# Writes to ``c``, with what they write at hand: the arguments `x` and `y`.
+WRITES = """
+c.mul_(x)
+c.add_(1)
+c.copy_(x)
+c.fill_(2)
+c.pow_(y)
+c.sin_()
+c.zero_()
+c.lerp_(x, 0.5)
+c.masked_fill_(y > 3, 0.0)
+c.index_add_(0, torch.tensor([0]), y[:1])
+c.scatter_(0, torch.tensor([0]), y[:1])
+c.uniform_()
+c.t_()
+c.unsqueeze_(0)
+c.resize_(1)
+c.detach_()
+c.__setitem__(0, x[0])
+c.__setitem__(0, 1.0)
+c.__setitem__((slice(1), None), 1.0)
+c.__setitem__(torch.tensor([0]), 1.0)
+c.__setitem__(y > 3, 0.0)
+c[:1].mul_(x[:1])
+c.data.mul_(2)
+c.detach().mul_(2)
+torch.no_grad()(lambda: c.add_(y))()
+"""
+# What may be captured, made outside of the function.
+CAPTURED = {
+    "plain": lambda lib: lib.ones(2),
+    "leaf": lambda lib: lib.ones(2, requires_grad=True),
+    "computed": lambda lib: lib.ones(2, requires_grad=True) * 1,
+    "view": lambda lib: lib.ones(3)[:2],
+}
+# What the function may write to: made inside, or given to it.
+OWN = """
+x * 1
+x.clone()
+x.detach()
+y
+y[:1].expand(2).clone()
+k
+torch.zeros(2)
+torch.zeros_like(x)
+torch.tensor([1.0, 2.0])
+torch.ones(2).sin()
+torch.ones(2) + 1
+torch.ones(2, 2).sum(0)
+torch.ones(2, 2).max(0)[0]
+torch.ones(2).double()
+torch.ones(2).data
+torch.ones(4).view(2, 2)[0]
+torch.zeros(3).resize_(2).zero_()
+torch.cat([y[:1], y[1:]])
+torch.no_grad()(lambda: y * 2)()
+func.grad(lambda z: (z * z).sum())(y)
+func.vjp(lambda z: z * z, y)[0]
+func.jvp(lambda z: z * z, (y,), (y,))[1]
+"""
+TRANSFORMS = ("grad", "vjp", "jvp", "jacrev", "jacfwd")
+
+
+def transformed(lib: Any, name: str, f: Any) -> list[float]:
+    """Return what a transformation makes of ``f(x, y, k)``, as a list of numbers."""
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+    x, y, k = (lib.tensor(pair) for pair in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
+    if name == "grad":
+        result = func.grad(f)(x, y, k=k)
+    elif name == "vjp":
+        (result,) = func.vjp(lambda x: f(x, y * 1, k * 1), x)[1](lib.tensor(1.0))
+    elif name == "jvp":
+        result = func.jvp(lambda x: f(x, y * 1, k * 1), (x,), (lib.ones(2),))[1]
+    else:
+        result = getattr(func, name)(f)(x, y, k)
+    found: list[float] = result.reshape(-1).tolist()
+    return found
+
+
+def run(lib: Any, expression: str, **names: Any) -> Any:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+    return eval(expression, {"torch": lib, "func": func, **names})
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("kind", CAPTURED)
+def test_a_captured_tensor_may_not_be_written_to(lib: Any, name: str, kind: str) -> None:
+    for write in WRITES.strip().splitlines():
+        captured = CAPTURED[kind](lib)
+        if "detach_()" in write and kind == "view":
+            continue  # which no view may be
+
+        def f(x: Any, y: Any, k: Any, write: str = write, captured: Any = captured) -> Any:
+            run(lib, write, c=captured, x=x, y=y)
+            return (captured * x).sum()
+
+        with pytest.raises(RuntimeError, match=r"would mutate a captured Tensor") as error:
+            transformed(lib, name, f)
+        method = write.removeprefix("torch.no_grad()(lambda: ").removeprefix("c")
+        if method.startswith("."):
+            operation = method.removeprefix(".data").removeprefix(".detach()")[1:].partition("(")[0]
+            if operation != "__setitem__":
+                assert f"(aten::{operation}" in str(error.value), write
+        assert captured.detach().tolist() == [1.0, 1.0], write
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("expression", OWN.strip().splitlines())
+def test_what_the_function_made_or_got_may_be_written_to(
+    lib: Any, name: str, expression: str
+) -> None:
+    def f(x: Any, y: Any, k: Any) -> Any:
+        own = run(lib, expression, x=x, y=y, k=k)
+        own.mul_(2).add_(1)
+        own[0] = 5.0
+        return (own * x).sum()
+
+    factor = run(lib, expression, x=lib.tensor([1.0, 2.0]), y=lib.tensor([3.0, 4.0]), k=None)
+    second = 13.0 if factor is None else float(factor.reshape(-1)[1]) * 2 + 1
+    slope = [5.0, second + 4.0 if expression in ("x * 1", "x.clone()") else second]
+    found = transformed(lib, name, f)
+    assert found == (pytest.approx([sum(slope)]) if name == "jvp" else pytest.approx(slope))
+
+
+def test_an_inner_function_captures_what_an_outer_one_made(lib: Any) -> None:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+    x = lib.tensor(2.0)
+    for make in (lambda x: lib.zeros(()), lambda x: x * 1, lambda x: x):
+
+        def outer(x: Any, make: Any = make) -> Any:
+            captured = make(x)
+            return func.grad(lambda y: captured.copy_(y * 3) * y)(x)
+
+        with pytest.raises(RuntimeError, match=r"\(aten::copy_\) that would mutate a captured"):
+            func.grad(outer)(x)
+
+
+def test_an_outer_function_may_write_to_what_an_inner_one_returned(lib: Any) -> None:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+
+    def outer(x: Any) -> Any:
+        slope, made = func.grad(lambda y: (y**3, lib.ones(())), has_aux=True)(x)
+        return slope.mul_(2) + made.add_(x)
+
+    assert func.grad(outer)(lib.tensor(2.0)).item() == 25
+
+
+def test_nodes_of_functions_in_transformed_ones_are_named_generated(lib: Any) -> None:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+
+    class Double(lib.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    names = []
+
+    def f(x: Any) -> Any:
+        y = Double.apply(x)
+        names.append(y.grad_fn.name())
+        return y.sum()
+
+    x = lib.ones(2, requires_grad=True)
+    f(x)
+    for transform in (func.grad, func.jacrev, lambda f: func.grad(lambda x: func.grad(f)(x).sum())):
+        transform(f)(x)
+    func.vjp(f, x)
+    f(x)
+    assert names == ["DoubleBackward", *["DoubleGeneratedBackward"] * 4, "DoubleBackward"]

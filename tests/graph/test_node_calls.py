@@ -1,0 +1,114 @@
+"""Nodes are functions: of gradients of their outputs, to gradients of their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import numgrad as ng
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "one input": lambda m, x: x.exp(),
+    "two inputs": lambda m, x: x * x.detach().requires_grad_(),
+    "a number": lambda m, x: x * 2,
+    "a reduction": lambda m, x: x.sum(),
+    "a view": lambda m, x: x[:1],
+    "a product": lambda m, x: x.reshape(1, 2) @ x.reshape(2, 1),
+    "several outputs": lambda m, x: x.unbind()[0],
+    "a write": lambda m, x: x.clone().mul_(m.ones(2, requires_grad=True)),
+    "a write to a view": lambda m, x: write_to_a_view(x),
+    "an index": lambda m, x: x[m.tensor([0, 0, 1])],
+}
+
+
+def write_to_a_view(x: Any) -> Any:
+    base = x.clone()
+    base[:1].mul_(2)
+    return base
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_node_is_called_with_one_gradient_for_each_output(lib: Any, call: str) -> None:
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = CALLS[call](lib, x)
+    node = y.grad_fn
+    count = 2 if call == "several outputs" else 1
+    for wrong in {0, 1, 2, 3} - {count}:
+        with pytest.raises(TypeError, match=f"^expected {count} arguments, got {wrong} instead$"):
+            node(*[lib.ones(y.shape)] * wrong)
+    with pytest.raises(TypeError, match="^argument 0 is not a Variable$"):
+        node(*[3.0] * count)
+    with pytest.raises(TypeError, match="^keyword arguments are not supported$"):
+        node(g=y)
+    with lib.no_grad():
+        found = node(*[lib.ones(y.shape)] * count)
+    found = found if isinstance(found, tuple) else (found,)
+    assert len(found) == len(node.next_functions)
+    assert not any(each.requires_grad for each in found if each is not None)
+    edges = [lib.autograd.graph.GradientEdge(*edge) for edge in node.next_functions if edge[0]]
+    given = [lib.autograd.graph.GradientEdge(node, number) for number in range(count)]
+    ones = [lib.ones(y.shape)] * count
+    expected = lib.autograd.grad(given, edges, ones, allow_unused=True)
+    assert [each.tolist() for each, edge in zip(found, node.next_functions, strict=True) if edge[0]]
+    for one, other in zip([each for each in found if each is not None], expected, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_a_call_is_recorded_and_runs_no_hooks(lib: Any) -> None:
+    x, seen = lib.tensor([1.0, 2.0], requires_grad=True), []
+    y = x * x
+    y.register_hook(seen.append)
+    y.grad_fn.register_prehook(seen.append)
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs))
+    first, second = y.grad_fn(lib.tensor([1.0, 10.0]))
+    assert seen == []
+    (slope,) = lib.autograd.grad((first + second).sum(), x, retain_graph=True)
+    assert slope.tolist() == [2.0, 20.0]
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="^Trying to backward through the graph a second time"):
+        y.grad_fn(lib.ones(2))
+
+
+def test_calling_the_node_of_a_leaf_adds_to_its_gradient(lib: Any) -> None:
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    ((node, _),) = [edge for edge in y.grad_fn.next_functions if edge[0] is not None]
+    assert node(lib.ones(2)) == () and node(None) == ()
+    with lib.no_grad():
+        node(lib.ones(2))
+    assert x.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError, match="^expected 1 arguments, got 2 instead$"):
+        node(None, None)
+
+
+def test_gradients_of_other_shapes_are_broadcast_or_refused(lib: Any) -> None:
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    assert (x * x).grad_fn(lib.tensor(3.0))[0].tolist() == [3.0, 6.0]
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of"):
+        (x * x).grad_fn(lib.ones(3))
+
+
+def test_nodes_of_functions_cannot_be_called(lib: Any) -> None:
+    class Double(lib.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    y = Double.apply(lib.ones(2, requires_grad=True))
+    with pytest.raises(TypeError, match="^'DoubleBackward' object is not callable$"):
+        y.grad_fn(lib.ones(2))
+
+
+def test_every_node_of_the_catalogue_has_the_shape_of_its_outputs() -> None:
+    """So that no gradient of another shape comes to a kernel by a call."""
+    x = ng.tensor([1.0, 2.0], requires_grad=True)
+    for make in CALLS.values():
+        y = make(ng, x)
+        meta = y.grad_fn.output_meta(y.output_nr)
+        assert meta is not None and meta[0] == tuple(y.shape)
