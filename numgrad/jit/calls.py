@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.float_errors import restore, silence
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import Traced
 from numgrad.jit.graph import Value
@@ -42,8 +43,11 @@ class Whole:
     def run(self, arrays: Sequence[Array]) -> Any:
         """Run it on arrays, and return what it returns."""
         parameters = {name: _fill(value, arrays) for name, value in self.template.items()}
-        with np.errstate(all="ignore"):
+        before = silence()
+        try:
             return self.primitive.forward(*arrays[: self.count], **parameters)
+        finally:
+            restore(before)
 
     def results(self, values: Sequence[Value], places: Sequence[Array]) -> tuple[bool, list[Array]]:
         """Return whether there is one result, and arrays as the results will be, in memory, too.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import Traced, note_alternative
@@ -43,13 +44,13 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
+@silent
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
     order = array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
-    with np.errstate(invalid="ignore", over="ignore"):
-        return laid_out_like(array.astype(dtype, "C"), order)
+    return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
 from numgrad.graph.tracing import address_of, place_of
 from numgrad.kernels import scatter
@@ -64,6 +65,7 @@ _AS_STRIDED: Primitive = Primitive(
 )
 
 
+@silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
     return scatter.move_strided(array, source, target, shared)
 
