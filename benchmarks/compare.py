@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 figures = importlib.import_module("benchmarks.figures")
 CASES = {
     name: case
-    for module in ("elementwise", "reductions")
+    for module in ("elementwise", "reductions", "contractions")
     for name, case in importlib.import_module(f"benchmarks.{module}").CASES.items()
 }
 

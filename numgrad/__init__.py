@@ -28,6 +28,7 @@ from numgrad.dtypes import (
     complex128,
     dtype,
     finfo,
+    float16,
     float32,
     float64,
     get_default_dtype,
@@ -62,9 +63,20 @@ from numgrad.jit.decorator import jit
 from numgrad.kernels.cache_files import cache_dir
 from numgrad.kernels.memory import empty_cache, memory_stats
 from numgrad.kernels.threads import get_num_threads, set_num_threads
-from numgrad.layouts import contiguous_format, layout, memory_format, preserve_format, strided
+from numgrad.layouts import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
+from numgrad.ops.legacy_types import LEGACY_TYPES
+from numgrad.ops.primitive import CATALOGUE, RESERVED
+from numgrad.ops.storages import TypedStorage, UntypedStorage
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.serialization import load, save
 from numgrad.tensor import Tensor
@@ -72,6 +84,7 @@ from numgrad.tensor import Tensor
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
 float = float32
 double = float64
+half = float16
 int = int32
 long = int64
 short = int16
@@ -85,12 +98,16 @@ __all__ = [
     "Size",
     "Tensor",
     "TraceError",
+    "TypedStorage",
+    "UntypedStorage",
     "autograd",
     "bool",
     "cache_dir",
     "can_cast",
     "cdouble",
     "cfloat",
+    "channels_last",
+    "channels_last_3d",
     "compile",
     "complex64",
     "complex128",
@@ -103,12 +120,14 @@ __all__ = [
     "enable_grad",
     "finfo",
     "float",
+    "float16",
     "float32",
     "float64",
     "func",
     "get_default_dtype",
     "get_num_threads",
     "get_printoptions",
+    "half",
     "iinfo",
     "inf",
     "inference_mode",
@@ -151,10 +170,23 @@ __all__ = [
 ]
 
 # The functions of the catalogue, under their public names.
-globals().update(FUNCTIONS)
-__all__ += sorted(set(FUNCTIONS) - set(__all__))
+globals().update(FUNCTIONS, **LEGACY_TYPES)
+__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES} - set(__all__))
 
 
-# Tells type checkers that there are names they cannot see: the functions entered above.
+# From here on these names are taken: whoever declares an operation of their own finds another.
+RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor))
+
+
+# The functions that others declared; and it tells type checkers that there are names they cannot
+# see: the functions entered above.
 def __getattr__(name: str) -> Any:
+    function = FUNCTIONS.get(name)
+    if function is not None:
+        return function
+    if name == "bfloat16":
+        raise AttributeError(
+            "numgrad has no bfloat16, because NumPy has no such dtype: use float16, which keeps "
+            "more digits and less range, or float32"
+        )
     raise AttributeError(f"module 'numgrad' has no attribute {name!r}")

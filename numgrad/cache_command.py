@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from numba.core import config
 from numba.core.registry import cpu_target
 
 from numgrad.cache_warming import Job, Warmed, warm
@@ -177,8 +176,6 @@ def _problem(directory: Path | None) -> str:
     """Return why warming would be in vain; nothing if it isn't."""
     if directory is None:
         return NO_CACHE
-    if getattr(config, "DISABLE_JIT", False):
-        return "NUMBA_DISABLE_JIT is set, so there is nothing to compile"
     trial = directory / f"trial-{os.getpid():016x}.py"
     if not write_file(trial, b""):
         return f"nothing can be written to {directory}"

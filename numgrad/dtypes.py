@@ -39,6 +39,7 @@ _CPP_NAMES = {
     "uint16": "short unsigned int",
     "uint32": "unsigned int",
     "uint64": "long unsigned int",
+    "float16": "c10::Half",
     "float32": "float",
     "float64": "double",
     "complex64": "c10::complex<float>",
@@ -105,7 +106,10 @@ class dtype:  # noqa: N801 - PyTorch's own spelling of the class
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
-        """Return the complex type of the same precision (``float32`` gives ``complex64``)."""
+        """Return the complex type of the same precision (``float32`` gives ``complex64``).
+
+        There is none of float16: it gives ``complex64``, too.
+        """
         return _COMPLEX.get(self, self)
 
     def __repr__(self) -> str:
@@ -127,6 +131,7 @@ DTYPES: dict[str, dtype] = {
         ("uint16", "UInt16", INTEGER),
         ("uint32", "UInt32", INTEGER),
         ("uint64", "UInt64", INTEGER),
+        ("float16", "Half", FLOATING),
         ("float32", "Float", FLOATING),
         ("float64", "Double", FLOATING),
         ("complex64", "ComplexFloat", COMPLEX),
@@ -137,13 +142,14 @@ DTYPES: dict[str, dtype] = {
 bool_ = DTYPES["bool"]
 uint8, uint16, uint32, uint64 = (DTYPES[f"uint{bits}"] for bits in (8, 16, 32, 64))
 int8, int16, int32, int64 = (DTYPES[f"int{bits}"] for bits in (8, 16, 32, 64))
-float32, float64 = DTYPES["float32"], DTYPES["float64"]
+float16, float32, float64 = DTYPES["float16"], DTYPES["float32"], DTYPES["float64"]
 complex64, complex128 = DTYPES["complex64"], DTYPES["complex128"]
 
 # PyTorch promotes these with floating point types only.
 _BARE = {uint16, uint32, uint64}
 _REAL = {complex64: float32, complex128: float64}
-_COMPLEX = {float32: complex64, float64: complex128}
+# PyTorch has a complex type of two float16, NumPy has none.
+_COMPLEX = {float16: complex64, float32: complex64, float64: complex128}
 # `array.dtype` is nearly always the interned NumPy dtype, so this lookup is one hash of a pointer.
 _OF_NUMPY: dict[Any, dtype] = {d.numpy: d for d in DTYPES.values()}
 _OF_PYTHON: dict[Any, dtype] = {bool: bool_, int: int64, complex: complex128}
@@ -164,7 +170,7 @@ def of_numpy(numpy_dtype: Any) -> dtype:
     Raises
     ------
     TypeError
-        If tensors cannot hold elements of that type (strings, objects, float16, ...).
+        If tensors cannot hold elements of that type (strings, objects, float128, ...).
     """
     found = _OF_NUMPY.get(numpy_dtype)
     if found is None:
@@ -287,7 +293,7 @@ class finfo:  # noqa: N801 - PyTorch's own spelling
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(info.resolution)
+        self.resolution = 10.0**-info.precision
         self.dtype = self._dtype.to_real().name
 
     def __repr__(self) -> str:

@@ -23,15 +23,15 @@ from numgrad.layouts import strided
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
+from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.indexing import getitem, setitem
-from numgrad.ops.inplace import inplace_method
+from numgrad.ops.inplace import inplace, inplace_method
+from numgrad.ops.numpy_protocol import array_function, array_ufunc
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.reshaping_in_place import RESHAPING
-from numgrad.ops.resizing import resize_, resize_as_, set_
-from numgrad.ops.strided import geometry_of
+from numgrad.ops.resizing import offset_of, resize_, resize_as_, set_
 from numgrad.printing import tensor_format, tensor_repr
 
 __all__ = ["Size", "Tensor"]
@@ -191,12 +191,7 @@ def _stride(self: Tensor, dim: int | None = None) -> Any:
 
 def _storage_offset(self: Tensor) -> int:
     """Return where the first element lies in the storage, in elements."""
-    if self._base is None:
-        return self._offset
-    try:
-        return geometry_of(self, self._base).inner[2]
-    except RuntimeError:  # the view was given memory of its own
-        return 0
+    return offset_of(self)
 
 
 def _data_ptr(self: Tensor) -> int:
@@ -220,6 +215,18 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
         if isinstance(other, np.ndarray):
             return function(self, FUNCTIONS["as_tensor"](other))
         return NotImplemented
+
+    return operator
+
+
+def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
+    """Return the operator of an in-place method; it takes arrays, too."""
+    function = INPLACE[f"{name}_"]
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if isinstance(other, np.ndarray):
+            other = FUNCTIONS["as_tensor"](other)
+        return inplace(function, self, other)
 
     return operator
 
@@ -267,9 +274,9 @@ def _invert(self: Tensor) -> Any:
 
 
 def _cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return the tensor itself, which is on the CPU; a memory format would be that of a copy."""
+    """Return the tensor itself, which is on the CPU, or a copy in the memory format asked for."""
     check_memory_format("cpu", memory_format)
-    return self
+    return self if memory_format is None else METHODS["to"](self, memory_format=memory_format)
 
 
 def _contains(self: Tensor, element: Any) -> bool:
@@ -319,7 +326,7 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__r{name}__", reflected)
     for name, target in _AUGMENTED.items():
         if f"{target}_" in INPLACE:
-            setattr(Tensor, f"__i{name}__", getattr(Tensor, f"{target}_"))
+            setattr(Tensor, f"__i{name}__", _augmented(target))
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
@@ -355,6 +362,10 @@ def _bind() -> None:
         "__copy__": shallow_copy,
         "__deepcopy__": deep_copy,
         "__array__": conversion.to_array,
+        "__array_ufunc__": array_ufunc,
+        "__array_function__": array_function,
+        "__dlpack__": conversion.to_dlpack,
+        "__dlpack_device__": conversion.dlpack_device,
         "__bool__": conversion.to_bool,
         "__complex__": conversion.to_complex,
         "__float__": conversion.to_float,
@@ -405,11 +416,20 @@ def _bind() -> None:
         setattr(Tensor, name, attribute)
 
 
+def _bind_later(name: str, method: bool, inplace: bool) -> None:
+    """Put a function that was declared outside of numgrad on `Tensor`."""
+    if method:
+        setattr(Tensor, name, METHODS[name])
+    if inplace:
+        setattr(Tensor, f"{name}_", inplace_method(INPLACE[f"{name}_"], f"{name}_"))
+
+
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
     """Make a tensor as PyTorch's legacy constructor does: of a shape, or of data."""
-    return legacy_tensor(*arguments, **keywords)
+    return legacy_tensor(None, *arguments, **keywords)
 
 
 _bind()
+binders.append(_bind_later)
 Tensor.__new__ = _construct  # type: ignore[method-assign,assignment]
 Tensor.__module__ = "numgrad"

@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.autograd.function_context import FunctionCtx
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, restore
 from numgrad.graph.node import FREED, Node, modified_message
 from numgrad.graph.reentrance import DEEP, elsewhere
 from numgrad.graph.saved import (
@@ -160,9 +160,12 @@ class FunctionNode(Node):
             found = elsewhere(backward, ctx, *given)
         else:
             modes.depth = depth + 1
+            before = modes.__dict__.copy()
             try:
                 found = backward(ctx, *given)
             finally:
+                if modes.__dict__ != before:
+                    restore(before)
                 modes.depth = depth
         return self.checked(found if isinstance(found, tuple) else (found,))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from numgrad.graph.hooks import Task
 from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
+from numgrad.kernels.forks import forkable_lock
 
 __all__ = [
     "GradientEdge",
@@ -141,7 +141,7 @@ def register_multi_grad_hook(
 
 def _register_any(tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> list[RemovableHandle]:
     seen: weakref.WeakSet[Task] = weakref.WeakSet()
-    lock = threading.Lock()
+    lock = forkable_lock()
 
     @functools.wraps(fn)
     def hook(gradient: Tensor) -> None:
@@ -182,7 +182,7 @@ def _register_all(tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> list[
         references.append(weakref.ref(tensor if isinstance(node, AccumulateGrad) else node))
     # A run that ends without all gradients, because of an error, takes its entry with it.
     waiting: weakref.WeakKeyDictionary[Task, _Waiting] = weakref.WeakKeyDictionary()
-    lock = threading.Lock()
+    lock = forkable_lock()
 
     def hook_of(position: int) -> Callable[[Tensor], None]:
         def hook(gradient: Tensor) -> None:

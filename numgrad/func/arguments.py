@@ -1,4 +1,10 @@
-"""What transformed functions are called with, and what they return: checks and PyTorch's words."""
+"""What transformed functions are called with, and what they return: checks and PyTorch's words.
+
+Where a derivative is taken with respect to a plain number, that is a tensor of no dimensions; a
+list of plain numbers is the tensor that `numgrad.tensor` makes of it. Integers become floating
+point, because there they have a derivative; those in other containers, where they may be settings,
+do not.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import pytree
+from numgrad import dtypes, pytree
 from numgrad.graph.core import Tensor
-from numgrad.ops.from_data import from_numpy
+from numgrad.ops.from_data import as_tensor, from_numpy
 
 __all__ = [
     "Argnums",
@@ -17,7 +23,12 @@ __all__ = [
     "check_floating",
     "check_real",
     "check_tensors",
+    "flatten_numbers",
+    "moves",
     "positions_of",
+    "read_directions",
+    "read_number_argument",
+    "read_plain",
     "split_aux",
     "tensor_leaves",
 ]
@@ -71,15 +82,90 @@ def tensor_leaves(argument: Any) -> tuple[list[Tensor], pytree.TreeSpec]:
     Raises
     ------
     ValueError
-        If one is neither a tensor nor a NumPy array.
+        If one is neither a tensor, nor a NumPy array, nor a plain number.
     """
-    found, spec = pytree.flatten(argument)
+    found, spec = flatten_numbers(argument)
     for number, leaf in enumerate(found):
         if isinstance(leaf, np.ndarray):
             found[number] = from_numpy(leaf)
+        elif moves(leaf):
+            found[number] = read_plain(leaf)
         elif not isinstance(leaf, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     return found, spec
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number of Python's or NumPy's that can move, as truth values can't."""
+    return isinstance(value, (int, float, complex, np.number)) and not isinstance(value, bool)
+
+
+def moves(leaf: Any) -> bool:
+    """Whether a leaf of `flatten_numbers` is a list of numbers, or a number but no integer."""
+    return type(leaf) is list or isinstance(leaf, (float, complex, np.inexact))
+
+
+def read_number_argument(argument: Any) -> Any:
+    """Return an argument that is a plain number, even an integer, as a tensor, others as is."""
+    return read_plain(argument) if is_plain(argument) else argument
+
+
+def flatten_numbers(tree: Any) -> tuple[list[Any], pytree.TreeSpec]:
+    """Return a tree's leaves and structure where lists of nothing but plain numbers are leaves."""
+    found, spec = pytree.flatten(tree)
+    return _join_numbers(found, spec) if any(is_plain(leaf) for leaf in found) else (found, spec)
+
+
+def _join_numbers(leaves: list[Any], spec: pytree.TreeSpec) -> tuple[list[Any], pytree.TreeSpec]:
+    if spec.type is None:
+        return leaves, spec
+    if leaves and _is_lists(spec) and all(is_plain(leaf) for leaf in leaves):
+        return [pytree.unflatten(spec, leaves)], pytree.LEAF
+    joined: list[Any] = []
+    children = []
+    start = 0
+    for child in spec.children:
+        stop = start + child.num_leaves
+        own, child_spec = _join_numbers(leaves[start:stop], child)
+        joined += own
+        children.append(child_spec)
+        start = stop
+    return joined, pytree.TreeSpec(spec.type, spec.context, tuple(children))
+
+
+def _is_lists(spec: pytree.TreeSpec) -> bool:
+    """Whether a structure is of lists, or lists of lists, and so on."""
+    return spec.type is list and all(
+        child.type is None or _is_lists(child) for child in spec.children
+    )
+
+
+def read_plain(value: Any, dtype: dtypes.dtype | None = None) -> Tensor:
+    """Return a plain number, or a list of them, as a tensor that can move."""
+    made: Tensor = as_tensor(value, dtype=dtype)
+    if dtype is None and made._array.dtype.kind not in "fc":
+        return as_tensor(value, dtype=dtypes.default_dtype())
+    return made
+
+
+def read_directions(
+    tree: Any, spec: pytree.TreeSpec, likes: Sequence[Tensor]
+) -> tuple[list[Any], pytree.TreeSpec]:
+    """Return the leaves and the structure of tangents or cotangents of some tensors.
+
+    Arrays become tensors; so do plain numbers, and lists of them unless `spec`, the tensors'
+    structure, has lists there; they take the tensors' dtypes. What does not fit is left to the
+    caller's words.
+    """
+    found, own = pytree.flatten(tree)
+    if own != spec:
+        found, own = flatten_numbers(tree)
+    for number, leaf in enumerate(found):
+        if isinstance(leaf, np.ndarray):
+            found[number] = from_numpy(leaf)
+        elif own == spec and (is_plain(leaf) or type(leaf) is list):
+            found[number] = read_plain(leaf, likes[number].dtype)
+    return found, own
 
 
 def split_aux(output: Any, has_aux: bool, api: str) -> tuple[Any, list[Tensor], Any]:

@@ -9,7 +9,15 @@ import numpy as np
 
 from numgrad import pytree
 from numgrad.autograd.linear_maps import Linearized, zeros_like
-from numgrad.func.arguments import accept, check_tensors, split_aux
+from numgrad.func.arguments import (
+    check_tensors,
+    flatten_numbers,
+    moves,
+    read_directions,
+    read_number_argument,
+    read_plain,
+    split_aux,
+)
 from numgrad.graph.core import Tensor
 from numgrad.ops.from_data import from_numpy
 from numgrad.ops.primitive import Primitive
@@ -76,26 +84,27 @@ def jvp(
         raise RuntimeError(
             f"{_API}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
         )
-    leaves, spec = pytree.flatten(primals)
-    directions, directions_spec = pytree.flatten(tangents)
+    found, spec = flatten_numbers(tuple(map(read_number_argument, primals)))
+    leaves = _tensors(found, "primals")
+    directions, directions_spec = read_directions(tangents, spec, leaves)
     if spec != directions_spec:
         raise RuntimeError(
             f"{_API}: Expected primals and tangents to have the same python structure. For "
             "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
             f"structure {spec!r} and tangents with structure {directions_spec!r}"
         )
-    leaves, directions = _tensors(leaves, "primals"), _tensors(directions, "tangents")
+    directions = _tensors(directions, "tangents")
     check_primals(leaves)
     linear, output_spec, aux = linear_map(
         lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, has_aux
     )
-    found = linear([_fit(t, p) for t, p in zip(directions, leaves, strict=True)])
-    if strict and None in found:
+    pushed = linear([_fit(t, p) for t, p in zip(directions, leaves, strict=True)])
+    if strict and None in pushed:
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
             "inputs. This is not allowed with strict=True."
         )
-    pairs = zip(found, linear.outputs, strict=True)
+    pairs = zip(pushed, linear.outputs, strict=True)
     derivatives = [zeros_like(output) if tangent is None else tangent for tangent, output in pairs]
     output = pytree.unflatten(output_spec, linear.outputs)
     derivative = pytree.unflatten(output_spec, derivatives)
@@ -130,7 +139,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> jvp_fn(ng.tensor([1.0, 0.0])), jvp_fn(ng.tensor([0.0, 1.0]))
     (tensor([2., 0.]), tensor([0., 6.]))
     """
-    found, spec = pytree.flatten(primals)
+    found, spec = flatten_numbers(tuple(map(read_number_argument, primals)))
     leaves = _tensors(found, "primals")
     check_primals(leaves)
     linear, output_spec, _ = linear_map(
@@ -138,7 +147,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     )
 
     def jvp_fn(*tangents: Any) -> Any:
-        given, given_spec = pytree.flatten(tangents)
+        given, given_spec = read_directions(tangents, spec, leaves)
         if given_spec != spec:
             raise RuntimeError(
                 f"Expected the tangents {given_spec!r} to have the same argspec as the primals "
@@ -193,10 +202,16 @@ def check_primals(primals: Sequence[Tensor]) -> None:
 def _tensors(leaves: Sequence[Any], what: str) -> list[Tensor]:
     if not leaves:
         raise RuntimeError(f"{_API}: Expected {what} to contain at least one Tensor.")
+    made = []
     for leaf in leaves:
-        if not isinstance(leaf, (Tensor, np.ndarray)):
+        if isinstance(leaf, np.ndarray):
+            leaf = from_numpy(leaf)
+        elif moves(leaf):
+            leaf = read_plain(leaf)
+        elif not isinstance(leaf, Tensor):
             raise RuntimeError(f"{_API}: Expected {what} to only contain Tensors, got {type(leaf)}")
-    return [accept(leaf) if isinstance(leaf, Tensor) else from_numpy(leaf) for leaf in leaves]
+        made.append(leaf)
+    return made
 
 
 def _check_like(number: int, tangent: Tensor, primal: Tensor) -> None:

@@ -20,6 +20,7 @@ from numgrad.func.arguments import (
     accept,
     check_real,
     positions_of,
+    read_number_argument,
     tensor_leaves,
 )
 from numgrad.func.forward import check_primals, linear_map
@@ -27,6 +28,7 @@ from numgrad.func.reverse import pull_back
 from numgrad.graph.batches import stack_rows
 from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.modes import modes
+from numgrad.jit.recipes import remembered
 from numgrad.ops.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
@@ -36,6 +38,7 @@ Row = Sequence[Tensor | None]
 MANY = 4  # directions from which on a traced function gets a loop
 
 
+@remembered
 def jacrev(
     func: Callable[..., Any],
     argnums: Argnums = 0,
@@ -128,6 +131,7 @@ def jacrev(
     return jacobian
 
 
+@remembered
 def jacfwd(
     func: Callable[..., Any],
     argnums: Argnums = 0,
@@ -214,7 +218,7 @@ def _function_of(
 ) -> tuple[Callable[[list[Tensor]], Any], list[Tensor], pytree.TreeSpec]:
     """Return `func` as a function of the tensors in some arguments, and these."""
     positions = positions_of(argnums, len(args))
-    leaves, spec = tensor_leaves(tuple([args[position] for position in positions]))
+    leaves, spec = tensor_leaves(tuple([read_number_argument(args[p]) for p in positions]))
     fixed = [accept(argument) for argument in args]
     others = [each for i, each in enumerate(fixed) if i not in positions]
 

@@ -16,6 +16,8 @@ from numgrad.func.arguments import (
     check_floating,
     check_tensors,
     positions_of,
+    read_directions,
+    read_number_argument,
     split_aux,
     tensor_leaves,
 )
@@ -25,11 +27,12 @@ from numgrad.graph.engine import run
 from numgrad.graph.levels import Level
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
-from numgrad.ops.from_data import from_numpy
+from numgrad.jit.recipes import remembered
 
 __all__ = ["grad", "grad_and_value", "pull_back", "value_and_grad", "vjp"]
 
 
+@remembered
 def grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -59,13 +62,16 @@ def grad(
         From the returned function: if there is no such argument, it is of integers, or `func`
         returns anything but a tensor of no dimensions.
     ValueError
-        If an argument to differentiate with respect to contains anything but tensors and NumPy
-        arrays.
+        If an argument to differentiate with respect to contains anything but tensors, NumPy arrays
+        and plain numbers.
 
     Notes
     -----
     Results require grad only if the arguments, or what `func` captured, do. An outer `no_grad`
     does not keep `func` from being differentiated; one inside of it does.
+
+    A number to differentiate with respect to is taken as a tensor of no dimensions, a list of
+    numbers as the tensor that ``tensor`` makes of it, in the default dtype if they are integers.
 
     Examples
     --------
@@ -74,6 +80,8 @@ def grad(
     tensor([ 3., 12.])
     >>> ng.func.grad(ng.func.grad(ng.sin))(ng.tensor(1.0))
     tensor(-0.8415)
+    >>> ng.func.grad(lambda x: x**3)(2.0)
+    tensor(12.)
     """
 
     @functools.wraps(func)
@@ -84,6 +92,7 @@ def grad(
     return gradient
 
 
+@remembered
 def value_and_grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -125,6 +134,7 @@ def value_and_grad(
     return value_and_gradient
 
 
+@remembered
 def grad_and_value(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -191,7 +201,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         If an output is no tensor, or one of integers; and from ``vjp_fn`` if the cotangents'
         structure or shapes are not the output's.
     ValueError
-        If a primal contains anything but tensors and NumPy arrays.
+        If a primal contains anything but tensors, NumPy arrays and numbers.
 
     Examples
     --------
@@ -202,7 +212,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     >>> vjp_fn(ng.tensor([1.0, 10.0]))
     (tensor([ 3., 30.]), tensor(21.))
     """
-    leaves, spec = tensor_leaves(primals)
+    leaves, spec = tensor_leaves(tuple(map(read_number_argument, primals)))
     pull, output_spec, aux = pull_back(
         lambda stand_ins: func(*pytree.unflatten(spec, stand_ins)), leaves, has_aux
     )
@@ -210,13 +220,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     def vjp_fn(
         cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
     ) -> tuple[Any, ...]:
-        given, given_spec = pytree.flatten(cotangents)
+        given, given_spec = read_directions(cotangents, output_spec, pull.outputs)
         if given_spec != output_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
                 f"outputs to the function. cotangents: {given_spec}, primal output: {output_spec}"
             )
-        given = [from_numpy(each) if isinstance(each, np.ndarray) else each for each in given]
         result: tuple[Any, ...] = pytree.unflatten(spec, pull(given, retain_graph, create_graph))
         return result
 
@@ -275,7 +284,7 @@ def _differentiate(
                 stand_ins.append(made)
                 specs.append(pytree.LEAF)
             else:
-                leaves, spec = tensor_leaves(argument)
+                leaves, spec = tensor_leaves(read_number_argument(argument))
                 parts = [level.stand_in(leaf) for leaf in leaves]
                 given[position] = pytree.unflatten(spec, parts)
                 stand_ins += parts

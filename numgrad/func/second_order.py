@@ -9,10 +9,12 @@ from numgrad.func.arguments import Argnums
 from numgrad.func.forward import jvp
 from numgrad.func.jacobians import jacfwd, jacrev
 from numgrad.func.reverse import grad
+from numgrad.jit.recipes import remembered
 
 __all__ = ["hessian", "hvp"]
 
 
+@remembered
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """Return the function that computes the Hessian of `func`.
 
@@ -44,6 +46,9 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
     >>> ng.func.hessian(lambda x: (x**3).sum())(ng.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
+    >>> ng.func.hessian(lambda x: x.prod())([2.0, 3.0])
+    tensor([[0., 1.],
+            [1., 0.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +14,10 @@ from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.graph.tracing import place_of
+from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
+from numgrad.kernels.forks import forkable_lock
 from numgrad.kernels.memory import empty
 from numgrad.kernels.strides import is_dense, layout_of, may_overlap
 
@@ -32,17 +33,7 @@ _new = object.__new__
 # Held while a gradient is added to what a tensor has, so that no thread's part is lost. It is one
 # for all tensors: what it costs is to be paid for every leaf in every pass. The same thread may
 # take it again, because a finalizer can run anywhere.
-_adding = threading.RLock()
-
-
-def _renew_lock() -> None:
-    """Start afresh in a forked child: the thread that held the lock may not exist there."""
-    global _adding
-    _adding = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+_adding = forkable_lock()
 
 
 class AccumulateGrad(Node):
@@ -72,7 +63,7 @@ class AccumulateGrad(Node):
                 if traces:
                     before_write(current)
                     note_write(current._counter)
-                add_into(array, gradient)
+                (add_halves if array.dtype is HALF else add_into)(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -89,7 +80,8 @@ class AccumulateGrad(Node):
             elif modes.trace is None:
                 leaf._grad = wrap(_like(leaf._array)).copy_(gradient)
             else:
-                leaf._grad = gradient.clone()
+                leaf._grad = copy = gradient.clone()
+                copy._array = modes.trace.laid_out(copy._array, _like(place_of(array)), array)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -141,7 +133,9 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
         elif present is None:
             tensor._grad = wrap(private_copy(gradient))
         else:
-            tensor._grad = wrap(add_arrays(present._array, gradient))
+            array = present._array
+            is_half = array.dtype is HALF
+            tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
 
 
 def _as_gradient_of(

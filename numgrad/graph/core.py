@@ -31,12 +31,15 @@ __all__ = [
     "check_requires_grad",
     "forbidden_view",
     "fresh",
+    "holder_of",
     "is_inference",
     "move_retained",
     "new_counter",
+    "plain",
     "refresh_view",
     "set_tensor_class",
     "set_view_history",
+    "uncounted",
     "view_of",
     "wrap",
 ]
@@ -110,6 +113,8 @@ class Tensor:
     # After `resize_` or `set_`: the memory that there is, flat, and where in it the tensor starts.
     _memory: np.ndarray[Any, Any] | None = None
     _offset: int = 0
+    # Of what shares a view's memory and is none (`detach`, `data`): the array that it is part of.
+    _owner: np.ndarray[Any, Any] | None = None
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
@@ -224,7 +229,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
-        made = wrap(self._array if modes.dual is None else self._array[...])
+        made = uncounted(self._array if modes.dual is None else self._array[...])
         counter: list[Any] = [0]  # in any mode
         if type(self._counter) is NoCounter:
             counter = self._counter
@@ -232,6 +237,10 @@ class Tensor:
             counter = LevelCounter((0,))
             counter.start = self._counter.start
         made._counter = counter
+        if self._base is not None:
+            made._owner = holder_of(self)
+        elif self._owner is not None:
+            made._owner = self._owner
         return made
 
     @data.setter
@@ -257,10 +266,19 @@ class Tensor:
         self._array = array
         if self._memory is not None or self._offset:
             self._memory, self._offset = None, 0
+        self._owner = value._owner if value._base is None else holder_of(value)
 
     @data.deleter
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return the array whose memory a tensor lies in: its own, or what that is a part of."""
+    holder = tensor if tensor._base is None else tensor._base
+    if holder._memory is not None:
+        return holder._memory
+    return holder._array if holder._owner is None else holder._owner
 
 
 def check_requires_grad(tensor: Tensor) -> None:
@@ -377,11 +395,43 @@ def is_inference(tensor: Tensor) -> bool:
     return type(tensor._counter) is NoCounter
 
 
+def plain(array: Any) -> Any:
+    """Return an array of a class of its own as one of NumPy's class, over the same memory.
+
+    Kernels look at an array's memory, whatever its class makes of ``[]`` or ``*``. Anything else is
+    returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If some of it is masked: a tensor has no place for that.
+    """
+    if type(array) is _ndarray or not isinstance(array, _ndarray):
+        return array
+    if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+        raise TypeError(
+            "can't convert a masked array in which something is masked: a tensor has no mask. Fill "
+            "it with array.filled(value), or take array.data"
+        )
+    return np.asarray(array)
+
+
 def wrap(array: np.ndarray[Any, Any]) -> Tensor:
     """Return a leaf tensor that does not require grad over `array` (not copied)."""
-    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    if type(array) is _ndarray:
+        tensor: Tensor = _new(Tensor)
+    else:
+        array = plain(array)
+        tensor = _new(_tensor_class(array))
     tensor._array = array
     tensor._counter = new_counter() if traces else [0]
+    return tensor
+
+
+def uncounted(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return what `wrap` does, for who gives it a counter."""
+    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    tensor._array = array
     return tensor
 
 

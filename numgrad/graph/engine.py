@@ -20,8 +20,9 @@ from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.core import Edge, Tensor
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import modes, restore, traces
 from numgrad.graph.node import Arrived, Node
+from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into
 
 __all__ = ["nodes_towards", "run"]
@@ -121,6 +122,8 @@ def run(
             if attached is not None or captures:
                 call_out(node, arrived, request)
             if needed is not None and node not in needed:
+                if task is not None:
+                    _settle(task)
                 continue
             owned: Iterable[bool | None]
             if special:
@@ -136,6 +139,8 @@ def run(
                     ]
                 outputs = run_post_hooks(hooks, outputs, arrived, by_tensors)
                 owned = repeat(False)
+            if attached is not None and task is not None:
+                _settle(task)
             was_owned = arrived[1]
             del arrived  # nobody needs these gradients any more, and they may be large
             if node.saved and not keep_graph:
@@ -177,8 +182,10 @@ def run(
             if urgent:
                 task = Task(roots, request)
                 waits = _watch(task, pending, leaves)
-            for leaf in complete:
+            for leaf in complete:  # there is one only once hooks see the run
                 _feed(leaf, leaves.pop(leaf), request)
+                if task is not None:
+                    _settle(task)
         for leaf, arrived in leaves.items():
             _feed(leaf, arrived, request)
     except Exception:
@@ -190,6 +197,10 @@ def run(
         if task is not None:  # without a call, in which Ctrl-C could come
             modes.task = task.outer
             modes.depth = task.depth
+            task.before["grad"] = previous_mode
+            task.inside = {}
+            if modes.__dict__ != task.before:
+                restore(task.before)
     if inputs is None:
         return []
     if by_tensors and not create_graph:  # views that were made without grad mode are no results
@@ -298,17 +309,28 @@ def _watch(
     """
     modes.task = task
     modes.depth = task.depth + 1
+    task.inside = modes.__dict__.copy()
     waits = _count_ways_to_leaves(list(pending), task.request.needed)
-    _feed_complete(leaves, waits, task.request)
+    _feed_complete(leaves, waits, task)
     return waits
 
 
+def _settle(task: Task) -> None:
+    """Take back what hooks of a node have entered or left, and not left or entered again.
+
+    It is so for each node in PyTorch, too.
+    """
+    if modes.__dict__ != task.inside:
+        restore(task.inside)
+
+
 def _feed_complete(
-    leaves: dict[AccumulateGrad, Arrived], waits: dict[Node, int], request: Request
+    leaves: dict[AccumulateGrad, Arrived], waits: dict[Node, int], task: Task
 ) -> None:
     """Feed the leaves that no more gradients will come to."""
     for leaf in [leaf for leaf in leaves if not waits.get(leaf)]:
-        _feed(leaf, leaves.pop(leaf), request)
+        _feed(leaf, leaves.pop(leaf), task.request)
+        _settle(task)
 
 
 def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
@@ -340,9 +362,10 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
     elif isinstance(gradient, Tensor):
         arrived[at] = present + gradient
     elif arrived[at + 1]:
-        add_into(present, gradient)
+        (add_halves if present.dtype is HALF else add_into)(present, gradient)
     elif owned:
-        add_into(gradient, present)
+        (add_halves if present.dtype is HALF else add_into)(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
-        arrived[at], arrived[at + 1] = add_arrays(present, gradient), True
+        total = present + gradient if present.dtype is HALF else add_arrays(present, gradient)
+        arrived[at], arrived[at + 1] = total, True

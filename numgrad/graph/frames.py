@@ -9,7 +9,7 @@ from types import FrameType
 
 import numpy as np
 
-__all__ = ["user_frame", "where_user_is"]
+__all__ = ["is_library", "user_frame", "where_user_is"]
 
 # Where the frames are that are not the user's.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -39,6 +39,12 @@ def _is_foreign(file: str, name: str) -> bool:
     if file.startswith(_INSTALLED):
         return file[len(_INSTALLED) :].split(os.sep)[0] in _FOREIGN
     return file.startswith((_PACKAGE, _LIBRARY))
+
+
+@functools.lru_cache(4096)
+def is_library(file: str) -> bool:
+    """Whether a file is a part of this package, of Python's library or of what is installed."""
+    return file.startswith((_PACKAGE, _LIBRARY, _INSTALLED, "<frozen"))
 
 
 def where_user_is() -> str:

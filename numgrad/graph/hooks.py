@@ -39,9 +39,22 @@ class Task:
         The run that this one is inside of.
     depth : int
         How many passes that was inside of.
+    before : dict
+        The modes of the thread as they were outside.
+    inside : dict
+        And as they are inside, for each node, while the run lasts.
     """
 
-    __slots__ = ("__weakref__", "_reached", "_roots", "depth", "outer", "request")
+    __slots__ = (
+        "__weakref__",
+        "_reached",
+        "_roots",
+        "before",
+        "depth",
+        "inside",
+        "outer",
+        "request",
+    )
 
     def __init__(self, roots: Sequence[tuple[Edge, Tensor]], request: Request) -> None:
         self.request = request
@@ -49,6 +62,8 @@ class Task:
         self._reached: set[Node] | None = None
         self.outer: Task | None = modes.task
         self.depth: int = modes.depth
+        self.before: dict[str, Any] = modes.__dict__.copy()
+        self.inside: dict[str, Any] = {}
 
     def runs(self, node: Node) -> bool:
         """Return whether the gradients of a node's outputs are computed in this run."""

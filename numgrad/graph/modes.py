@@ -21,10 +21,13 @@ __all__ = [
     "no_grad",
     "observe",
     "observers",
+    "restore",
     "set_grad_enabled",
     "set_multithreading_enabled",
     "stop_observing",
+    "stop_watching",
     "traces",
+    "watch",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -51,6 +54,7 @@ class _Modes(threading.local):
     depth = 0  # how many backward passes that call the user's code run inside of each other
     worker: Any = None  # on a thread for the innermost of these: who it is (graph.reentrance)
     task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
+    watching: tuple[Any, ...] = ()  # what this thread has put into the lists below
 
 
 modes = _Modes()
@@ -71,6 +75,64 @@ def stop_observing(observer: Any) -> None:
     """Take back an `observe`."""
     traces.remove(observer)
     observers.remove(observer)
+
+
+def watch(mode: Any, observes: bool = True) -> None:
+    """Note a mode of this thread that hot functions take no short ways in.
+
+    Parameters
+    ----------
+    mode : object
+    observes : bool
+        Whether that is so for all of them; in inference mode it is not.
+    """
+    modes.watching = (*modes.watching, (mode, observes))
+    if observes:
+        observers.append(mode)
+    traces.append(mode)
+
+
+def stop_watching(mode: Any) -> None:
+    """Take back the last `watch` of a mode, if the thread has not been rid of it already."""
+    watching = modes.watching
+    for at in range(len(watching) - 1, -1, -1):
+        if watching[at][0] is mode:
+            modes.watching = watching[:at] + watching[at + 1 :]
+            _forget(watching[at])
+            return
+
+
+def _forget(watched: tuple[Any, bool]) -> None:
+    mode, observes = watched
+    for everybodys in (traces, observers) if observes else (traces,):
+        for at, other in enumerate(everybodys):
+            if other is mode:
+                del everybodys[at]
+                break
+
+
+def restore(state: dict[str, Any]) -> None:
+    """Make the modes of this thread what they were, whatever was entered or left since.
+
+    Parameters
+    ----------
+    state : dict
+        A copy of ``modes.__dict__``.
+    """
+    now = modes.__dict__
+    before, after = state.get("watching", ()), modes.watching
+    if before is not after:
+        for watched in after:
+            if not any(watched is other for other in before):
+                _forget(watched)
+        for watched in before:
+            if not any(watched is other for other in after):
+                if watched[1]:
+                    observers.append(watched[0])
+                traces.append(watched[0])
+    now.update(state)
+    for name in now.keys() - state.keys():
+        del now[name]
 
 
 def _set_grad(value: bool) -> None:
@@ -332,14 +394,18 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
 
     def __enter__(self) -> None:
         self._previous = (modes.grad, modes.inference, modes.claimed)
-        modes.grad, modes.inference, modes.claimed = not self.mode, self.mode, False
-        if self.mode:
-            traces.append(self)
+        self._set(not self.mode, self.mode, False)
 
     def __exit__(self, *exception: object) -> None:
-        if self.mode:
-            traces.remove(self)
-        modes.grad, modes.inference, modes.claimed = self._previous
+        self._set(*self._previous)
+
+    def _set(self, grad: bool, inference: bool, claimed: bool) -> None:
+        # By what changes, not by who is entered or left: that may be in any order.
+        if inference and not modes.inference:
+            watch(inference_mode, observes=False)
+        elif modes.inference and not inference:
+            stop_watching(inference_mode)
+        modes.grad, modes.inference, modes.claimed = grad, inference, claimed
 
 
 class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name

@@ -8,12 +8,12 @@ stack, of its own.
 from __future__ import annotations
 
 import contextvars
-import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, restore
+from numgrad.kernels.interrupts import raise_in
 
 __all__ = ["DEEP", "elsewhere"]
 
@@ -83,6 +83,7 @@ class _Worker:
 
     def _work(self, state: dict[str, Any]) -> None:
         modes.__dict__.update(state)
+        before = modes.__dict__.copy()
         try:
             try:
                 self.active = True
@@ -96,6 +97,7 @@ class _Worker:
             self.active = False
             self.error = error
         finally:
+            restore(before)
             self.function = None
             self.done = True
             self.finished.release()
@@ -126,6 +128,4 @@ class _Worker:
             worker = worker.inner
         with worker.lock:
             if worker.active:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(worker.thread.ident or 0), ctypes.py_object(kind)
-                )
+                raise_in(worker.thread.ident or 0, kind)

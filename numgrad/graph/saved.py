@@ -7,16 +7,16 @@ every run.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.core import Edge, Tensor, wrap
-from numgrad.graph.modes import modes, observe, stop_observing
+from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
 from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.kernels.forks import forkable_lock
 
 __all__ = [
     "PackHook",
@@ -64,15 +64,27 @@ def enter_hooks(pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
     for hook in (pack_hook, unpack_hook):
         if not callable(hook):
             raise TypeError(f"hooks on saved tensors must be callable, got {type(hook).__name__}")
-    modes.saved_hooks = (*modes.saved_hooks, (pack_hook, unpack_hook))
-    observe(pack_hook)  # the short ways of hot functions know nothing of hooks
+    pair = (pack_hook, unpack_hook)
+    modes.saved_hooks = (*modes.saved_hooks, pair)
+    watch(pair)  # the short ways of hot functions know nothing of hooks
 
 
 def exit_hooks() -> None:
-    """Forget the pair of hooks that was entered last."""
-    pack_hook, _ = modes.saved_hooks[-1]
+    """Forget the pair of hooks that was entered last.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none.
+    """
+    if not modes.saved_hooks:
+        raise RuntimeError(
+            "there are no hooks on saved tensors to leave: those that are entered within a "
+            "backward pass end with it"
+        )
+    pair = modes.saved_hooks[-1]
     modes.saved_hooks = modes.saved_hooks[:-1]
-    stop_observing(pack_hook)
+    stop_watching(pair)
 
 
 class PackedTensor:
@@ -159,7 +171,7 @@ class PackedValues:
     def __init__(self, entries: list[Any], order: Sequence[int]) -> None:
         self.entries = entries
         self.order = order
-        self.lock = threading.RLock()
+        self.lock = forkable_lock()
 
     def __bool__(self) -> bool:
         return True

@@ -6,12 +6,14 @@ import functools
 import inspect
 import logging
 import os
+import pickle
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core.serialize import dumps
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
@@ -19,9 +21,11 @@ from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
+from numgrad.jit.recipes import portable
 from numgrad.jit.short import Short, short_key
-from numgrad.jit.signature import Static, Watch, describe, is_traced
+from numgrad.jit.signature import LAYOUTS, Static, describe, fitting, is_traced
 from numgrad.jit.traced import trace_function
+from numgrad.jit.watch import Watch
 from numgrad.ops.from_data import from_numpy
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
@@ -59,7 +63,6 @@ class Jitted:
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
         self._short: dict[Any, Short] = {}
-        self._watch: Any = None  # a Watch, from the first trace on
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
@@ -78,9 +81,12 @@ class Jitted:
                 args, kwargs = unflatten(spec, made)
                 return self.function(*args, **kwargs)
         key = None if kwargs or self.static_numbers else short_key(args)
+        short = None
         if key is not None:
             short = self._short.get(key)
-            if short is not None and self._is_current():
+            if short is not None and short.strides:
+                short = fitting(short, args)
+            if short is not None and (self._frozen is not None or short.watch.holds()):
                 self._hits += 1
                 if short.quick is not None and type(self) is Jitted:
                     self.__class__ = _with_call(short.quick)
@@ -88,19 +94,28 @@ class Jitted:
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            short = Short.of(compiled, args, self._watch, Jitted.__call__)
-            if short is not None:
-                self._short[key] = short
+            quick = Short.of(compiled, args, Jitted.__call__)
+            if quick is not None:
+                _keep(self._short, key, quick, short)
         return compiled(leaves, self._make_backward, spec)
 
     def __reduce__(self) -> Any:
         """Pickle a function by its name if it has one, else with the function inside."""
-        found: Any = sys.modules.get(self.function.__module__)
-        for name in self.function.__qualname__.split("."):
-            found = getattr(found, name, None)
-        if found is self:
-            return self.function.__qualname__
-        return Jitted, (self.function, self.static_numbers, self.static_names)
+        module, name = self.function.__module__, self.function.__qualname__
+        if _named(module, name) is self:
+            if module != "__main__":
+                return name
+            # Another process may have another program there, or none (joblib's have not).
+            return _find_or_make, (name, self._by_value())
+        return Jitted, (portable(self.function), self.static_numbers, self.static_names)
+
+    def _by_value(self) -> bytes | None:
+        """Return what a function of the program itself can be made of; None if it can't be."""
+        try:
+            found: bytes = dumps((self.function, self.static_numbers, self.static_names))
+        except Exception:  # of what it refers to, something can't be pickled, and says so anyhow
+            return None
+        return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind to an instance, as the function would."""
@@ -140,14 +155,13 @@ class Jitted:
         >>> double.cache_info()
         CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
         """
-        return CacheInfo(self._hits, self._misses, LIMIT, len(self._compiled))
+        kept = sum([1 + len(compiled.others) for compiled in self._compiled.values()])
+        return CacheInfo(self._hits, self._misses, LIMIT, kept)
 
     def cache_clear(self) -> None:
         """Forget all traces."""
         self._compiled.clear()
-        self._short.clear()
-        self._watch = None
-        self.__class__ = Jitted
+        self._forget_short()
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the arguments, the static ones marked."""
@@ -164,15 +178,16 @@ class Jitted:
     def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
         """Return the function compiled for such arguments."""
         reason = None
-        if self._watch is not None and self._frozen is None:
-            reason = self._watch.changed()
-            if reason is not None:
-                self.cache_clear()
-        compiled = self._compiled.get(key)
+        found = compiled = self._compiled.get(key)
+        if compiled is not None and compiled.strides:
+            found = compiled = fitting(compiled, leaves)
         if compiled is not None:
-            self._hits += 1
-            self._compiled.move_to_end(key)
-            return compiled
+            reason = None if self._frozen is not None else compiled.watch.changed()
+            if reason is None:
+                self._hits += 1
+                self._compiled.move_to_end(key)
+                return compiled
+            self._forget_short()
         self._misses += 1
         if self._frozen is not None and (changed := self._frozen.changed()) is not None:
             raise RuntimeError(
@@ -182,24 +197,26 @@ class Jitted:
             )
         if self._frozen is None:
             self._report(key, reason)
+        static = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
+        static = [leaf for leaf in static if not is_traced(leaf)]
+        # It sees what the trace is going to see: what that changes itself is a change, too.
+        watch = self._frozen or Watch(self.function, static)
         trace = trace_function(self.function, spec, leaves)
-        compiled = Compiled(trace)
-        if self._watch is None:
-            self._watch = Watch(self.function)
-        self._watch.baked |= trace.baked
-        # Of the arguments, functions: what is traced is no part of the trace.
-        given = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
-        self._watch.add([leaf for leaf in given if not is_traced(leaf)])
-        self._compiled[key] = compiled
+        compiled = Compiled(trace, watch)
+        _keep(self._compiled, key, compiled, found)
+        if self._frozen is None:
+            watch.settle(trace, [each.watch for each in self._compiled.values()])
+            if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
+                compiled.left = Watch(self.function, static)
         if len(self._compiled) > LIMIT:
             self._compiled.popitem(last=False)
-            self._short.clear()
-            self.__class__ = Jitted
+            self._forget_short()
         return compiled
 
-    def _is_current(self) -> bool:
-        """Whether what the function takes from outside is what it was."""
-        return self._frozen is not None or self._watch.changed() is None
+    def _forget_short(self) -> None:
+        """Have all calls find their traces the long way."""
+        self._short.clear()
+        self.__class__ = Jitted
 
     def _report(self, key: Any, changed: str | None) -> None:
         """Say why the function is traced, if the user asked for that."""
@@ -210,19 +227,18 @@ class Jitted:
         elif not self._compiled:
             why = "it is called for the first time"
         else:
-            last = next(reversed(self._compiled))
+            last = key if key in self._compiled else next(reversed(self._compiled))
             why = _difference(last, key)
         name = getattr(self, "__name__", repr(self.function))
         if not _log.handlers:
             _log.addHandler(logging.StreamHandler())
         _log.warning("numgrad traces %s: %s", name, why)
 
-    def _make_backward(self, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
+    def _make_backward(self, watch: Watch, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
         """Return the compiled function of the gradients, traced for arguments of its own.
 
         And the tensors from outside whose numbers it reads.
         """
-        watch = self._frozen or self._watch
         backward = Jitted(backward_of(self.function), static_argnums=(0, 1), frozen=watch)
         with set_grad_enabled(False):
             leaves, spec = flatten(backward._marked(arguments, {}))
@@ -233,6 +249,18 @@ class Jitted:
             if value.operation == "array"
         }
         return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
+
+
+def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
+    """Keep what was made for arguments of some kind, beside what was made for other strides.
+
+    `stale` is what was there for these, and does not hold any more.
+    """
+    head = table.pop(key, None)
+    kept = [] if head is None else [each for each in (head, *head.others) if each is not stale]
+    head, *others = [*kept, made][-LAYOUTS - 1 :]
+    head.others = others
+    table[key] = head
 
 
 def _with_call(call: Callable[..., Any]) -> type[Jitted]:
@@ -251,6 +279,8 @@ def _difference(old: Any, new: Any) -> str:
     for k, (before, after) in enumerate(zip(old[3:], new[3:], strict=False)):
         if before != after:
             return f"argument leaf {k} was {_spell(before)} and is {_spell(after)}"
+    if old == new:
+        return "it goes by how its arguments lie in memory, and one has other strides"
     return "its trace was dropped to make room"
 
 
@@ -292,3 +322,24 @@ def _both(
     of_names = {parameters.index(name) for name in names if name in parameters}
     numbers = tuple(n % len(parameters) if parameters else n for n in numbers)
     return frozenset(numbers) | of_names, frozenset(names) | of_numbers
+
+
+def _named(module: str, name: str) -> Any:
+    """Return what has a name in a module, None if nothing has."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _find_or_make(name: str, contents: bytes | None) -> Jitted:
+    """Return a compiled function of the program itself, or one like it in another process."""
+    found = _named("__main__", name)
+    if isinstance(found, Jitted):
+        return found
+    if contents is None:
+        raise AttributeError(
+            f"jit: this process has no function {name!r} in its __main__, and what that refers to "
+            "can't be pickled: put it in a module that both processes import"
+        )
+    return Jitted(*pickle.loads(contents))

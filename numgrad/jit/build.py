@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad.jit.folding import wrap
 from numgrad.jit.graph import Affine, Value
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = [
     "apply",
@@ -79,7 +80,7 @@ def cast(value: Value, dtype: np.dtype[Any], origin: str = "") -> Value:
 
 def apply(operation: str, *operands: Value, origin: str = "") -> Value:
     """Return an elementwise operation on operands that broadcast."""
-    shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+    shape = broadcast_shapes([(), *(operand.shape for operand in operands)])
     voting = operands[1:] if operation == "where" else operands
     dtype = np.result_type(*{operand.dtype for operand in voting})
     if dtype.kind == "c":

@@ -15,6 +15,7 @@ import numpy as np
 from numgrad.jit.build import apply, broadcast, constant, reduce, reshape, update, view
 from numgrad.jit.graph import Affine, Value
 from numgrad.kernels.bounds import BOUNDS
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = ["CHECKS", "GATHERINGS"]
 
@@ -81,7 +82,7 @@ def _by_indices(own: Dims, indices: Sequence[Positions | None]) -> tuple[Dims, l
     """Return the shape that indices take of a shape, the positions, and how they are read there."""
     dims = [dim for dim, positions in enumerate(indices) if positions is not None]
     given = [_value(indices[dim]) for dim in dims]
-    common = np.broadcast_shapes(*(positions.shape for positions in given))
+    common = broadcast_shapes([positions.shape for positions in given])
     at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     rest = [dim for dim in range(len(own)) if dim not in dims]
     lengths = [own[dim] for dim in rest]

@@ -194,7 +194,7 @@ def _given(emitted: Emitted, inputs: Sequence[Value], *, known: bool = False) ->
         kind = type_code(value.dtype)
         found = f"{name}_" if known else f"as_argument({name}_, {kind}, {position})"
         lines.append(Line(f"{given} = {found}"))
-        if value.shape and not known:
+        if not known:
             message = f"argument {position} must have the shape {value.shape} it was traced with"
             lines.append(Line(f"if {given}.shape != {value.shape}:"))
             lines.append(Line(f"    raise ValueError({message!r})"))

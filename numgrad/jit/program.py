@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from numgrad.jit.literal import is_short, literal_dispatcher, literal_loop
 from numgrad.jit.opaque import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.schedule import Nest
 from numgrad.kernels.compile import compile_source
+from numgrad.kernels.forks import lazy
 from numgrad.kernels.memory import empty
 from numgrad.kernels.threads import parallel_for
 
@@ -57,7 +58,7 @@ class Program:
         emitted = self._emitted
         return len(emitted.bands) + len(emitted.plan.steps) - len(emitted.nests)
 
-    @cached_property
+    @lazy
     def dispatcher(self) -> Any:
         """A Numba dispatcher over arrays of the graph's shapes, for use in compiled code.
 
@@ -112,11 +113,11 @@ class Program:
             self._call = self._by_steps
         return self._call(arrays)
 
-    @cached_property
+    @lazy
     def _header(self) -> NDArray:
         return self._emitted.header()
 
-    @cached_property
+    @lazy
     def _run(self) -> Any:
         """The compiled function."""
         emitted = self._emitted
@@ -185,11 +186,11 @@ class Program:
         header[:WHAT] = (work.nest, work.nest + 1, first, last)
         self._run(*arguments, header, room)
 
-    @cached_property
+    @lazy
     def _names(self) -> list[str]:
         return [array.name for array in self._emitted.arguments]
 
-    @cached_property
+    @lazy
     def _plan(self) -> list[list[_Work] | Callable[[Memory], None]]:
         """The steps of a call, each nest in threads or with others."""
         return [

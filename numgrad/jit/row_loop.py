@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -11,6 +10,7 @@ from numba import types
 from numba.np.numpy_support import from_dtype
 
 from numgrad.jit.rows import Rows
+from numgrad.kernels.forks import lazy
 from numgrad.kernels.threads import parallel_for
 
 __all__ = ["RowLoop", "grain_of"]
@@ -40,12 +40,10 @@ class RowLoop:
         self.rows, self.graph = rows, rows.graph
         self.program = program
 
-    @cached_property
+    @lazy
     def entry(self) -> Any:
         """The compiled loop over some of the vectors: see `numgrad.jit.literal.literal_loop`."""
         loop = self.program.loop
-        if not hasattr(loop, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
-            return loop
         inputs, outputs = self.graph.inputs[1:], self.graph.outputs
         dims = [(value, len(value.shape)) for value in inputs]
         dims += [(value, len(value.shape) + 1) for value in outputs]

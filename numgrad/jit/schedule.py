@@ -211,7 +211,7 @@ class Schedule:
 
     def place(self, sink: Sink) -> None:
         """Put a sink into the first nest that can take it, or into a new one."""
-        needed = self._needed(sink)
+        needed = self.needed(sink)
         lower = max([0, *(self.step_of[value] for value, _ in needed)])
         if writes_over(sink):  # behind what it is a part of
             before = sink.value if sink.value in self.step_of else self.in_place[sink.value]
@@ -228,7 +228,7 @@ class Schedule:
                 raise AssertionError("a new nest takes any sink")
         self.step_of[sink.value] = max(position, self.step_of.get(sink.value, 0))
 
-    def _needed(self, sink: Sink) -> list[Element]:
+    def needed(self, sink: Sink) -> list[Element]:
         """Return the kept values, other than leaves, that a sink reads, with their indices."""
         root = (sink.source, self.elements.index(sink.source))
         return [
@@ -305,7 +305,7 @@ class Schedule:
         if at == self.elements.index(value, list(maker.axes)):
             return True
         # Elsewhere it is computed once more, which must be cheap and take nothing of this nest.
-        if any(self.step_of[v] == position for v, _ in self._needed(maker)):
+        if any(self.step_of[v] == position for v, _ in self.needed(maker)):
             return False
         return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
 
@@ -361,7 +361,9 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
     plan = Schedule(graph, elements, kept)
     for value in graph.values():
         if value.operation == "scatter" and _is_fill(value.operands[0]):
-            plan.place(Sink("store", value, value, elements.domain(value)))
+            sink = Sink("store", value, value, elements.domain(value))
+            if not plan.needed(sink):  # the number may be a result, or what another step takes
+                plan.place(sink)
     for value in graph.values():
         operation = value.operation
         if operation in LEAVES:

@@ -19,7 +19,7 @@ from numgrad.dtypes import defaults
 from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.modes import modes, traces
 from numgrad.jit.compiled import Compiled
-from numgrad.jit.signature import Watch, contents_of
+from numgrad.jit.guards import ERRORS
 from numgrad.pytree import LEAF, TreeSpec, unflatten
 
 __all__ = ["Short", "short_key"]
@@ -65,8 +65,6 @@ class Short:
         The trace; its results do not require grad, and no argument is among them.
     args : sequence
         Arguments like those that it is for, each an array, a tensor or a float.
-    watch : Watch
-        What the function takes from outside.
     general : callable
         The method that finds the trace for any arguments.
 
@@ -77,6 +75,12 @@ class Short:
     quick : callable or None
         A method of compiled functions, to be called as they are: it does the work itself where
         the trace fits, and goes the general way where not; None before there were many calls.
+    strides : sequence
+        The strides that the trace goes by, of which arguments.
+    others : list of Short
+        Those for other strides.
+    watch : Watch
+        What the trace takes from outside.
     """
 
     __slots__ = (
@@ -86,20 +90,23 @@ class Short:
         "_general",
         "_kinds",
         "_left",
-        "_watch",
         "call",
+        "others",
         "quick",
+        "strides",
+        "watch",
     )
 
     def __init__(
         self,
         compiled: Compiled,
         args: Sequence[Any],
-        watch: Watch,
         general: Callable[..., Any],
     ) -> None:
         self._compiled = compiled
-        self._watch = watch
+        self.strides = compiled.strides
+        self.others: list[Short] = []
+        self.watch = compiled.watch
         self._kinds = [type(argument) for argument in args]
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
@@ -118,7 +125,6 @@ class Short:
         cls,
         compiled: Compiled,
         args: Sequence[Any],
-        watch: Watch,
         general: Callable[..., Any],
     ) -> Short | None:
         """Return the short way of a trace; None where a call takes more."""
@@ -126,7 +132,7 @@ class Short:
             return None
         if any(output.kind == "argument" for output in compiled.outputs):
             return None
-        return cls(compiled, args, watch, general)
+        return cls(compiled, args, general)
 
     def _counted(self, run: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
         """Return a call that makes a better one after some time."""
@@ -154,8 +160,6 @@ class Short:
         """Make the quick call of a program for these sizes."""
         program = self._compiled.program
         dispatcher, graph = program.filler, program.graph
-        if not hasattr(dispatcher, "compile"):  # it is a plain function under NUMBA_DISABLE_JIT
-            return
         signature = tuple(
             types.float64
             if kind is float
@@ -196,9 +200,18 @@ class Short:
         """Make the method that does these lines where the trace fits."""
         conditions, found = self._conditions()
         given = [f"a{k}" for k in range(len(self._kinds))]
-        found |= {"absent": _ABSENT, "general": self._general, "present": _present}
+        found |= {
+            "ERRORS": ERRORS,
+            "absent": _ABSENT,
+            "general": self._general,
+            "present": _present,
+        }
         lines = [
-            f"    if not ({' and '.join(conditions)}):",
+            "    try:",
+            f"        fits = {' and '.join(conditions)}",
+            "    except ERRORS:  # something that the function takes from outside is not there",
+            "        fits = False",
+            "    if not fits:",
             f"        return general(self, *present([{', '.join(given)}]), *rest, **keywords)",
             "    self._hits += 1",
             *lines,
@@ -232,18 +245,16 @@ class Short:
             conditions.append(f"type({name}) is ndarray and {name}.dtype is dtype_{k}")
             conditions.append(f"{name}.shape == shape_{k}")
             names |= {f"dtype_{k}": self._dtypes[k], f"shape_{k}": value.shape}
-        for k, (cell, inside) in enumerate(self._watch.cells):
-            conditions.append(f"contents_of(cell_{k}) is inside_{k}")
-            names |= {f"cell_{k}": cell, f"inside_{k}": inside, "contents_of": contents_of}
-        for k, (table, name, inside) in enumerate(self._watch.names):
-            conditions.append(f"table_{k}.get({name!r}) is global_{k}")
-            names |= {f"table_{k}": table, f"global_{k}": inside}
-        for k, (tensor, array, edge) in enumerate(self._watch.tensors):
-            conditions.append(f"tensor_{k}._array is array_{k} and tensor_{k}._edge is edge_{k}")
-            names |= {f"tensor_{k}": tensor, f"array_{k}": array, f"edge_{k}": edge}
-        if self._watch.baked:
+        for k, strides in self.strides:
+            array = f"a{k}._array" if self._kinds[k] is Tensor else f"a{k}"
+            conditions.append(f"{array}.strides == strides_{k}")
+            names[f"strides_{k}"] = strides
+        outside, found = self.watch.guards.conditions()
+        conditions += outside
+        names |= found
+        if self.watch.baked:
             conditions.append("not changed_numbers()")
-            names["changed_numbers"] = self._watch.changed_numbers
+            names["changed_numbers"] = self.watch.changed_numbers
         return conditions, names
 
     def _unpack(self) -> str:
@@ -271,12 +282,16 @@ class Short:
             **names,
         }
         tail, leaves = [], []
-        for k, (kind, which, _) in enumerate(compiled.outputs):
+        for k, (kind, which, _, laid) in enumerate(compiled.outputs):
             leaves.append(f"r{k}")
             if kind == "computed":
+                array = computed[which]
+                if laid is not None:
+                    namespace[f"place_{k}"] = laid.place
+                    array = f"place_{k}({array})"
                 tail += [
                     f"    r{k} = new(Tensor)",
-                    f"    r{k}._array = {computed[which]}",
+                    f"    r{k}._array = {array}",
                     f"    r{k}._counter = [0]",
                 ]
             else:

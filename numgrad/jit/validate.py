@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad.jit.graph import Affine, Graph, Value
 from numgrad.jit.semantics import REAL_OF, SIGNATURES
+from numgrad.ops.promotion import broadcast_shapes
 
 __all__ = ["InvalidGraph", "validate"]
 
@@ -125,8 +126,8 @@ def _elementwise(value: Value) -> Iterator[str]:
     if len(operands) != signature.operands:
         yield f"{value.operation} has {signature.operands} operands, not {len(operands)}"
     try:
-        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-    except ValueError:
+        shape = broadcast_shapes([(), *(operand.shape for operand in operands)])
+    except RuntimeError:
         yield f"the shapes {', '.join(str(o.shape) for o in operands)} do not broadcast"
         return
     if shape != value.shape:

@@ -10,25 +10,39 @@ from __future__ import annotations
 import hashlib
 import linecache
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from numba import njit
+from llvmlite.binding import ffi  # type: ignore[import-untyped]
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 
 from numgrad.kernels.cache import KernelCache
 from numgrad.kernels.cache_files import cache_dir, write_file
-from numgrad.kernels.pipeline import LeanCompiler, ThoroughCompiler, remember_signature
+from numgrad.kernels.forks import forkable_lock
+from numgrad.kernels.pipeline import (
+    KernelDispatcher,
+    LeanCompiler,
+    ThoroughCompiler,
+    remember_signature,
+    whole,
+)
 
 __all__ = ["compile_source", "kernel"]
 
 # Emitted kernels still in use, by name and content: the same source is compiled once a process.
 _emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = forkable_lock()
+
+_OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "no_cfunc_wrapper": True,
+}
 
 
 def kernel(
@@ -52,9 +66,9 @@ def kernel(
     Returns
     -------
     numba.core.dispatcher.Dispatcher
-        Compiles (or loads from disk) on the first call with each set of argument types. Other
-        compiled functions can call it, but not hold it as a value (it has no entry for C). Under
-        ``NUMBA_DISABLE_JIT=1``, as always with Numba, the function itself.
+        Compiles (or loads from disk) on the first call with each set of argument types, under
+        ``NUMBA_DISABLE_JIT=1``, too. Other compiled functions can call it, but not hold it as a
+        value (it has no entry for C).
 
     Examples
     --------
@@ -65,15 +79,10 @@ def kernel(
     7.5
     """
     remember_signature(function)
-    options: dict[str, Any] = {"boundscheck": False, "no_cfunc_wrapper": True}
-    if inlined:
-        options["forceinline"] = True
-    dispatcher: Any = njit(nogil=True, error_model="numpy", pipeline_class=compiler, **options)(
-        function
-    )
-    if dispatcher is not function:
-        # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
-        dispatcher._cache = KernelCache(function)
+    options = _OPTIONS | {"forceinline": True} if inlined else _OPTIONS.copy()
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=compiler)
+    # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
+    dispatcher._cache = KernelCache(function)
     return dispatcher
 
 
@@ -81,7 +90,7 @@ def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
     r"""Make a kernel of emitted Python source.
 
     The source is kept in a file of the cache directory and in `linecache`, so that tracebacks show
-    its lines and a debugger (under ``NUMBA_DISABLE_JIT=1``) steps through them.
+    its lines.
 
     Parameters
     ----------
@@ -115,7 +124,7 @@ def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
     key = name, digest, for_loops
     known = _emitted.get(key)
     if known is None:
-        fresh = _execute(name, source, digest[:16], for_loops)
+        fresh = whole(_execute, name, source, digest[:16], for_loops)
         with _lock:  # of two threads that come here together, both get the same
             known = _emitted.setdefault(key, fresh)
     return known
@@ -151,14 +160,17 @@ def _publish(basename: str, source: str) -> str:
 
 
 def _before_fork() -> None:
-    """Wait for kernels that are being compiled: a child could never compile one otherwise."""
+    """Wait for kernels that are being compiled: a child could never compile one otherwise.
+
+    And for what another thread has LLVM do besides, such as forgetting code that nobody uses.
+    """
     global_compiler_lock.acquire()
-    _lock.acquire()
+    ffi.lib._lock.__enter__()
 
 
 def _after_fork() -> None:
     """Let parent and child compile again."""
-    _lock.release()
+    ffi.lib._lock.__exit__()
     global_compiler_lock.release()
 
 

@@ -17,9 +17,10 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
 from numgrad.kernels.expression import Symbol, emit
-from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat, order_of_cast
+from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat
 from numgrad.kernels.iteration import loop_order
 from numgrad.kernels.loop_source import Formula, flat_source, strided_source
+from numgrad.kernels.memory_order import as_dtype
 from numgrad.kernels.short_calls import short_call
 from numgrad.kernels.strided_calls import StridedCall
 from numgrad.kernels.summing_calls import SummingCall
@@ -139,11 +140,9 @@ class Elementwise:
         key = (pattern, modes, signature)
         found = self.entries.get(key)
         if found is None:
-            found = loop = self.loop(pattern, modes)
-            if hasattr(loop, "compile"):  # it is the plain function under NUMBA_DISABLE_JIT
-                loop.compile(signature)
-                found = loop.overloads[signature].entry_point
-            self.entries[key] = found
+            loop = self.loop(pattern, modes)
+            loop.compile(signature)
+            found = self.entries[key] = loop.overloads[signature].entry_point
         return found
 
     def __call__(
@@ -198,7 +197,7 @@ class Elementwise:
             elif operand.dtype == dtype:  # as it is: to cast may mean to copy, in another order
                 converted.append(operand)
             else:
-                converted.append(operand.astype(dtype, order_of_cast(operand)))
+                converted.append(as_dtype(operand, dtype))
         order, back = _orders(shape, converted)
         call = self._make_call(shape, order, converted, [result], grain)
         return short_call(call, operands, dtypes, back)

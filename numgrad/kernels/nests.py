@@ -11,7 +11,6 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.core.errors import NumbaTypeError
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
@@ -163,44 +162,71 @@ def _declare_compact(typing_context: Any, array: Any) -> Any:
 _as_compact: Any = intrinsic(_declare_compact)
 
 
-@inline
-def _is_wrong(array):  # type: ignore[no-untyped-def]
-    """Say yes, but only when it runs: what stands behind has to have a type."""
-    return array.size >= 0
-
-
 @overload(as_argument, prefer_literal=True)
 def _as_argument(value, dtype, position):  # type: ignore[no-untyped-def]
     wanted = dtype.dtype
+    given = value.dtype if isinstance(value, types.Array) else value
     if isinstance(value, types.Array):
-        if value.dtype != wanted:
-            place = getattr(position, "literal_value", "?")
-            message = f"argument {place} must be of {wanted}, as traced, but is of {value.dtype}"
+        fits = given == wanted
+    else:
+        fits = isinstance(given, _NUMBERS) and _rank(given) <= _rank(wanted)
+    if not fits:
+        place = getattr(position, "literal_value", "?")
+        kind = "of" if isinstance(value, (types.Array, *_NUMBERS)) else "an array of"
+        found = f"is of {given}" if kind == "of" else f"is no array but {_spelled(given)}"
+        message = f"argument {place} must be {kind} {wanted}, as traced, but {found}"
 
-            def wrong(value, dtype, position):  # type: ignore[no-untyped-def]
-                if _is_wrong(value):
-                    raise TypeError(message)
-                return np.empty(value.shape, dtype)
+        def wrong(value, dtype, position):  # type: ignore[no-untyped-def]
+            # When it runs, not when it is compiled: what stands behind has to have a type.
+            if unseen(1) > 0:
+                raise TypeError(message)
+            return np.empty((), dtype)
 
-            return wrong
-        if value.layout == "C":
-            return lambda value, dtype, position: value
-
-        def compact(value, dtype, position):  # type: ignore[no-untyped-def]
-            if _is_compact(value):
-                return _as_compact(value)
-            return np.ascontiguousarray(value)
-
-        return compact
-    if isinstance(value, (types.Number, types.Boolean)):
+        return wrong
+    if not isinstance(value, types.Array) or value.ndim == 0:
 
         def from_number(value, dtype, position):  # type: ignore[no-untyped-def]
             array = np.empty((), dtype)
-            array[()] = value
+            array[()] = number_in(value)
             return array
 
         return from_number
-    raise NumbaTypeError(f"expected an array of {wanted}, but got {value}")
+    if value.layout == "C":
+        return lambda value, dtype, position: value
+
+    def compact(value, dtype, position):  # type: ignore[no-untyped-def]
+        if _is_compact(value):
+            return _as_compact(value)
+        return np.ascontiguousarray(value)
+
+    return compact
+
+
+def number_in(value: Any) -> Any:
+    """Return a number, or that in an array of no dims."""
+    return np.asarray(value)[()]
+
+
+@overload(number_in)
+def _number_in(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Array):
+        return lambda value: value[()]
+    return lambda value: value
+
+
+_NUMBERS = (types.Boolean, types.Integer, types.Float, types.Complex)
+
+
+def _rank(number: Any) -> int:
+    """Return where the kind of a number stands among those that hold one another."""
+    return next(rank for rank, kind in enumerate(_NUMBERS) if isinstance(number, kind))
+
+
+def _spelled(given: Any) -> str:
+    """Return what Python calls the values of a type, where that is simple."""
+    names = {types.BaseTuple: "a tuple", types.List: "a list", types.UnicodeType: "a string"}
+    names |= {types.NoneType: "None", types.Set: "a set", types.StringLiteral: "a string"}
+    return next((name for kind, name in names.items() if isinstance(given, kind)), str(given))
 
 
 # --- which part of a program a call runs ---------------------------------------------------------

@@ -16,24 +16,29 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
-from numba import _dynfunc, config  # type: ignore[attr-defined]
+from numba import _dynfunc, config, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.extending import register_jitable
 
+from numgrad.kernels.interrupts import undisturbed
 from numgrad.kernels.vector.width import interleave
 
 __all__ = [
     "PART_OPTIONS",
+    "KernelDispatcher",
     "LeanCompiler",
     "PlainCompiler",
     "ThoroughCompiler",
     "inline",
     "part",
+    "whole",
 ]
 
 
@@ -185,7 +190,59 @@ PART_OPTIONS: Any = {
 inline = register_jitable(**PART_OPTIONS | {"forceinline": False})
 
 
-class _Part(CPUDispatcher):
+_settings: Any = config  # whose attributes come from the environment
+
+
+def whole(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a part of the compiler so that nothing can tear it, and nothing keeps it from compiling.
+
+    ``NUMBA_DISABLE_JIT=1`` is there for who looks for an error in a program: it makes their own
+    ``@njit`` functions plain ones. Kernels have nothing to do with that. Most of what they consist
+    of has no meaning in Python, and Numba's own part of them is compiled functions, too.
+    """
+    if not _settings.DISABLE_JIT:
+        return undisturbed(function, *arguments)
+    return undisturbed(_while_enabled, function, *arguments)
+
+
+def _while_enabled(function: Callable[..., Any], *arguments: Any) -> Any:
+    with global_compiler_lock:  # of two threads, the second must not find it disabled again
+        before, _settings.DISABLE_JIT = _settings.DISABLE_JIT, 0
+        try:
+            return function(*arguments)
+        finally:
+            _settings.DISABLE_JIT = before
+
+
+class KernelDispatcher(CPUDispatcher):
+    """A dispatcher whose compiling is done as a whole, or not at all."""
+
+    def compile(self, sig: Any) -> Any:
+        return whole(super().compile, sig)
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        for position, argument in enumerate(args):
+            self._check_type(position, argument)
+        return whole(super()._compile_for_args, *args)  # type: ignore[misc]
+
+    def _check_type(self, position: int, argument: Any) -> None:
+        """Raise for what Numba has no type for, or none that it compiles without a word."""
+        dtype = getattr(argument, "dtype", None)
+        found = self.typeof_pyval(argument)
+        unknown = getattr(found, "dtype", found) in (types.pyobject, types.float16)
+        if not (unknown or isinstance(found, (types.List, types.Set))):
+            return
+        what = f"a {type(argument).__name__}"
+        if isinstance(dtype, np.dtype):
+            order = "" if dtype.isnative else " in foreign byte order"
+            what = f"an array of {dtype.name}{order}"
+        raise TypeError(
+            f"argument {position} is {what}, but compiled code takes numbers, and NumPy arrays of "
+            "bool, integers, float32, float64, complex64 and complex128 in native byte order"
+        )
+
+
+class _Part(KernelDispatcher):
     """A dispatcher that only compiled code can call."""
 
     def add_overload(self, compiled: Any) -> None:
@@ -210,8 +267,7 @@ def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     Returns
     -------
     numba.core.dispatcher.Dispatcher
-        For compiled functions to call; from Python it raises a `TypeError`. Under
-        ``NUMBA_DISABLE_JIT=1`` the function itself.
+        For compiled functions to call; from Python it raises a `TypeError`.
 
     Examples
     --------
@@ -225,8 +281,6 @@ def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     >>> six_times(2.0)
     12.0
     """
-    if getattr(config, "DISABLE_JIT", False):
-        return function
     remember_signature(function)
     options = PART_OPTIONS | {"nopython": True, "forceinline": inlined}
     compiler = options.pop("pipeline_class")

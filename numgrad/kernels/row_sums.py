@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from numba import njit
+from numgrad.kernels.pipeline import KernelDispatcher
 
 __all__ = ["row_sum"]
 
 
-@njit(nogil=True, error_model="numpy")
+@partial(KernelDispatcher, targetoptions={"nopython": True, "nogil": True, "error_model": "numpy"})
 def row_sum(values: Any, count: int) -> Any:
     """Return the sum of the first `count` values, of which only garbage is left.
 

@@ -100,8 +100,6 @@ def entry_of(kernel: Any, *kinds: Any) -> Any:
     >>> out
     array([0., 2., 4.])
     """
-    if not hasattr(kernel, "compile"):  # it is the plain function under NUMBA_DISABLE_JIT
-        return kernel
     examples = [
         np.empty(0, kind) if isinstance(kind, np.dtype) else None if kind is None else kind()
         for kind in kinds

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import config, types
+from numba import types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.np.numpy_support import from_dtype
@@ -469,11 +469,6 @@ def _declare(own: Straight) -> None:
 def straight(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     """Make a function without branches one that kernels are built of; see `Straight`.
 
-    Returns
-    -------
-    Straight
-        Under ``NUMBA_DISABLE_JIT=1`` the function itself.
-
     Examples
     --------
     >>> from numgrad.kernels.compile import kernel
@@ -486,6 +481,4 @@ def straight(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     >>> twice_the_size(-1.5)
     3.0
     """
-    if getattr(config, "DISABLE_JIT", False):
-        return function
     return Straight(function, inlined)

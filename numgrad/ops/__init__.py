@@ -25,6 +25,7 @@ from numgrad.ops import (
     index_along,
     indexing,
     joining,
+    legacy_types,
     linalg,
     logarithms,
     masking,
@@ -50,11 +51,16 @@ from numgrad.ops import (
     softmax,
     sorting,
     splitting,
+    storages,
     strided,
     trigonometric,
     truth,
+    unraveling,
     windows,
 )
+
+# Last: it reads what the others declared.
+from numgrad.ops import view_copies  # isort: skip
 
 __all__ = [
     "activation",
@@ -78,6 +84,7 @@ __all__ = [
     "index_along",
     "indexing",
     "joining",
+    "legacy_types",
     "linalg",
     "logarithms",
     "masking",
@@ -103,8 +110,11 @@ __all__ = [
     "softmax",
     "sorting",
     "splitting",
+    "storages",
     "strided",
     "trigonometric",
     "truth",
+    "unraveling",
+    "view_copies",
     "windows",
 ]

@@ -141,6 +141,7 @@ _LOGSIGMOID = unary(
     accepts="f",
     node="LogSigmoidBackward0",
     kernel_name="log_sigmoid_cpu",
+    deciding=lambda arrays: [],
     doc="Return ln(sigmoid(x)).",
 )
 _logsigmoid = make_function(_LOGSIGMOID)

@@ -75,6 +75,7 @@ _RMINUS_TENSOR = binary(
     formula=lambda input, other: other - input,
     node="RsubBackward0",
     function_name="rsub",
+    deciding=lambda arrays: arrays[::-1],
     doc="Return other - input.",
 )
 _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
@@ -87,6 +88,7 @@ _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
         node="RsubBackward1" if by_number else "RsubBackward0",
         numbers=("other", "alpha") if by_number else ("alpha",),
         function_name="rsub",
+        deciding=lambda arrays: arrays[::-1],
         doc="Return other - alpha * input.",
     )
     for by_number in (True, False)

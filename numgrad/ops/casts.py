@@ -8,12 +8,22 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.strides import strided_view
-from numgrad.layouts import contiguous_format, preserve_format
+from numgrad.kernels.memory_order import copy_like, laid_out_like
+from numgrad.kernels.strides import layout_of, strided_view
+from numgrad.layouts import (
+    channels_last,
+    channels_last_3d,
+    channels_last_of,
+    contiguous_format,
+    is_in_order,
+    order_in_memory,
+    preserve_format,
+)
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.functions import METHODS, public
 from numgrad.ops.options import check_memory_format
@@ -34,18 +44,12 @@ Array = np.ndarray[Any, Any]
 
 
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    order = array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
     with np.errstate(invalid="ignore", over="ignore"):
-        return _in_order(array, array.astype(dtype, order="K"))
-
-
-def _in_order(source: Array, copy: Array) -> Array:
-    """Return a copy in C order if elements of `source` share memory, as PyTorch lays it out."""
-    if 0 in source.strides and not copy.flags.c_contiguous:
-        return private_copy(copy)
-    return copy
+        return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -56,6 +60,7 @@ _TO_COPY: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
         lambda make: (to, [make()], {"dtype": dtypes.float64, "copy": True}),
@@ -173,10 +178,14 @@ Primitive.cast = staticmethod(cast)
 Primitive.sum_to_size = staticmethod(_sum_to_size)
 
 
-def _copy(array: Array, contiguous: bool) -> Array:
-    if contiguous or array.flags.c_contiguous:
+def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
+    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
         return private_copy(array)
-    return _in_order(array, array.copy("K"))
+    if contiguous is False:
+        return copy_like(array)
+    order = contiguous  # the dims, from the outermost in memory
+    back = sorted(range(array.ndim), key=order.__getitem__)
+    return private_copy(array.transpose(order)).transpose(back)
 
 
 _CLONE: Primitive = Primitive(
@@ -205,17 +214,18 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     ----------
     input : tensor
     memory_format : memory_format, optional
-        `contiguous_format` has the copy in C order instead.
+        `contiguous_format` has the copy in C order instead, `channels_last` in that one.
 
     >>> import numgrad as ng
     >>> x = ng.tensor([1.0, 2.0])
     >>> x.clone() is x
     False
     """
-    in_order = False
+    in_order: bool | tuple[int, ...] = False
     if memory_format is not None:
         check_memory_format("clone", memory_format)
-        in_order = memory_format is contiguous_format
+        order = order_in_memory(memory_format, input._array.ndim)
+        in_order = memory_format is contiguous_format if order is None else order
     result: Tensor = _CLONE.apply(input, contiguous=in_order)
     return result
 
@@ -236,7 +246,7 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     ----------
     input : tensor
     memory_format : memory_format, optional
-        Only `contiguous_format`.
+        `channels_last` asks for that order.
 
     Raises
     ------
@@ -249,7 +259,15 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """
     if memory_format is not None:
         check_memory_format("contiguous", memory_format)
-    if input._array.flags.c_contiguous:
+        if order_in_memory(memory_format, input._array.ndim) is not None:
+            there = is_contiguous(input, memory_format=memory_format)
+            return input if there else clone(input, memory_format=memory_format)
+    array: Any = input._array
+    if type(array) is Traced and memory_format is not preserve_format:
+        result = input if array.place.flags.c_contiguous else clone_contiguous(input)
+        note_alternative(array, result._array)
+        return result
+    if array.flags.c_contiguous:
         return input
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -264,7 +282,7 @@ def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
     ----------
     input : tensor
     memory_format : memory_format, optional
-        Changes nothing.
+        `channels_last` asks for that order instead.
 
     >>> import numgrad as ng
     >>> ng.ones(2, 3).t().is_contiguous()
@@ -272,6 +290,9 @@ def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
     """
     if memory_format is not None:
         check_memory_format("is_contiguous", memory_format)
+        if memory_format in (channels_last, channels_last_3d):
+            shape, strides, _ = layout_of(input._array)
+            return is_in_order(shape, strides, memory_format)
     return input._array.flags.c_contiguous
 
 
@@ -288,8 +309,12 @@ def detach(input: Tensor) -> Tensor:
     array = input._array
     if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
         array = array[...]
-    tensor = wrap(array)
+    tensor = uncounted(array)
     tensor._counter = input._counter
+    if input._base is not None:
+        tensor._owner = holder_of(input)
+    elif input._owner is not None:
+        tensor._owner = input._owner
     return tensor
 
 
@@ -323,7 +348,7 @@ def to(
     copy : bool
         Copy also if nothing changes.
     memory_format : memory_format, optional
-        `contiguous_format` has the result, if it is a copy, in C order.
+        `contiguous_format` has the result, if it is a copy, in C order, `channels_last` in that.
 
     Raises
     ------
@@ -358,9 +383,15 @@ def to(
         found = clone(input) if copy else input
     else:
         found = _to_dtype(input, dtypes.to_dtype(dtype), copy)
-    if memory_format is contiguous_format and found is not input:
-        found = contiguous(found)
-    return found
+    if memory_format is None or memory_format is preserve_format:
+        return found
+    order_in_memory(memory_format, input._array.ndim)  # refuses what can't be in the format
+    shape, strides, _ = layout_of(found._array)
+    if found is not input:
+        return contiguous(found, memory_format=memory_format)
+    if (channels_last_of(shape, strides) or contiguous_format) is memory_format:
+        return found
+    return clone(found, memory_format=memory_format)
 
 
 def _is_dtype(value: Any) -> bool:
@@ -392,37 +423,6 @@ def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
     return result
 
 
-@public("type", function=False)
-def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return the tensor in another dtype, or the name of its type if none is given.
-
-    Parameters
-    ----------
-    input : tensor
-    dtype : dtype or str, optional
-        A dtype, or a legacy name such as ``"torch.DoubleTensor"``.
-    non_blocking : bool
-        Changes nothing.
-
-    Raises
-    ------
-    ValueError
-        If there is no type of that name.
-
-    >>> import numgrad as ng
-    >>> ng.ones(2).type()
-    'torch.FloatTensor'
-    """
-    if dtype is None:
-        return f"torch.{input.dtype.scalar_name}Tensor"
-    if isinstance(dtype, str):
-        for candidate in dtypes.DTYPES.values():
-            if dtype == f"torch.{candidate.scalar_name}Tensor":
-                return _to_dtype(input, candidate)
-        raise ValueError(f"invalid type: '{dtype}'")
-    return _to_dtype(input, dtypes.to_dtype(dtype))
-
-
 @public(function=False)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the tensor in the dtype of `other`; see `to`.
@@ -437,7 +437,9 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
     """Make the method that casts to one dtype."""
 
-    def method(input: Tensor) -> Tensor:
+    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(input, dtype=dtype, memory_format=memory_format)
         return _to_dtype(input, dtype)
 
     method.__name__ = method.__qualname__ = name
@@ -453,6 +455,7 @@ for _name, _dtype in {
     "short": dtypes.int16,
     "int": dtypes.int32,
     "long": dtypes.int64,
+    "half": dtypes.float16,
     "float": dtypes.float32,
     "double": dtypes.float64,
     "cfloat": dtypes.complex64,

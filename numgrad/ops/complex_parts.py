@@ -38,7 +38,7 @@ _FROM_POLAR = Elementwise(
 
 def _joined(kernel: Elementwise, first: Array, second: Array) -> Array:
     """Return the complex array that a kernel makes of two real ones."""
-    shape = np.broadcast_shapes(first.shape, second.shape)
+    shape = broadcast_shapes([first.shape, second.shape])
     (joined,) = kernel(shape, [first, second], [np.result_type(first.dtype, np.complex64)])
     return joined
 

@@ -90,7 +90,12 @@ def view_as_complex(input: Tensor) -> Tensor:
     tensor([1.+2.j])
     """
     array = input._array
-    if array.dtype.kind != "f":
+    if array.dtype.name not in _COMPLEX:
+        if array.dtype.kind == "f":
+            raise RuntimeError(
+                "view_as_complex: there are no complex numbers of two float16, because NumPy has "
+                "none: view input.float()"
+            )
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {input.dtype.scalar_name}"

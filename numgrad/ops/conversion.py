@@ -13,11 +13,13 @@ from numgrad.graph.modes import is_grad_enabled, traces
 from numgrad.graph.tracing import note_numbers
 
 __all__ = [
+    "dlpack_device",
     "item",
     "length",
     "to_array",
     "to_bool",
     "to_complex",
+    "to_dlpack",
     "to_float",
     "to_index",
     "to_int",
@@ -80,6 +82,33 @@ def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         return array.astype(dtype)
     return array.copy() if copy else array
+
+
+def to_dlpack(
+    tensor: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return the tensor's memory as a DLPack capsule, for libraries that take one.
+
+    Raises
+    ------
+    BufferError
+        If the tensor requires grad.
+    """
+    if tensor.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy, "stream": stream}
+    given = {name: value for name, value in options.items() if value is not None}
+    return to_numpy(tensor).__dlpack__(**given)
+
+
+def dlpack_device(tensor: Tensor) -> tuple[int, int]:
+    """Return where the memory lies, as DLPack numbers devices: on the CPU."""
+    return (1, 0)
 
 
 def item(tensor: Tensor) -> Any:

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class Declared(ElementwisePrimitive):
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
+        deciding: Callable[[list[Array]], list[Array]] | None = None,
         kernel_name: str | None = None,
         refuses: Mapping[str, Exception] | None = None,
         example: str | None = None,
@@ -74,6 +75,7 @@ class Declared(ElementwisePrimitive):
             masks=masks,
             numbers=numbers,
             function_name=function_name,
+            deciding=deciding,
         )
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
         self.refuses = dict(refuses or {})

@@ -100,6 +100,8 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
 
 def _integer_divisor(input: Any, other: Any) -> Any:
     """Return the divisor; raise if integers would be divided by 0."""
+    if isinstance(input, Tensor) and not input._array.size:
+        return other  # of no elements, none is divided
     if result_dtype([input, other]).category < dtypes.FLOATING:
         given = other._array if isinstance(other, Tensor) else _as_divisor(input, other)
         checked = _check_divisor(given)

@@ -11,6 +11,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
+from numgrad.halves import HALF, WIDE, narrowed
 from numgrad.ops.options import Array
 from numgrad.ops.primitive import make_node_class
 
@@ -66,6 +67,9 @@ def draw_uniform(generator: np.random.Generator, shape: Any, dtype: dtypes.dtype
         raise NotImplementedError(
             f"\"check_uniform_bounds\" not implemented for '{dtype.scalar_name}'"
         )
+    if dtype.numpy == HALF:  # rounded to the nearest, the greatest would be 1
+        steps = _draw_real(generator.random, shape, dtypes.float32) * 2048
+        return narrowed(np.asarray(np.floor(steps) / 2048))
     return _draw_real(generator.random, shape, dtype)
 
 
@@ -83,6 +87,8 @@ def draw_normal(generator: np.random.Generator, shape: Any, dtype: dtypes.dtype)
 
 def _draw_real(draw: Any, shape: Any, dtype: dtypes.dtype) -> Array:
     """Draw in the dtype itself: float32 numbers are not rounded from float64 ones."""
+    if dtype.numpy == HALF:
+        return narrowed(np.asarray(draw(shape, WIDE)))
     if not dtype.is_complex:
         return np.asarray(draw(shape, dtype.numpy))
     pairs: Array = np.asarray(draw((*shape, 2), dtype.to_real().numpy))
@@ -124,7 +130,10 @@ def draw_integers(
 
 
 def check_probability(p: Any) -> float:
-    """Return a probability, or raise if it is none."""
+    """Return a probability, a number or a tensor of no dims; raise if it is none."""
+    single = isinstance(p, Tensor) and p.ndim == 0 and p.dtype.is_floating_point
+    if not single and not isinstance(p, (int, float, np.integer, np.floating)):
+        raise TypeError(f"bernoulli(): argument 'p' must be float, not {type(p).__name__}")
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     return float(p)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from numgrad.graph.core import Tensor
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.diagonals import diagonal
+from numgrad.ops.einsum_path import Path, contraction_path
 from numgrad.ops.functions import public
 from numgrad.ops.options import is_integer, type_name
 from numgrad.ops.permuting import permute
@@ -23,6 +23,7 @@ __all__ = ["einsum"]
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ELLIPSIS = "..."
+Shape = tuple[int, ...]
 
 
 def _complain(text: str) -> RuntimeError:
@@ -94,12 +95,12 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     return ",".join(map(spelled, terms)), operands
 
 
-def _fill_ellipsis(terms: list[list[str]], operands: Sequence[Tensor]) -> int:
+def _fill_ellipsis(terms: list[list[str]], shapes: Sequence[Shape]) -> int:
     """Replace every ellipsis by names of the dims it stands for, and return how many there are."""
     widths = []
-    for number, (term, operand) in enumerate(zip(terms, operands, strict=True)):
+    for number, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         letters = [label for label in term if label != _ELLIPSIS]
-        ndim = operand._array.ndim
+        ndim = len(shape)
         if _ELLIPSIS not in term and len(letters) != ndim:
             raise _complain(
                 f"the number of subscripts in the equation ({len(letters)}) does not match the "
@@ -147,29 +148,35 @@ def _output_labels(
     return chosen
 
 
-def _without_repeats(operand: Tensor, term: list[str], number: int) -> tuple[Tensor, list[str]]:
-    """Take diagonals until no label of an operand is repeated."""
-    labels = list(term)
+def _without_repeats(
+    term: list[str], shape: Shape, number: int
+) -> tuple[list[tuple[int, int]], list[str], Shape]:
+    """Return the diagonals to take until no label of an operand is repeated, and what is left."""
+    labels, lengths = list(term), list(shape)
+    diagonals = []
     for label in term:
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            lengths = operand._array.shape[first], operand._array.shape[second]
-            if lengths[0] != lengths[1]:
+            if lengths[first] != lengths[second]:
                 raise _complain(
                     f"subscript {label} is repeated for operand {number} but the sizes don't "
-                    f"match, {lengths[1]} != {lengths[0]}"
+                    f"match, {lengths[second]} != {lengths[first]}"
                 )
-            operand = diagonal(operand, 0, first, second)
-            del labels[second], labels[first]
+            diagonals.append((first, second))
+            length = lengths[first]
+            for place in (second, first):
+                del labels[place], lengths[place]
             labels.append(label)
-    return operand, labels
+            lengths.append(length)
+    return diagonals, labels, tuple(lengths)
 
 
-def _check_lengths(operands: Sequence[Tensor], terms: list[list[str]]) -> None:
+def _lengths_of(terms: Sequence[Sequence[str]], shapes: Sequence[Shape]) -> dict[str, int]:
+    """Return the length of each label's dim, or raise where two don't broadcast."""
     lengths: dict[str, int] = {}
-    for number, (operand, term) in enumerate(zip(operands, terms, strict=True)):
-        for label, length in zip(term, operand._array.shape, strict=True):
+    for number, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+        for label, length in zip(term, shape, strict=True):
             known = lengths.get(label, 1)
             if length != known and 1 not in (length, known):
                 raise _complain(
@@ -177,13 +184,58 @@ def _check_lengths(operands: Sequence[Tensor], terms: list[list[str]]) -> None:
                     f"broadcast with previously seen size {known}"
                 )
             lengths[label] = known if length == 1 else length
+    return lengths
+
+
+class Plan(NamedTuple):
+    """How operands of some shapes are summed."""
+
+    diagonals: list[list[tuple[int, int]]]  # to take of each operand, one after the other
+    terms: list[list[str]]  # the labels of each operand then
+    output: list[str]
+    order: list[str]  # all labels: those of the output, then the others
+    path: Path  # which two operands to multiply in each step
+
+
+@lru_cache(1024)
+def _plan(equation: str, shapes: tuple[Shape, ...]) -> Plan:
+    """Read an equation for operands of some shapes, and choose in which order to multiply."""
+    terms, given = _parse(equation)
+    if len(terms) != len(shapes):
+        which = "fewer" if len(shapes) < len(terms) else "more"
+        raise _complain(f"{which} operands were provided than specified in the equation")
+    ellipsis_dims = _fill_ellipsis(terms, shapes)
+    output = _output_labels(terms, given, ellipsis_dims)
+    left = [
+        _without_repeats(term, shape, number)
+        for number, (term, shape) in enumerate(zip(terms, shapes, strict=True))
+    ]
+    diagonals = [diagonals for diagonals, _, _ in left]
+    terms = [labels for _, labels, _ in left]
+    lengths = _lengths_of(terms, [shape for _, _, shape in left])
+    order = [*output, *sorted({label for term in terms for label in term} - set(output))]
+    # A dim of length 1 that another operand has longer is read again and again, not looped over.
+    looped = [
+        [label for label, length in zip(labels, shape, strict=True) if length == lengths[label]]
+        for _, labels, shape in left
+    ]
+    return Plan(diagonals, terms, output, order, contraction_path(looped, output, lengths))
 
 
 def _spread(operand: Tensor, term: list[str], order: list[str]) -> Tensor:
     """Return an operand with its dims in that order, and dims of length 1 where it has none."""
-    ordered = permute(operand, tuple(term.index(label) for label in order if label in term))
+    if term == order:
+        return operand
+    dims = [term.index(label) for label in order if label in term]
     lengths = dict(zip(term, operand._array.shape, strict=True))
-    return reshape(ordered, tuple(lengths.get(label, 1) for label in order))
+    return _arrange(operand, dims, [lengths.get(label, 1) for label in order])
+
+
+def _arrange(tensor: Tensor, dims: list[int], shape: Sequence[int]) -> Tensor:
+    """Return a tensor with its dims in another order, then of another shape."""
+    if dims != sorted(dims):
+        tensor = permute(tensor, tuple(dims))
+    return tensor if tensor._array.shape == tuple(shape) else reshape(tensor, tuple(shape))
 
 
 def _sum_dims(operand: Tensor, dims: Sequence[int]) -> Tensor:
@@ -192,32 +244,39 @@ def _sum_dims(operand: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def _multiply_and_sum(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
-    """Return the sum of the product over some dims, which stay with length 1."""
+    """Return the sum of the product over some dims, which it then does not have."""
     shape, other = left._array.shape, right._array.shape
     # A dim that only one side has needs no product to be summed over.
     left = _sum_dims(left, [dim for dim in summed if other[dim] == 1 and shape[dim] != 1])
     right = _sum_dims(right, [dim for dim in summed if shape[dim] == 1 and other[dim] != 1])
     inner = [dim for dim in summed if shape[dim] == other[dim]]
-    if not inner:
-        product: Tensor = mul(left, right)
-        return product
     shape, other = left._array.shape, right._array.shape
     rest = [dim for dim in range(len(shape)) if dim not in inner]
+    if not inner:
+        product: Tensor = mul(left, right)
+        return _without(product, summed)
     batch = [dim for dim in rest if shape[dim] == other[dim]]
     rows = [dim for dim in rest if dim not in batch and other[dim] == 1]
     columns = [dim for dim in rest if dim not in batch and dim not in rows]
     sizes = [prod(shape[dim] for dim in dims) for dims in (batch, rows, inner)]
     width = prod(other[dim] for dim in columns)
-    wide = reshape(permute(left, (*batch, *rows, *inner, *columns)), tuple(sizes))
-    tall = reshape(permute(right, (*batch, *inner, *columns, *rows)), (sizes[0], sizes[2], width))
+    wide = _arrange(left, [*batch, *rows, *inner, *columns], sizes)
+    tall = _arrange(right, [*batch, *inner, *columns, *rows], (sizes[0], sizes[2], width))
     product = bmm(wide, tall)
-    order = [*batch, *rows, *columns, *inner]
-    lengths = [
-        *(shape[dim] for dim in batch + rows),
-        *(other[dim] for dim in columns),
-        *(1 for _ in inner),
-    ]
-    return permute(reshape(product, tuple(lengths)), tuple(np.argsort(order).tolist()))
+    own = [dim for dim in batch if dim not in summed]  # those summed have length 1 by now
+    lengths = [*(shape[dim] for dim in own + rows), *(other[dim] for dim in columns)]
+    order = [*own, *rows, *columns]
+    back = sorted(range(len(order)), key=order.__getitem__)
+    product = reshape(product, tuple(lengths))
+    return product if back == sorted(back) else permute(product, tuple(back))
+
+
+def _without(tensor: Tensor, dims: Sequence[int]) -> Tensor:
+    """Return a tensor without some dims, which have length 1."""
+    if not dims:
+        return tensor
+    shape = tensor._array.shape
+    return reshape(tensor, tuple([n for dim, n in enumerate(shape) if dim not in dims]))
 
 
 @public(method=False)
@@ -234,7 +293,8 @@ def einsum(*arguments: Any) -> Tensor:
         ``...`` for dims that are broadcast. Without ``->`` the output has what occurs once.
     *operands : tensor
         They may also be given as one sequence, or each followed by a list of numbers for labels.
-        From left to right, products are taken and sums made.
+        Three or more are multiplied two by two, in the order that takes least work: of up to five
+        the best one, of more one that leaves little after every step.
 
     Raises
     ------
@@ -258,23 +318,31 @@ def einsum(*arguments: Any) -> Tensor:
     for operand in operands:
         if not isinstance(operand, Tensor):
             raise TypeError(f"einsum(): operands must be tensors, not {type_name(operand)}")
-    terms, given = _parse(equation)
-    if len(terms) != len(operands):
-        which = "fewer" if len(operands) < len(terms) else "more"
-        raise _complain(f"{which} operands were provided than specified in the equation")
-    ellipsis_dims = _fill_ellipsis(terms, operands)
-    output = _output_labels(terms, given, ellipsis_dims)
+    plan = _plan(equation, tuple([operand._array.shape for operand in operands]))
     common = result_dtype(operands).numpy
-    for number, term in enumerate(terms):
-        cast = Primitive.cast(operands[number], common)
-        operands[number], terms[number] = _without_repeats(cast, term, number)
-    _check_lengths(operands, terms)
-    order = [*output, *sorted({label for term in terms for label in term} - set(output))]
-    spread = [_spread(operand, term, order) for operand, term in zip(operands, terms, strict=True)]
-    result = spread[0]
-    for number, operand in enumerate(spread[1:], 1):
-        later = {label for term in terms[number + 1 :] for label in term} | set(output)
-        done = [dim for dim, label in enumerate(order) if label not in later]
-        result = _multiply_and_sum(result, operand, done)
-    left_over = [dim for dim in range(len(output), len(order)) if result._array.shape[dim] != 1]
-    return reshape(_sum_dims(result, left_over), result._array.shape[: len(output)])
+    left: list[tuple[Tensor, list[str]]] = []
+    for operand, diagonals, term in zip(operands, plan.diagonals, plan.terms, strict=True):
+        cast = Primitive.cast(operand, common)
+        for first, second in diagonals:
+            cast = diagonal(cast, 0, first, second)
+        left.append((cast, term))
+    for i, j in plan.path:
+        later = {label for k, (_, term) in enumerate(left) if k not in (i, j) for label in term}
+        left[i] = _contract(left[i], left.pop(j), plan, later)
+    (result, term) = left[0]
+    result = _spread(result, term, plan.order)
+    kept = len(plan.output)
+    left_over = [dim for dim in range(kept, len(plan.order)) if result._array.shape[dim] != 1]
+    return reshape(_sum_dims(result, left_over), result._array.shape[:kept])
+
+
+def _contract(
+    one: tuple[Tensor, list[str]], other: tuple[Tensor, list[str]], plan: Plan, later: set[str]
+) -> tuple[Tensor, list[str]]:
+    """Return the product of two operands, summed over what neither the output nor others have."""
+    order = [label for label in plan.order if label in one[1] or label in other[1]]
+    done = [
+        dim for dim, label in enumerate(order) if label not in later and label not in plan.output
+    ]
+    product = _multiply_and_sum(_spread(*one, order), _spread(*other, order), done)
+    return product, [label for dim, label in enumerate(order) if dim not in done]

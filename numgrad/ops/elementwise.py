@@ -21,12 +21,15 @@ from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved import pack_saved
-from numgrad.kernels.elementwise import MEMORY, Elementwise
+from numgrad.graph.tracing import at_hand
+from numgrad.kernels.elementwise import MEMORY
 from numgrad.kernels.expression import Symbol, literal
-from numgrad.kernels.flat_calls import converter, order_of_cast
+from numgrad.kernels.flat_calls import converter
+from numgrad.kernels.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
-from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
+from numgrad.ops.half_kernels import ElementwiseKernel
+from numgrad.ops.primitive import Rule, check_name, enter, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 
 __all__ = ["ElementwisePrimitive"]
@@ -40,6 +43,15 @@ Number = (bool, int, float, complex, np.number, np.bool_)
 #   bool    compute in the promoted dtype, return bool
 #   real    as same, but a complex operand gives its real dtype
 _KINDS = ("same", "float", "bool", "real")
+
+
+def _assign(target: Array, values: Array) -> None:
+    """Write values of any dtype; what `target` can't hold is infinite there, without a word."""
+    if values.dtype is target.dtype:
+        target[...] = values
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        target[...] = values
 
 
 class ElementwisePrimitive:
@@ -74,7 +86,9 @@ class ElementwisePrimitive:
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
+        deciding: Callable[[list[Array]], list[Array]] | None = None,
     ) -> None:
+        check_name(name)
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
         if len(domains) != len(inputs):
@@ -102,7 +116,9 @@ class ElementwisePrimitive:
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
-        self.kernel = Elementwise(name, inputs, self._formula)
+        # Which operands decide on the layout of the result, if not all in their order.
+        self.deciding = deciding
+        self.kernel = ElementwiseKernel(name, inputs, self._formula)
         named = {name for declared in self.rules if declared for name in declared[1]}
         self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
         self.plans: dict[tuple[int, str], GradientPlan] = {}
@@ -116,9 +132,7 @@ class ElementwisePrimitive:
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
-        if name in CATALOGUE:
-            raise ValueError(f"the catalogue has a primitive called {name} already")
-        CATALOGUE[name] = self
+        enter(self)
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         arguments = [symbols[name] for name in self.inputs]
@@ -205,6 +219,10 @@ class ElementwisePrimitive:
         does, and what `_meet` says of the operands.
         """
         compute, result, shape, kinds = self._meet(operands)
+        if self.deciding is not None and not all(
+            array.flags.c_contiguous for array in _arrays_among(values)
+        ):
+            return None, compute, kinds
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
@@ -243,8 +261,10 @@ class ElementwisePrimitive:
                 continue
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
-                order = "K" if modes.trace is not None else order_of_cast(array)
-                array = array.astype(compute, order, copy=False)
+                if modes.trace is None:
+                    array = as_dtype(array, compute)
+                else:
+                    array = at_hand(array).astype(compute, "K", copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -252,6 +272,8 @@ class ElementwisePrimitive:
             return self._write(out, shape, arrays, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
+            if self.deciding is not None:
+                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
         else:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
@@ -362,14 +384,21 @@ class ElementwisePrimitive:
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                     f"{list(shape)}"
                 )
-            out._array = target = np.empty(shape, target.dtype)
+            deciding = _arrays_among(arrays if values is None else [values])
+            if self.deciding is not None and values is None:
+                deciding = self.deciding(deciding)
+            if self.kind == "real" and any(
+                array.dtype.kind == "c" for array in _arrays_among(arrays)
+            ):
+                deciding = []  # PyTorch makes room for the numbers before it computes
+            out._array = target = empty_for(shape, target.dtype, deciding)
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
         if traces:
             before_write(out)
         if values is not None:
-            target[...] = values
+            _assign(target, values)
             out._counter[0] += 1
             return out
         overlaps = any(
@@ -379,7 +408,7 @@ class ElementwisePrimitive:
         if target.dtype == result and target.flags.c_contiguous and not overlaps:
             self.kernel(shape, arrays, [result], [target])
         else:
-            target[...] = self.kernel(shape, arrays, [result])[0]
+            _assign(target, self.kernel(shape, arrays, [result])[0])
         out._counter[0] += 1
         if traces:
             note_write(out._counter)
@@ -470,3 +499,7 @@ class ElementwisePrimitive:
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)
+
+
+def _arrays_among(values: Sequence[Any]) -> list[Array]:
+    return [value for value in values if type(value) is np.ndarray]

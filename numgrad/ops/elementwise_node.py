@@ -23,9 +23,10 @@ from numgrad.graph.node import (
 )
 from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.define import define
-from numgrad.kernels.elementwise import FLOATING, SMALL, Elementwise
+from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.elementwise_source import attach_source, run_source
+from numgrad.ops.half_kernels import ElementwiseKernel
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.saved_facts import saved_name
@@ -289,7 +290,7 @@ class GradientPlan:
 
         operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
-        self.kernel = Elementwise(title, ["g", *operand_names], formula)
+        self.kernel = ElementwiseKernel(title, ["g", *operand_names], formula)
         letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
         self.pattern = "a" + "".join(
             "a" if position < 0 else letters[kinds[position]] for position in self.positions

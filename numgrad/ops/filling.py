@@ -10,6 +10,7 @@ from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import empty_like
 from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
@@ -31,7 +32,7 @@ def frozen(array: Array, *tensors: Tensor) -> Array:
 
 
 def _copy(array: Array, source: Array) -> Array:
-    result = np.empty(array.shape, array.dtype)
+    result = empty_like(array)
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
     with np.errstate(invalid="ignore", over="ignore"):
@@ -46,6 +47,7 @@ _COPY: Primitive = Primitive(
     ["input", "source"],
     [lambda g: zero_of(g), lambda g: g],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (copy, [make(2, 3), make(3)], {}),
         lambda make: (copy, [make(2), make()], {}),
@@ -95,6 +97,12 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     return result
 
 
+def _filled(array: Array, value: Array) -> Array:
+    result = empty_like(array)
+    result[...] = value
+    return result
+
+
 def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Primitive]:
     """Declare filling with a number and with a tensor; in place PyTorch's nodes are others."""
 
@@ -104,9 +112,10 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
     by_number = Primitive(
         f"fill_number{suffix}",
         nodes[0],
-        lambda array, value: np.full(array.shape, value),
+        _filled,
         ["input"],
         [lambda g: zero_of(g)],
+        takes_half=True,
         samples=[
             lambda make: (filled, [make(2, 3)], {"value": 2.0}),
             lambda make: (filled, [make()], {"value": 2.0}),
@@ -120,6 +129,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         ["input", "value"],
         [lambda g: zero_of(g), lambda g: g],
         linear=True,
+        takes_half=True,
         samples=[
             lambda make: (filled, [make(2, 3), make()], {}),
             lambda make: (filled, [make(0), make()], {}),
@@ -189,6 +199,7 @@ _ZERO: Primitive = Primitive(
     ["input"],
     [lambda g: zero_of(g)],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (zero, [make(2, 3)], {}),
         lambda make: (zero, [make()], {}),
@@ -213,7 +224,7 @@ def zero(input: Tensor) -> Tensor:
 
 def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
     if array.shape != mask.shape:
-        array = np.broadcast_to(array, np.broadcast_shapes(array.shape, mask.shape))
+        array = np.broadcast_to(array, broadcast_shapes([array.shape, mask.shape]))
     result = private_copy(array)
     if value.dtype == result.dtype:  # nothing is converted, which could warn
         np.copyto(result, value, where=mask)
@@ -229,6 +240,7 @@ _MASKED_FILL: Primitive = Primitive(
     _masked_fill,
     ["input"],
     [lambda g, mask: _outside(g, mask)],
+    takes_half=True,
     samples=[
         lambda make: (masked_fill, [make(2, 3)], {"mask": _mask(True, False, True), "value": 2.0}),
         lambda make: (masked_fill, [make(3)], {"mask": wrap(np.eye(3) > 0), "value": 2.0}),
@@ -243,6 +255,7 @@ _MASKED_FILL_TENSOR: Primitive = Primitive(
     ["input", "value"],
     [lambda g, mask: _outside(g, mask), lambda g, mask: _inside(g, mask)],
     linear=True,
+    takes_half=True,
     samples=[
         lambda make: (
             lambda x, v: masked_fill(x, _mask(True, False, True), v),
@@ -295,7 +308,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.cpp_name}"
         )
     broadcast_shapes([mask._array.shape, input._array.shape])
     result: Tensor

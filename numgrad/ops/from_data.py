@@ -1,4 +1,4 @@
-"""Tensors from data: Python numbers, nested sequences, NumPy arrays and other tensors."""
+"""Tensors from data: numbers, nested sequences, other tensors, arrays of NumPy and of others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.ops.functions import public
-from numgrad.ops.nested import build_array, check_array, is_sequence
+from numgrad.ops.nested import array_of, build_array, check_array, is_foreign, is_sequence
 from numgrad.ops.options import (
     Array,
     check_device,
@@ -21,8 +22,18 @@ from numgrad.ops.options import (
     require_grad,
     type_name,
 )
+from numgrad.ops.slicing import alias
+from numgrad.ops.storages import STORAGES, tensor_in
 
-__all__ = ["as_tensor", "asarray", "from_numpy", "legacy_tensor", "new_tensor", "tensor"]
+__all__ = [
+    "as_tensor",
+    "asarray",
+    "from_dlpack",
+    "from_numpy",
+    "legacy_tensor",
+    "new_tensor",
+    "tensor",
+]
 
 _INHERITS_REQUIRES_GRAD = (
     "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
@@ -35,6 +46,14 @@ _COPY_ADVICE = (
 )
 
 
+_OPTIONS = (
+    "expected TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), "
+    "pinned_memory=false (default), memory_format=(nullopt)) (got TensorOptions(dtype={}, "
+    "device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+    "memory_format=(nullopt)))"
+)
+
+
 def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
     """Return a copy of an array in another dtype, converted as PyTorch does."""
     if array.dtype.kind == "c" and dtype.category in (dtypes.INTEGER, dtypes.FLOATING):
@@ -43,17 +62,19 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
         )
         array = array.real
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(dtype.numpy, order="K", copy=True)
+        return laid_out_like(array.astype(dtype.numpy, "C"), array)
 
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return data of any kind as a new array."""
     if isinstance(data, Tensor):
         data = data._array
+    elif is_foreign(type(data)):
+        data = array_of(data)
     if isinstance(data, np.ndarray):
         array = check_array(data)
         if dtype is None or dtype.numpy == array.dtype:
-            return array.copy(order="K")
+            return copy_like(array)
         return cast_array(array, dtype)
     return build_array(data, dtype)
 
@@ -77,8 +98,9 @@ def tensor(
 
     Parameters
     ----------
-    data : number, nested sequence, NumPy array or tensor
-        Sequences may hold numbers, arrays and one-element tensors side by side.
+    data : number, nested sequence, array or tensor
+        Sequences may hold numbers, arrays and one-element tensors side by side. An array is one of
+        NumPy, or of any library whose arrays have ``__array__`` or ``__dlpack__``.
     dtype : dtype, optional
         Otherwise that of the data: Python floats become the default floating point dtype, ints
         int64, bools bool, complex numbers the default complex dtype; what has a dtype keeps it,
@@ -136,7 +158,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
     Parameters
     ----------
-    data : number, nested sequence, NumPy array or tensor
+    data : number, nested sequence, array or tensor
+        An array is one of NumPy, or of any library whose arrays have ``__array__`` or
+        ``__dlpack__``; memory that may not be written to is copied for those.
     dtype : dtype, optional
         A copy is made if the data has another one.
     device : {None, "cpu"}
@@ -156,12 +180,19 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         if wanted is None or wanted is data.dtype:
             return data
         return _recorded_cast(data, wanted)
+    if is_foreign(type(data)):
+        data = _writable(array_of(data))
     if isinstance(data, np.ndarray):
         array = check_array(data)
         if wanted is None or wanted.numpy == array.dtype:
             return wrap(array)
         return fresh(cast_array(array, wanted))
     return fresh(build_array(data, wanted))
+
+
+def _writable(array: Array) -> Array:
+    """Return an array of another library, or a copy where that forbids to write to it."""
+    return array if array.flags.writeable else array.copy(order="K")
 
 
 def _recorded_cast(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -184,7 +215,8 @@ def asarray(
 
     Parameters
     ----------
-    obj : number, nested sequence, NumPy array or tensor
+    obj : number, nested sequence, array or tensor
+        Arrays as of `as_tensor`.
     dtype : dtype, optional
         A copy is made if `obj` has another one.
     device : {None, "cpu"}
@@ -206,6 +238,11 @@ def asarray(
     wanted = None if dtype is None else read_dtype("asarray", dtype, dtypes.float32)
     check_device("asarray", device)
     result: Tensor
+    if is_foreign(type(obj)):
+        obj = array_of(obj, copy)
+        if copy is False and not obj.flags.writeable:
+            raise ValueError("can't alias memory that may not be written to into a tensor.")
+        obj = _writable(obj)
     if isinstance(obj, (Tensor, np.ndarray)):
         source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
         if requires_grad is None and source.requires_grad:
@@ -219,7 +256,7 @@ def asarray(
         if not same and wanted is not None:
             result = _recorded_cast(source, wanted)
         elif copy:
-            result = source.clone() if isinstance(obj, Tensor) else wrap(source._array.copy("K"))
+            result = source.clone() if isinstance(obj, Tensor) else wrap(copy_like(source._array))
         else:
             result = source
         if requires_grad is False and result.requires_grad:
@@ -237,7 +274,8 @@ def asarray(
 def from_numpy(array: Array) -> Tensor:
     """Return a tensor that shares the memory of a NumPy array.
 
-    Unlike PyTorch's, it takes arrays with negative strides.
+    Unlike PyTorch's, it takes arrays with negative strides, and what gives NumPy an array over its
+    memory (``__array__``, ``__dlpack__``), such as a column of a table.
 
     Parameters
     ----------
@@ -256,9 +294,11 @@ def from_numpy(array: Array) -> Tensor:
     >>> ng.from_numpy(np.array([1, 2, 3])[::-1])
     tensor([3, 2, 1])
     """
+    if is_foreign(type(array)):
+        array = array_of(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(array)})")
-    check_array(array)
+    array = check_array(array)
     if not array.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
@@ -271,8 +311,62 @@ def from_numpy(array: Array) -> Tensor:
     return wrap(array)
 
 
-def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tensor:
-    """Return what ``Tensor(...)`` makes, in the default dtype.
+@public(method=False)
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Return a tensor over the memory of another library's array, by the DLPack protocol.
+
+    Parameters
+    ----------
+    ext_tensor : object with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule
+        An array on the CPU. A tensor gives its memory away by the same protocol.
+    device : {None, "cpu"}
+        There is no other.
+    copy : bool, optional
+        Copy always, or never, which raises where the memory may not be written to; by default only
+        then. (Of the protocol's first version, which did not say, NumPy takes it that it may not.)
+
+    Raises
+    ------
+    AttributeError
+        If it does not have the protocol.
+    BufferError
+        If it is on another device, or its dtype is one that NumPy does not have.
+    ValueError
+        If `copy` is False and the memory may not be written to.
+
+    >>> import numpy as np
+    >>> import numgrad as ng
+    >>> array = np.arange(3.0)
+    >>> shared = ng.from_dlpack(array)
+    >>> shared[0] = 5
+    >>> array
+    array([5., 1., 2.])
+    """
+    check_device("from_dlpack", device)
+    source = _Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor
+    array = check_array(np.from_dlpack(source))
+    if copy is False and not array.flags.writeable:
+        raise ValueError("from_dlpack: memory that may not be written to can't be shared")
+    return wrap(array.copy(order="K") if copy else _writable(array))
+
+
+class _Capsule:
+    """What gives NumPy a DLPack capsule that somebody else asked for."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # NumPy looks at the device in the capsule
+
+
+def legacy_tensor(
+    kind: dtypes.dtype | None, /, *arguments: Any, device: Any = None, **keywords: Any
+) -> Tensor:
+    """Return what ``Tensor(...)`` makes, in the default dtype, or ``FloatTensor(...)``, in `kind`.
 
     Lengths (``Tensor(2, 3)``) give a tensor of that shape, filled with zeros; a sequence or an
     array gives a copy of it; a tensor gives another one over the same memory.
@@ -292,7 +386,7 @@ def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tenso
             f"new() received an invalid combination of arguments - got ({given}); it takes "
             "lengths, one sequence of data, or one tensor"
         )
-    dtype = dtypes.default_dtype()
+    dtype = dtypes.default_dtype() if kind is None else kind
     if "size" in keywords:
         return fresh(np.zeros(read_shape("new", (), keywords["size"]), dtype.numpy))
     if "data" in keywords:
@@ -308,11 +402,15 @@ def legacy_tensor(*arguments: Any, device: Any = None, **keywords: Any) -> Tenso
             f"new() received an invalid combination of arguments - got ({given}); it takes "
             "lengths, one sequence of data, or one tensor"
         )
+    if isinstance(first, STORAGES):
+        return tensor_in(first, dtype)
     if isinstance(first, Tensor):
-        return wrap(first._array)
+        if kind is not None and first.dtype is not kind:
+            raise TypeError(_OPTIONS.format(kind.cpp_name, first.dtype.cpp_name))
+        return alias(first)
     if isinstance(first, Size):
         return fresh(np.zeros(first, dtype.numpy))
-    if isinstance(first, np.ndarray):
+    if isinstance(first, np.ndarray) or is_foreign(type(first)):
         return wrap(_copy_of(first, dtype))
     if isinstance(first, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(first)}'")

@@ -16,12 +16,14 @@ from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
+from numgrad.ops.primitive import check_name
 
 __all__ = [
     "FUNCTIONS",
     "INPLACE",
     "METHODS",
     "OPERANDS",
+    "binders",
     "make_function",
     "make_operator",
     "public",
@@ -31,6 +33,9 @@ __all__ = [
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 INPLACE: dict[str, Callable[..., Any]] = {}
+# What is told of a function that is entered after the methods were bound: its name, and whether it
+# is a method, and one in place.
+binders: list[Callable[[str, bool, bool], None]] = []
 # What a tensor can be combined with.
 OPERANDS = (Tensor, bool, int, float, complex, np.number, np.bool_)
 
@@ -44,18 +49,26 @@ def public(*names: Any, function: bool = True, method: bool = True, inplace: boo
 
     Without arguments (and parentheses) it enters the function under its own name. Names, if given,
     take the place of that one.
+
+    Raises
+    ------
+    ValueError
+        If numgrad has a name already; functions entered by others are replaced.
     """
     if len(names) == 1 and callable(names[0]):
         return public()(names[0])
 
     def enter(f: F) -> F:
         for name in names or (f.__name__,):
+            check_name(name)
             if function:
                 FUNCTIONS[name] = f
             if method:
                 METHODS[name] = f
             if inplace:
                 INPLACE[name + "_"] = f
+            for bind in binders:
+                bind(name, method, inplace)
         return f
 
     return enter
@@ -83,7 +96,7 @@ def _unary_function(
 ) -> Callable[..., Any]:
     """Make a function of one operand; where there are `traces`, it takes no short way."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
-    rare = _rare(primitive, lambda: _unary_function(primitive, observers), traces)
+    rare = _rare(primitive, lambda: _unary_function(primitive, observers), primitive)
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
     plans: dict[int, Any] = {}
 
@@ -142,21 +155,23 @@ def make_operator(
 
 
 def _rare(
-    primitive: ElementwisePrimitive, make: Callable[[], Callable[..., Any]], traces: list[Any]
+    primitive: ElementwisePrimitive,
+    make: Callable[[], Callable[..., Any]],
+    otherwise: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Return what takes the calls that a hot function does not.
 
     In inference mode that is another such function, whose results are made inference tensors; in
     a function that `numgrad.func` differentiates too, and they are known to be of that function.
     """
-    if traces is observers:
-        return primitive
     short: Callable[..., Any] | None = None
 
     def rare(*operands: Any, out: Tensor | None = None) -> Any:
         nonlocal short
-        if observers or out is not None or type(operands[0]) is not Tensor:
+        if out is not None:
             return primitive(*operands, out=out)
+        if observers or type(operands[0]) is not Tensor:
+            return otherwise(*operands)
         if short is None:
             short = make()
         result = short(*operands)
@@ -175,7 +190,7 @@ def _binary_function(
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
-    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), traces)
+    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), otherwise)
     entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
     number_entries: dict[Any, Any] = {}  # for such an array and a number
     plans: dict[int, Any] = {}  # by which operands require grad

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ def _scatter_into(array: Array, source: Array, dim: int, index: Array, add: bool
     if source.ndim:  # what lies behind the index's shape is not read
         used = source[tuple([slice(length) for length in index.shape or (1,)])]
     run = add_indexed if add else put_indexed
+    if index.ndim > 32:  # NumPy broadcasts no more index arrays: count in the flattened array
+        steps = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
+        flat = sum(each * step for each, step in zip(grid, steps, strict=True)).reshape(-1)
+        values = np.broadcast_to(used, index.shape).reshape(-1)
+        return run(array.reshape(-1), (flat,), values).reshape(array.shape)
     return run(with_dims(array), grid, used).reshape(array.shape)
 
 
@@ -371,7 +377,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 _TAKE: Primitive = Primitive(
     "take",
     "TakeBackward0",
-    lambda array, index: array.reshape(-1)[index] if index.ndim else array.reshape(-1)[index, ...],
+    lambda array, index: np.asarray(array.reshape(-1)[index, ...], order="C"),
     ["input"],
     [lambda g, input_shape, index: _TAKE_BACKWARD.apply(g, shape=input_shape, index=index)],
     linear=True,
@@ -469,6 +475,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     tensor([[1.],
             [5.]])
     """
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype.scalar_name}"
+        )
     if dim is None:
         return gather(reshape(input, (-1,)), 0, wrap(indices._array.reshape(-1)))
     shape, wanted = input._array.shape, indices._array.shape

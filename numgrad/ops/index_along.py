@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.functions import public
@@ -94,12 +95,17 @@ _INDEX_COPY: Primitive = Primitive(
         lambda make: (lambda x, s: index_copy(x, 0, positions_of(), s), [make(2), make(0)], {}),
     ],
 )
+
+
+def _fill(array: Array, value: Array, dim: int, index: Array) -> Array:
+    filled = put_indexed(with_dims(array), _dim_indices(dim, index), value)
+    return laid_out_like(filled.reshape(array.shape), array)
+
+
 _INDEX_FILL: Primitive = Primitive(
     "index_fill_tensor",
     "IndexFillBackward1",
-    lambda array, value, dim, index: put_indexed(
-        with_dims(array), _dim_indices(dim, index), value
-    ).reshape(array.shape),
+    _fill,
     ["input", "value"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(
@@ -120,9 +126,7 @@ _INDEX_FILL: Primitive = Primitive(
 _INDEX_FILL_NUMBER: Primitive = Primitive(
     "index_fill_number",
     "IndexFillBackward0",
-    lambda array, dim, index, value: put_indexed(
-        with_dims(array), _dim_indices(dim, index), value
-    ).reshape(array.shape),
+    lambda array, dim, index, value: _fill(array, value, dim, index),
     ["input"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(
@@ -274,6 +278,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
             f"index_add_(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
             f"with type: {index.dtype.scalar_name} and size: {list(index.shape)}"
         )
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
+        )
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             f"index_add_(): self ({input.dtype.scalar_name}) and source "
@@ -310,6 +318,10 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> ng.zeros(3).index_copy(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
+        )
     at, positions = _read_vector(input, dim, index)
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
@@ -349,6 +361,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> ng.zeros(3).index_fill(0, ng.tensor([2, 0]), 1)
     tensor([1., 0., 1.])
     """
+    if index._array.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     at, positions = _read_vector(input, dim, index)
     positions = _filled_positions(positions, size=length_of(input, at), dim=at)
     result: Tensor

@@ -6,12 +6,13 @@ and bools are collected and become one indexing operation on the last view.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.tracing import (
     Traced,
     at_hand,
@@ -19,7 +20,9 @@ from numgrad.graph.tracing import (
     note_numbers,
     refuse_shape_of,
 )
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.primitive import at_run_time
+from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.shape import unsqueeze
 from numgrad.ops.slicing import select_view, slice_view
 
@@ -34,6 +37,9 @@ _KINDS = (
     "indices (got {})"
 )
 _INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors"
+_BYTE_MASK = (
+    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
 _MANY = 32  # a list of that many things is always one index, never a tuple of them
 
 
@@ -66,7 +72,7 @@ def _read(item: Any) -> Any:
     if isinstance(item, Tensor):
         return _read_array(item._array)
     if isinstance(item, np.ndarray):
-        return _read_array(item)
+        return _read_array(plain(item))
     if isinstance(item, (int, np.integer)):
         return int(item)
     if isinstance(item, (list, tuple, range)):
@@ -82,7 +88,7 @@ def _read_array(array: Array) -> Any:
     kind = array.dtype.kind
     if kind == "b" or array.dtype == np.uint8:
         note_numbers(array)
-        return array if kind == "b" else array != 0
+        return array if kind == "b" else _mask_of_bytes(array)
     if kind in "iu":
         array = at_hand(array)
         if array.ndim == 0 and type(array) is np.ndarray:
@@ -91,6 +97,16 @@ def _read_array(array: Array) -> Any:
             raise IndexError(_INDEX_DTYPES)
         return array
     raise IndexError(_INDEX_DTYPES)
+
+
+def _mask_of_bytes(array: Any) -> Any:
+    """Return the mask that an array of bytes stands for, with PyTorch's warning."""
+    if array.ndim:
+        warnings.warn(_BYTE_MASK, UserWarning, stacklevel=2)
+    kind: Any = type(array)
+    if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
+        return (wrap(array) != 0)._array
+    return array != 0
 
 
 def _read_sequence(items: Any) -> Array:
@@ -112,7 +128,7 @@ def _plain(items: Any) -> Any:
         return items._array
     if isinstance(items, (list, tuple)):
         return [_plain(item) for item in items]
-    return items
+    return plain(items)
 
 
 def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:
@@ -239,6 +255,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         if positions is None:
             indices.append(None)
             continue
+        if type(positions) is np.ndarray and 0 in positions.strides:
+            positions = copy_like(positions)  # which keeps the order of the other dims
         positions = positions.astype(np.int64)
         indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1
@@ -246,8 +264,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
     if all(each == shapes[0] for each in shapes):
         return tuple(indices)
     try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
+        broadcast_shapes(shapes)
+    except RuntimeError:
         words = ", ".join(str(list(each)) for each in shapes)
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {words}"
@@ -282,14 +300,21 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
         If there are more than dims, they have the wrong dtype, or lead outside.
     """
     found: list[Array | None] = []
-    for item in items:
+    if all(item is None for item in items):
+        raise RuntimeError("index_put(): at least one of the indices has to be a tensor")
+    for place, item in enumerate(items):
         if item is None:
             found.append(None)
             continue
+        if not isinstance(item, (Tensor, np.ndarray, Traced)):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 0, but got {type(item).__name__}"
+            )
         array = item._array if isinstance(item, Tensor) else item
         if array.dtype.kind == "b" or array.dtype == np.uint8:
             note_numbers(array)
-            found += _positions(array != 0, (*shape, *(-1,) * array.ndim), len(found))
+            mask = array if array.dtype.kind == "b" else _mask_of_bytes(array)
+            found += _positions(mask, (*shape, *(-1,) * array.ndim), len(found))
         elif array.dtype in (np.int64, np.int32):
             found.append(at_hand(array))
         else:

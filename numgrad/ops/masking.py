@@ -13,6 +13,7 @@ from numgrad.ops.filling import frozen, masked_fill
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.promotion import broadcast_shapes
+from numgrad.ops.selection import nonzero_by_dim
 from numgrad.ops.shape import expand
 
 __all__ = ["argwhere", "masked_scatter", "masked_select", "nonzero"]
@@ -26,7 +27,7 @@ def _mask(*values: Any) -> Tensor:
 
 
 def _select(array: Array, mask: Array) -> Array:
-    shape = np.broadcast_shapes(array.shape, mask.shape)
+    shape = broadcast_shapes([array.shape, mask.shape])
     return np.broadcast_to(array, shape)[np.broadcast_to(mask, shape)]
 
 
@@ -38,7 +39,7 @@ def _spread(array: Array, mask: Array) -> Array:
 
 
 def _spread_to(g: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
-    whole = np.broadcast_to(mask, np.broadcast_shapes(shape, mask.shape))
+    whole = np.broadcast_to(mask, broadcast_shapes([shape, mask.shape]))
     result: Tensor = _SPREAD.apply(g, mask=whole)
     return result
 
@@ -223,7 +224,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     array = input._array
     refuse_shape_of("nonzero", array)
     if as_tuple:
-        return tuple(wrap(positions) for positions in array.reshape(array.shape or (1,)).nonzero())
+        return nonzero_by_dim(array)
     return wrap(np.argwhere(array).astype(np.int64, copy=False))
 
 

@@ -1,4 +1,7 @@
-"""From numbers and nested sequences to arrays: shape, dtype and elements, as PyTorch reads them."""
+"""From numbers and nested sequences to arrays: shape, dtype and elements, as PyTorch reads them.
+
+Arrays of other libraries are no sequences: they are asked for their memory (`array_of`).
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,27 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, plain
+from numgrad.halves import narrowed, wide_dtype
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
 
-__all__ = ["build_array", "check_array", "is_sequence"]
+__all__ = ["array_of", "build_array", "check_array", "is_foreign", "is_sequence"]
 
 _MAX_DIMENSIONS = 64  # of a NumPy array
 
 
 def check_array(array: Array) -> Array:
-    """Return `array`, or raise unless a tensor can hold its elements.
+    """Return `array`, of NumPy's own class, or raise unless a tensor can hold its elements.
 
     Raises
     ------
     TypeError
-        For a dtype that tensors don't have.
+        For a dtype that tensors don't have, and for masked elements.
     ValueError
         For elements in the other byte order.
     """
+    array = plain(array)
     if not array.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -35,12 +40,61 @@ def check_array(array: Array) -> Array:
     try:
         dtypes.of_numpy(array.dtype)
     except TypeError:
-        supported = "float64, float32, complex64, complex128, int64, int32, int16, int8, uint64, "
+        supported = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only "
-            f"supported types are: {supported}uint32, uint16, uint8, and bool."
+            f"supported types are: {supported}uint64, uint32, uint16, uint8, and bool."
         ) from None
     return array
+
+
+def is_foreign(kind: type) -> bool:
+    """Whether instances of a class are arrays of another library: those say so by a protocol."""
+    return any(hasattr(kind, name) for name in _PROTOCOLS) and not issubclass(
+        kind, (np.ndarray, np.generic, Tensor)
+    )
+
+
+_PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
+
+
+def array_of(data: Any, copy: bool | None = None) -> Array:
+    """Return another library's array as one of NumPy, over the same memory where it lets us.
+
+    Parameters
+    ----------
+    copy : bool, optional
+        False where there must not be a copy.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that tensors don't have.
+    ValueError
+        If the memory can't be shared but has to be.
+    """
+    kind = type(data)
+    exports = hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
+    if exports and (copy is False or not hasattr(kind, "__array__")):
+        return check_array(np.from_dlpack(data))
+    if copy is False and np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        return check_array(np.asarray(data, copy=False))
+    return check_array(np.asarray(data))
+
+
+def _read_arrays(data: Any) -> Any:
+    """Return nested sequences with arrays of NumPy for those of other libraries in them."""
+    kind = type(data)
+    if kind is list or kind is tuple:
+        kinds = set(map(type, data))
+        if kinds <= _PYTHON_NUMBERS:
+            return data
+        if any(kind is list or kind is tuple or is_foreign(kind) for kind in kinds):
+            return [_read_arrays(element) for element in data]
+    elif is_foreign(kind):
+        array = array_of(data)
+        return array if array.ndim else array[()]
+    return data
 
 
 def _infer(data: Any) -> dtypes.dtype:
@@ -89,7 +143,7 @@ def _measure(data: Any) -> tuple[int, ...]:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         if not shape[-1]:
             break
-        data = data[0]
+        data = plain(data[0])
     return tuple(shape)
 
 
@@ -117,14 +171,16 @@ def _elements(sequence: Any) -> Any:
         if not sequence._array.ndim:
             raise TypeError("not a sequence")
         return list(sequence._array)
-    return sequence
+    return plain(sequence)
 
 
 def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
     """Return elements as an array of one dimension."""
     if dtype.category == dtypes.FLOATING:
         # Python's own packing takes what has __float__, and raises where PyTorch does.
-        return np.frombuffer(packed.array(dtype.numpy.char, elements), dtype.numpy)
+        wide = wide_dtype(dtype.numpy)
+        numbers = np.frombuffer(packed.array(wide.char, elements), wide)
+        return narrowed(numbers) if wide != dtype.numpy else numbers
     if dtype.category == dtypes.INTEGER:
         return _store_integers(elements, dtype)
     if dtype.category == dtypes.BOOL:
@@ -203,6 +259,7 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return numbers or nested sequences as a new array."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
+    data = _read_arrays(plain(data))
     shape = _measure(data)
     chosen = dtype
     if chosen is None:
@@ -213,5 +270,5 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     if isinstance(data, (list, tuple)) and all(
         isinstance(part, np.ndarray) and part.shape == shape[1:] for part in data
     ):
-        return np.stack([part.astype(chosen.numpy) for part in data])
+        return np.stack([plain(part).astype(chosen.numpy) for part in data])
     return _store(_flatten(data, shape), chosen).reshape(shape)

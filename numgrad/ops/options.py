@@ -12,7 +12,9 @@ from numgrad import dtypes
 from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
-from numgrad.layouts import contiguous_format, preserve_format, strided
+from numgrad.kernels.memory_order import laid_out_like
+from numgrad.layouts import memory_format as MemoryFormat
+from numgrad.layouts import order_in_memory, strided
 
 __all__ = [
     "Array",
@@ -22,6 +24,7 @@ __all__ = [
     "check_out",
     "checked_number",
     "default_dtype_of",
+    "empty_in_order",
     "finish",
     "is_integer",
     "is_number",
@@ -225,12 +228,21 @@ def check_layout(function: str, layout: Any) -> None:
 
 
 def check_memory_format(function: str, memory_format: Any) -> None:
-    """Raise unless `memory_format` is one of the two there are, preserving or contiguous."""
-    if not any(memory_format is each for each in (None, preserve_format, contiguous_format)):
+    """Raise unless `memory_format` is None or one of those there are."""
+    if memory_format is not None and type(memory_format) is not MemoryFormat:
         raise TypeError(
             f"{function}(): argument 'memory_format' must be torch.memory_format, not "
             f"{type_name(memory_format)}"
         )
+
+
+def empty_in_order(shape: tuple[int, ...], dtype: dtypes.dtype, memory_format: Any) -> Array:
+    """Return an array yet to be set, row by row unless the format is another one."""
+    order = order_in_memory(memory_format, len(shape))
+    if order is None:
+        return np.empty(shape, dtype.numpy)
+    array = np.empty([shape[dim] for dim in order], dtype.numpy)
+    return array.transpose(sorted(range(len(order)), key=order.__getitem__))
 
 
 def check_out(function: str, out: Any) -> None:
@@ -302,6 +314,8 @@ def _write(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
         write_elements(out, ..., array)
     else:
         out._array = array.astype(out._array.dtype)
+        if type(array) is np.ndarray:
+            out._array = laid_out_like(out._array, array)
         bump_version(out)
     return out
 

@@ -24,15 +24,20 @@ from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
 from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.tracing import Traced
+from numgrad.halves import HALF, WIDE, narrowed, wide_dtype, widened
 from numgrad.ops.saved_facts import fact_properties, saved_name
 
 __all__ = [
     "CATALOGUE",
+    "RESERVED",
     "Primitive",
     "PrimitiveNode",
     "Rule",
     "at_run_time",
+    "check_name",
+    "enter",
     "make_node_class",
+    "replaced",
     "require_tensor",
     "save_tensor",
 ]
@@ -41,6 +46,38 @@ Rule = Callable[..., Any]
 
 # Every primitive there is, by name. Tests, docs and benchmarks are made from it.
 CATALOGUE: dict[str, Any] = {}
+# The names of our own operations, functions and methods, once they are complete. Whoever declares
+# another operation later can declare it again, but not one of these.
+RESERVED: set[str] = set()
+replaced: list[Callable[[], None]] = []  # what to do when somebody does
+
+
+def check_name(name: str) -> None:
+    """Raise unless an operation of this name can be declared.
+
+    Raises
+    ------
+    ValueError
+        If numgrad has it.
+    """
+    if name in RESERVED:
+        raise ValueError(
+            f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
+            "under another name"
+        )
+
+
+def enter(primitive: Any) -> None:
+    """Enter a primitive in the catalogue, in place of one that was declared outside of numgrad."""
+    name = primitive.name
+    check_name(name)
+    known = CATALOGUE.get(name)
+    if known is not None and not RESERVED:
+        raise ValueError(f"the catalogue has a primitive called {name} already")
+    CATALOGUE[name] = primitive
+    if known is not None:
+        for forget in replaced:
+            forget()
 
 
 def save_tensor(tensor: Tensor) -> SavedArray:
@@ -94,6 +131,17 @@ def _holds(plan: _Plan, parameters: dict[str, Any]) -> bool:
     return bool(plan.held) and not isinstance(parameters[plan.held], int)
 
 
+def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
+    """Return what rules name in the dtype to compute in; their results are cast at the end."""
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return Primitive.cast(value, WIDE) if value._array.dtype == HALF else value
+        return [wide(each) for each in value] if type(value) is list else widened(value)
+
+    return {name: wide(value) for name, value in environment.items()}
+
+
 class PrimitiveNode(Node):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
@@ -142,6 +190,8 @@ class PrimitiveNode(Node):
         primitive = self.primitive
         plan = primitive.plan(self.needs, count)
         environment = self._environment(plan, gradients, behind)
+        if self.output_metas[0][1] is HALF and not primitive.takes_half:
+            environment = _in_float32(environment)
         for position, function, parameters in plan.rules:
             environment["position"] = position
             result = function(*[environment[name] for name in parameters])
@@ -263,6 +313,9 @@ class Primitive:
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
     rows : bool
         Whether the rules, which then save nothing, hold for a cotangent with a further dim behind.
+    takes_half : bool
+        Whether the forward takes float16 as it is, as those of views do. Others get float32, and
+        their results are rounded.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -289,6 +342,7 @@ class Primitive:
         multiple_views: bool = False,
         variable_outputs: bool = False,
         rows: bool = False,
+        takes_half: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
         listed: bool = True,
     ) -> None:
@@ -299,6 +353,7 @@ class Primitive:
         self.outputs = tuple(outputs)
         self.view = view
         self.linear = linear
+        self.takes_half = takes_half or view
         self.rows = rows
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
@@ -319,9 +374,7 @@ class Primitive:
         self.variable_outputs = variable_outputs
         if not listed:
             return
-        if name in CATALOGUE:
-            raise ValueError(f"the catalogue has a primitive called {name} already")
-        CATALOGUE[name] = self
+        enter(self)
 
     def rules_for(self, count: int) -> Sequence[_CompiledRule | None]:
         """Return the rule of each of `count` inputs."""
@@ -384,7 +437,11 @@ class Primitive:
                 needs = True
             arrays.append(tensor._array)
         if modes.trace is None:
-            result = self.forward(*arrays, **parameters)
+            # Where operands may differ in dtype, the primitive takes float16 as it is.
+            if arrays[0].dtype is HALF and not self.takes_half:
+                result = self._forward_of_halves(*arrays, **parameters)
+            else:
+                result = self.forward(*arrays, **parameters)
         else:
             result = modes.trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):
@@ -395,6 +452,24 @@ class Primitive:
         elif needs and modes.grad:
             self._record(inputs, (output,), parameters)
         return output
+
+    def _forward_of_halves(self, *arrays: Any, **parameters: Any) -> Any:
+        """Run the forward in float32; what it gives is rounded if no operand is wider."""
+        wanted = parameters.get("dtype")
+        if wanted is None:
+            rounds = all(array.dtype == HALF for array in arrays if array.dtype.kind in "fc")
+        else:
+            rounds = wanted == HALF
+            parameters["dtype"] = wide_dtype(wanted)
+        known = {name: widened(value) for name, value in parameters.items()}
+        result = self.forward(*[widened(array) for array in arrays], **known)
+        if isinstance(result, (tuple, list)):
+            return type(result)([self._rounded(array, rounds) for array in result])
+        return self._rounded(result, rounds)
+
+    @staticmethod
+    def _rounded(array: Any, rounds: bool) -> Any:
+        return narrowed(array) if rounds and array.dtype == WIDE else array
 
     def _wrap_all(
         self, inputs: Sequence[Tensor], arrays: Sequence[Any], parameters: dict[str, Any]

@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
+from numgrad.kernels.memory_order import in_order_of
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, read_number, write_result
@@ -55,7 +56,8 @@ def _add_vector(input: Array, left: Array, right: Array, beta: Any, alpha: Any) 
 
 
 def _add_outer(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
-    return _sum(input, np.multiply.outer(left, right), beta, alpha)
+    found = _sum(input, np.multiply.outer(left, right), beta, alpha)
+    return in_order_of(np.asarray(found, order="C"), [input, left[:, None], right[None, :]])
 
 
 def _add_batches(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:

@@ -20,6 +20,7 @@ from numgrad.graph.engine import nodes_towards
 from numgrad.graph.levels import Level, StandIn
 from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
 from numgrad.graph.node import Node
+from numgrad.halves import HALF
 from numgrad.kernels.accumulate import add_arrays
 from numgrad.ops.casts import contiguous
 from numgrad.ops.elementwise_node import ElementwiseNode
@@ -68,7 +69,7 @@ class TangentMaps:
         if node.metas is None:
             shape, dtype = next((t._array.shape, t._array.dtype) for t in tangents if t is not None)
             plain = not modes.grad and modes.trace is None and modes.dual is None
-            if dtype.kind == "f" and plain:
+            if dtype.kind == "f" and dtype != HALF and plain:
                 return [_push_arrays(node, tangents)]
         else:
             dtype, metas = node.metas
@@ -105,7 +106,10 @@ class TangentMaps:
         if base is None:
             if through is None:
                 return [None]
-            base = fresh(np.zeros(geometry.outer[0], _base_dtype(through, geometry.parts)))
+            shape = geometry.outer[0]
+            if geometry.parts == "base":  # which counts as pairs of real numbers there
+                shape = shape[:-1]
+            base = fresh(np.zeros(shape, _base_dtype(through, geometry.parts)))
         elif through is None:
             if inside is None:
                 raise RuntimeError("a view of something is something")

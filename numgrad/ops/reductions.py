@@ -17,6 +17,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view, wrap
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
+from numgrad.halves import HALF
 from numgrad.kernels import reductions as kernels
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.division import div
@@ -88,7 +89,7 @@ class _TotalNode(PrimitiveNode):
         """Hand on the cotangent, for a mean divided, as an array whose strides are all 0."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
-        if gradient is None or gradient.dtype != dtype or gradient.ndim:
+        if gradient is None or gradient.dtype != dtype or gradient.ndim or dtype is HALF:
             return super().run_arrays(gradients)
         if self.primitive is not _TOTAL:
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
@@ -98,7 +99,7 @@ class _TotalNode(PrimitiveNode):
         """Hand on the cotangents as `run_arrays` does."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
-        if gradient is None or gradient._array.dtype != dtype:
+        if gradient is None or gradient._array.dtype != dtype or dtype == HALF:
             return super().run_rows(gradients, count)
         array = gradient._array
         if self.primitive is not _TOTAL:
@@ -110,7 +111,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``short.apply`` does for the plain case, in a fraction of the time."""
     primitive = short.primitive
     short.remember(input, None, False, _PLAIN)
-    if observers:
+    if observers or input._array.dtype is HALF:
         result: Tensor = primitive.apply(input, dtype=None)
         return result
     if input._base is not None:

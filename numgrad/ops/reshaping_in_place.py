@@ -1,4 +1,4 @@
-"""In-place forms of views: t_, transpose_, swapaxes_, swapdims_, unsqueeze_ and squeeze_.
+"""In-place forms of views: t_, transpose_, swapaxes_, unsqueeze_, squeeze_ and as_strided_.
 
 No number is written: the tensor gets another shape and other strides on the same memory, and its
 history goes on with the view's node.
@@ -21,7 +21,9 @@ from numgrad.graph.inplace import (
 )
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node
+from numgrad.graph.tracing import address_of
 from numgrad.ops.functions import FUNCTIONS
+from numgrad.ops.resizing import memory_of
 
 __all__ = ["RESHAPING"]
 
@@ -33,6 +35,7 @@ _NAMES = {
     "SqueezeBackward0": "SqueezeBackward3",
     "SqueezeBackward1": "SqueezeBackward4",
     "SqueezeBackward2": "SqueezeBackward5",
+    "AsStridedBackward0": "AsStridedBackward1",
 }
 _classes: dict[type[Node], type[Node]] = {}
 
@@ -55,9 +58,9 @@ def _method(name: str) -> Callable[..., Tensor]:
         if traces and modes.level is not None:
             check_captured(self, name)
         if modes.grad and self._edge is None and self._base is None:
+            what = "a leaf" if name == "as_strided" else "a view of a leaf"
             raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation."
+                f"{what} Variable that requires grad is being used in an in-place operation."
             )
         check_inplace(self, operation=name)
         check_counted(self)
@@ -68,6 +71,11 @@ def _method(name: str) -> Callable[..., Tensor]:
             before_write(self)
         view = function(self, *arguments, **keywords)
         edge, made = self._edge, view._edge
+        if name == "as_strided" and self._base is None:
+            # The shape may leave out some of the memory, which stays its own.
+            memory, first = memory_of(self)
+            step = (address_of(view._array) - address_of(self._array)) // self._array.itemsize
+            self._memory, self._offset = memory, first + step
         self._array = view._array
         if self._base is None and modes.grad and made is not None and made[0] is not None:
             made[0].__class__ = _in_place_class(type(made[0]))
@@ -87,5 +95,5 @@ def _method(name: str) -> Callable[..., Tensor]:
 
 RESHAPING = {
     f"{name}_": _method(name)
-    for name in ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze")
+    for name in ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze", "as_strided")
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Tensor
+from numgrad.graph.core import NO_EDGE, Tensor, holder_of
 from numgrad.graph.inplace import (
     before_write,
     bump_version,
@@ -19,10 +19,13 @@ from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import address_of
 from numgrad.kernels.memory import empty
 from numgrad.kernels.strides import extent, layout_of, strided_view
+from numgrad.layouts import channels_last_of, order_in_memory, preserve_format
 from numgrad.ops.arguments import read_sizes
+from numgrad.ops.options import check_memory_format
+from numgrad.ops.storages import STORAGES, tensor_in
 from numgrad.ops.strided import place
 
-__all__ = ["resize_", "resize_as_", "set_"]
+__all__ = ["memory_of", "offset_of", "resize_", "resize_as_", "set_"]
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +41,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     *size : ints
         The shape, as numbers or as one sequence.
     memory_format : optional
-        Accepted; elements are laid out row by row.
+        `channels_last` has the elements in that order instead.
 
     Raises
     ------
@@ -55,7 +58,8 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     >>> x.resize_(6)
     tensor([0., 1., 2., 3., 4., 5.])
     """
-    return _resize(self, read_sizes("resize_", size))
+    check_memory_format("resize_", memory_format)
+    return _resize(self, read_sizes("resize_", size), memory_format)
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -78,28 +82,38 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
             "resize_as_(): argument 'the_template' (position 1) must be Tensor, not "
             f"{type(the_template).__name__}"
         )
-    return _resize(self, the_template._array.shape)
+    check_memory_format("resize_as_", memory_format)
+    if memory_format is preserve_format:
+        shape, strides, _ = layout_of(the_template._array)
+        memory_format = channels_last_of(shape, strides)
+    return _resize(self, the_template._array.shape, memory_format)
 
 
-def _resize(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -> Tensor:
     if traces and modes.level is not None:
         check_captured(tensor, "resize")
     if tensor.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if any(length < 0 for length in shape):
         raise RuntimeError("numel: integer multiplication overflow")
-    if shape == tensor._array.shape:
+    order = order_in_memory(memory_format, len(shape))
+    if shape == tensor._array.shape and order is None:
         return tensor
     check_counted(tensor)
     _prepare(tensor)
-    memory, first = _memory_of(tensor)
+    memory, first = memory_of(tensor)
     count = int(np.prod(shape, dtype=np.int64))
     if first + count > memory.size:
         grown = empty((first + count,), memory.dtype)
         grown[: memory.size] = memory
         memory = grown
         _stand_alone(tensor)
-    tensor._array = memory[first : first + count].reshape(shape)
+    elements = memory[first : first + count]
+    if order is None:
+        tensor._array = elements.reshape(shape)
+    else:
+        back = sorted(range(len(order)), key=order.__getitem__)
+        tensor._array = elements.reshape([shape[dim] for dim in order]).transpose(back)
     if tensor._base is None:
         tensor._memory, tensor._offset = memory, first
     bump_version(tensor)
@@ -115,12 +129,12 @@ def _prepare(tensor: Tensor) -> None:
         before_write(tensor)
 
 
-def _memory_of(tensor: Tensor) -> tuple[Array, int]:
+def memory_of(tensor: Tensor) -> tuple[Array, int]:
     """Return the memory that a tensor may take elements of, flat, and where in it it starts."""
     array = tensor._array
     if tensor._memory is not None:
         return tensor._memory, tensor._offset
-    holder = array if tensor._base is None else tensor._base._array
+    holder = holder_of(tensor)
     if holder.dtype == array.dtype:
         low, high = extent(layout_of(holder))
         first = (address_of(array) - address_of(holder)) // array.itemsize - low
@@ -128,6 +142,17 @@ def _memory_of(tensor: Tensor) -> tuple[Array, int]:
             return strided_view(holder, ((high - low,), (1,), low)), first
     low, high = extent(layout_of(array))
     return strided_view(array, ((high - low,), (1,), low)), -low
+
+
+def offset_of(tensor: Tensor) -> int:
+    """Return where in its storage a tensor's first element lies, in elements."""
+    array, holder = tensor._array, holder_of(tensor)
+    if holder is array:
+        return 0
+    low, high = extent(layout_of(holder))
+    start = address_of(array) - address_of(holder) - low * holder.itemsize
+    inside = 0 <= start <= (high - low) * holder.itemsize
+    return start // array.itemsize if inside else 0  # else it was given memory of its own
 
 
 def _stand_alone(view: Tensor) -> None:
@@ -150,7 +175,7 @@ _SIGNATURES = (
 
 def set_(
     self: Tensor,
-    source: Tensor | None = None,
+    source: Any = None,
     storage_offset: int | None = None,
     size: Any = None,
     stride: Any = None,
@@ -162,7 +187,7 @@ def set_(
 
     Parameters
     ----------
-    source : Tensor, optional
+    source : Tensor or storage, optional
         Of the same dtype. Without it, the tensor becomes empty.
     storage_offset : int, optional
         Where to start, in elements from the first of `source`; then `size` has to be given.
@@ -183,6 +208,8 @@ def set_(
     tensor([[1., 2.],
             [3., 4.]])
     """
+    if isinstance(source, STORAGES):
+        source = tensor_in(source, self.dtype)
     given = [each for each in (source, storage_offset, size, stride) if each is not None]
     if (source is not None and not isinstance(source, Tensor)) or (
         (storage_offset is None) != (size is None) or (size is None and stride is not None)
@@ -192,7 +219,6 @@ def set_(
     if modes.grad and (self.requires_grad or (source is not None and source.requires_grad)):
         raise RuntimeError("derivative for aten::set_ is not implemented")
     check_counted(self)
-    start = 0
     if source is None:
         array: Array = np.empty(0, self._array.dtype)
     elif source._array.dtype != self._array.dtype:
@@ -202,7 +228,6 @@ def set_(
         )
     elif size is None:
         array = source._array
-        start = source.storage_offset()
     else:
         if stride is None:
             steps, step = [], 1
@@ -211,10 +236,11 @@ def set_(
                 step *= max(length, 1)
             stride = tuple(reversed(steps))
         start = int(storage_offset or 0)
-        start += source.storage_offset() if start >= 0 else 0
+        start += offset_of(source) if start >= 0 else 0
         array = strided_view(source._array, place(source, size, stride, start, "set_"))
     _prepare(self)
     self._array = array
-    self._memory, self._offset = None, start
+    self._memory, self._offset = None, 0
+    self._owner = None if source is None else holder_of(source)
     bump_version(self)
     return self

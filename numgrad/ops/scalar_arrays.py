@@ -13,7 +13,7 @@ __all__ = ["overflow_error", "scalar_array"]
 
 Array = np.ndarray[Any, Any]
 
-_GREATEST = float(np.finfo(np.float32).max)
+_GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in (np.float16, np.float32)}
 
 
 def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
@@ -41,7 +41,7 @@ def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
         if value < (limits.min if dtype.kind == "i" else -int(limits.max)):
             raise overflow_error(dtype)
         return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)
-    if dtype == np.float32 and math.isfinite(value) and abs(value) > _GREATEST:
+    if dtype in _GREATEST and math.isfinite(value) and abs(value) > _GREATEST[dtype]:
         raise overflow_error(dtype)
     return np.asarray(value, dtype)
 

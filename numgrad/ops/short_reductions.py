@@ -16,6 +16,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
+from numgrad.halves import HALF
 from numgrad.kernels.short_reductions import SMALL, ShortCall
 from numgrad.ops.primitive import Primitive, PrimitiveNode
 
@@ -95,6 +96,7 @@ class ShortCalls:
         if (
             array.size <= SMALL
             and type(array) is np.ndarray
+            and array.dtype != HALF
             and (type(dim) is int or dim is None)
             and type(keepdim) is bool
         ):
@@ -157,6 +159,7 @@ class ShortNode(PrimitiveNode):
             shape, dtype = self.shapes[0]
             if (
                 gradient.dtype == dtype
+                and dtype is not HALF
                 and type(array) is np.ndarray
                 and array.dtype == dtype
                 and counter[0] == version

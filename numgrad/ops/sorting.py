@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import spread_along
@@ -23,6 +26,25 @@ FEW = 8  # up to this part of the elements, the k greatest are found without sor
 _sort_type = return_type("sort", "values", "indices")
 _topk_type = return_type("topk", "values", "indices")
 _kthvalue_type = return_type("kthvalue", "values", "indices")
+
+
+def _by_rows(function: Any) -> Any:
+    """Let a forward along a dim take as many dims as there may be; a decorator.
+
+    NumPy sorts arrays of up to 32. Of more, those before the dim and those behind count as one.
+    """
+
+    @functools.wraps(function)
+    def run(array: Array, dim: int, **parameters: Any) -> tuple[Array, ...]:
+        if array.ndim <= 32:
+            found: tuple[Array, ...] = function(array, dim, **parameters)
+            return found
+        before, behind = array.shape[:dim], array.shape[dim + 1 :]
+        flat = array.reshape(math.prod(before), array.shape[dim], math.prod(behind))
+        results = function(flat, 1, **parameters)
+        return tuple([part.reshape(*before, *part.shape[1:-1], *behind) for part in results])
+
+    return run
 
 
 def _order(array: Array, dim: int, descending: bool) -> Array:
@@ -42,10 +64,13 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
     return np.take_along_axis(array, order, dim), np.ascontiguousarray(order)
 
 
+@_by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    return _at(array, _order(array, dim, descending), dim)
+    values, order = _at(array, _order(array, dim, descending), dim)
+    return laid_out_like(values, array), laid_out_like(order, array)
 
 
+@_by_rows
 def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     if array.ndim and 0 < k <= array.shape[dim] // FEW:
         return _few(array, dim, k, largest)
@@ -64,6 +89,7 @@ def _few(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     return _at(array, np.take_along_axis(chosen, order, dim), dim)
 
 
+@_by_rows
 def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Array]:
     if not array.ndim:
         return _at(array, _order(array, dim, False), dim)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, set_view_history, wrap
-from numgrad.graph.tracing import address_of
+from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
+from numgrad.graph.tracing import address_of, place_of
 from numgrad.kernels import scatter
-from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
+from numgrad.kernels.memory_order import copy_like
+from numgrad.kernels.strides import Layout, extent, layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.casts import contiguous
 from numgrad.ops.complex_views import (
@@ -111,7 +112,16 @@ def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tenso
 
 
 def _scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
-    return scatter.scatter_strided(array, source, outer, inner)
+    """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`."""
+    low, high = extent(outer)
+    inside_low, inside_high = extent(inner)
+    start = min(low, inside_low)
+    memory = np.zeros(max(high, inside_high) - start, array.dtype)
+    (shape, stride, offset), (size, steps, first) = outer, inner
+    result = strided_view(memory, (shape, stride, offset - start))
+    result[...] = array
+    strided_view(memory, (size, steps, first - start))[...] = source
+    return copy_like(result) if repeats_elements(result) else result
 
 
 _SCATTER: Primitive = Primitive(
@@ -171,7 +181,7 @@ def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: 
             f"strides={list(steps)}"
         )
     array = input._array
-    storage = array if input._base is None else input._base._array
+    storage = holder_of(input)
     start = address_of(array) - address_of(storage)
     own_offset, itemsize = start // array.itemsize, array.itemsize
     offset = own_offset if storage_offset is None else int(storage_offset)
@@ -289,7 +299,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     RuntimeError
         If it lies elsewhere by now.
     """
-    outer, inner = base._array, view._array
+    outer, inner = place_of(base._array), place_of(view._array)
     parts = ""
     if outer.dtype != inner.dtype:
         if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:
@@ -315,7 +325,18 @@ def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
     if geometry.parts == "base":
         tensor = view_as_real(tensor)
     result = _read(tensor, geometry.outer, geometry.inner)
-    return view_as_complex(contiguous(result)) if geometry.parts == "view" else result
+    return view_as_complex(_in_pairs(result)) if geometry.parts == "view" else result
+
+
+def _in_pairs(tensor: Tensor) -> Tensor:
+    """Return a tensor of which `view_as_complex` can be taken: itself, if possible."""
+    itemsize = tensor._array.itemsize
+    *others, last = tensor._array.strides
+    return (
+        contiguous(tensor)
+        if last != itemsize or any(s % (2 * itemsize) for s in others)
+        else tensor
+    )
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:

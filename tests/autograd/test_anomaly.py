@@ -16,11 +16,6 @@ import numgrad as ng
 from numgrad.graph.modes import traces
 
 
-@pytest.fixture(scope="module")
-def torch() -> ModuleType:
-    return pytest.importorskip("torch")
-
-
 @pytest.fixture(autouse=True)
 def mode_is_off_afterwards() -> Iterator[None]:
     yield

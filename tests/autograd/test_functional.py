@@ -207,11 +207,6 @@ F.hessian(lambda x: (x**2).sum(), x, outer_jacobian_strategy="sideways")
 """
 
 
-@pytest.fixture(scope="module")
-def torch() -> ModuleType:
-    return pytest.importorskip("torch")
-
-
 @pytest.mark.parametrize("line", [line for line in SAME.splitlines() if line])
 def test_returns_what_pytorch_returns(torch: ModuleType, line: str) -> None:
     assert describe(run(ng, line)) == describe(run(torch, line))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import warnings
 from types import ModuleType
@@ -30,7 +29,6 @@ def printed(library: Any, name: str, capsys: Any) -> str:
 def test_program_prints_what_it_prints_in_pytorch(
     torch: ModuleType, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    importlib.import_module("torch.utils.checkpoint")
     expected = printed(torch, name, capsys)
     assert expected
     assert printed(ng, name, capsys) == expected

@@ -60,11 +60,6 @@ def describe(results: Any) -> Any:
     ]
 
 
-@pytest.fixture(scope="module")
-def torch() -> ModuleType:
-    return pytest.importorskip("torch")
-
-
 @pytest.mark.parametrize("line", [line for line in SAME.splitlines() if line])
 def test_batched_gradients_are_pytorchs(torch: ModuleType, line: str) -> None:
     for ours, theirs in zip(describe(run(ng, line)), describe(run(torch, line)), strict=True):

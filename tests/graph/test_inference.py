@@ -123,11 +123,6 @@ def outcome(library: Any, line: str, inside: bool) -> Any:
         library.set_grad_enabled(True)
 
 
-@pytest.fixture(scope="module")
-def torch() -> ModuleType:
-    return pytest.importorskip("torch")
-
-
 @pytest.mark.parametrize("line", [line for line in LINES.splitlines() if line])
 def test_outside_of_the_mode_it_is_as_in_pytorch(torch: ModuleType, line: str) -> None:
     assert outcome(ng, line, False) == outcome(torch, line, False)

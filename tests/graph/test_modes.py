@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -13,11 +14,11 @@ import numgrad as ng
 
 
 @pytest.fixture(autouse=True)
-def _back_to_the_default(request: pytest.FixtureRequest) -> Iterator[None]:
+def _back_to_the_default() -> Iterator[None]:
     yield
-    ng.set_grad_enabled(True)
-    if "torch" in str(request.node.name):
-        request.getfixturevalue("torch").set_grad_enabled(True)
+    for library in (ng, sys.modules.get("torch")):
+        if library is not None:
+            library.set_grad_enabled(True)
 
 
 def test_nested_blocks_restore_what_was_before(lib: Any) -> None:

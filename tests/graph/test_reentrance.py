@@ -142,6 +142,7 @@ def test_an_error_comes_up_from_any_depth_and_all_goes_on(place: str, depth: int
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to one thread here")
 @pytest.mark.parametrize("place", ["by_function", "by_tensor_hook", "by_post_accumulate_hook"])
 @pytest.mark.parametrize("depth", [0, 10, 60])
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_innermost_pass_and_with_it_all_others(place: str, depth: int) -> None:
     threads = []
     went_on = []

@@ -192,22 +192,6 @@ def test_importing_loads_no_compiler_and_touches_no_file(directory: Path) -> Non
     assert not directory.exists()
 
 
-def test_without_numbas_compiler_kernels_are_python() -> None:
-    script = """
-    import os
-    os.environ["NUMBA_DISABLE_JIT"] = "1"
-    from numgrad.kernels.compile import compile_source, kernel
-
-    def plain(x):
-        return x
-
-    assert kernel(plain) is plain
-    source = "def where(x):\\n    import sys\\n    return sys._getframe().f_lineno\\n"
-    print(compile_source("where", source)(1))
-    """
-    assert run_script(script) == "3\n"
-
-
 def test_a_kernel_pickles_with_its_code() -> None:
     square = compile_source("square", SQUARE)
     data = pickle.dumps(square)

@@ -303,6 +303,7 @@ def test_a_fork_inside_a_task_raises_in_the_child_instead_of_hanging() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal to a process there")
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_run_leaves_the_pool_usable() -> None:
     script = """
     def task(start, stop):

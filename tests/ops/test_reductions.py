@@ -10,14 +10,14 @@ from tests.ops.torch_comparison import compare
 
 SHAPES = [(), (1,), (5,), (0,), (2, 3), (3, 0), (0, 3), (2, 3, 4)]
 DTYPES = ["float32", "float64", "complex64", "complex128", "int64", "int32", "uint8", "bool"]
-RANDOM = np.random.default_rng(0)
 INF, NAN = np.inf, np.nan
 
 
 def numbers(shape, dtype="float64"):
-    values = RANDOM.uniform(-2, 2, shape)
+    random = np.random.default_rng(0)
+    values = random.uniform(-2, 2, shape)
     if np.dtype(dtype).kind == "c":
-        values = values + 1j * RANDOM.uniform(-2, 2, shape)
+        values = values + 1j * random.uniform(-2, 2, shape)
     if dtype == "bool":
         return np.asarray(values > 0)
     if np.dtype(dtype).kind in "iu":

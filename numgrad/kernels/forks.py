@@ -1,0 +1,80 @@
+"""Locks that a forked child can take, and values computed once without any.
+
+A child has one thread, a copy of the one that forked. A lock that another thread held at that
+moment stays held in the child for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+__all__ = ["forkable_lock", "lazy"]
+
+Value = TypeVar("Value")
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def forkable_lock() -> threading.RLock:
+    """Return a lock that is free in a forked child, unless the thread that forked holds it.
+
+    Examples
+    --------
+    >>> with forkable_lock() as taken:
+    ...     taken
+    True
+    """
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+def _free_locks() -> None:
+    """Take locks from threads that are not there."""
+    for lock in list(_locks):
+        if not lock._is_owned():
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)
+
+
+class lazy(Generic[Value]):  # noqa: N801 - a decorator
+    """An attribute that is computed when it is first asked for.
+
+    `functools.cached_property` holds a lock meanwhile, before Python 3.12: one for all objects of a
+    class. What compiles for seconds must hold none, or a child that is forked then waits for ever.
+    Two threads that ask at once may both compute it.
+
+    Parameters
+    ----------
+    compute : callable
+        Takes the object.
+
+    Examples
+    --------
+    >>> class Circle:
+    ...     radius = 2
+    ...
+    ...     @lazy
+    ...     def diameter(self):
+    ...         return 2 * self.radius
+    >>> Circle().diameter
+    4
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute = compute
+        self.name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Value:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        value: Value = instance.__dict__.setdefault(self.name, self.compute(instance))
+        return value

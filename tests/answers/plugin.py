@@ -1,0 +1,159 @@
+"""The fixture `torch`: PyTorch, or its recorded answers where it is not installed.
+
+Where PyTorch is installed, a test with recorded answers runs with both: PyTorch answers, and what
+it answers is compared with the record, up to what another processor rounds otherwise.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pickle
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.answers import archive
+from tests.answers.stand_in import RECORD_ANEW, Player, Recorder
+
+NO_TORCH = "PyTorch is not installed"
+INSTALLED = importlib.util.find_spec("torch") is not None
+# Where to write answers to; set by `python -m tests.answers`.
+RECORD_TO = os.environ.get("NUMGRAD_TESTS_RECORD_TO")
+# Set to do without PyTorch where it is installed.
+WITHOUT = bool(os.environ.get("NUMGRAD_TESTS_WITHOUT_PYTORCH"))
+if WITHOUT:
+    sys.modules["torch"] = None  # type: ignore[assignment]  # an import raises, as if it were missing
+
+
+def recordable(item: Any) -> bool:
+    """Return whether what a test asks of PyTorch is the same in every run, and compared with ours.
+
+    Hypothesis draws other examples, and a test whose parameter names PyTorch runs nothing of ours.
+    """
+    if getattr(item.obj, "is_hypothesis_test", False):
+        return False
+    parameters = getattr(item, "callspec", None)
+    values = () if parameters is None else parameters.params.values()
+    return not any(isinstance(value, str) and value == "torch" for value in values)
+
+
+@pytest.fixture
+def torch(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """PyTorch, to compare with, or what it answered; where there is neither, a test is skipped."""
+    identity = request.node.nodeid
+    path, name = archive.split_identity(identity)
+    if not INSTALLED or WITHOUT:
+        record = archive.read(path).get(name)
+        if record is None:
+            pytest.skip(NO_TORCH)
+        yield Player(*record).root
+        return
+    import torch as module
+
+    # The tests' arrays are small, and one thread a worker keeps parallel runs from crowding.
+    module.set_num_threads(1)
+    kept = None if RECORD_TO else archive.read(path).get(name)
+    if not recordable(request.node) or not (RECORD_TO or kept):
+        yield module
+        return
+    recorder = Recorder(module)
+    yield recorder.root
+    passed = getattr(request.node, "passed", False)
+    if kept and passed:
+        difference = differs(kept, (recorder.entries, recorder.arrays))
+        assert not difference, f"PyTorch's recorded answer is another: {difference}. {RECORD_ANEW}"
+    elif RECORD_TO and passed:
+        _write_part(Path(RECORD_TO), identity, recorder)
+
+
+def _write_part(folder: Path, identity: str, recorder: Recorder) -> None:
+    try:
+        json.dumps(recorder.entries)
+    except TypeError:
+        return
+    file = folder / f"{zlib.crc32(identity.encode()):08x}-{os.getpid()}.pickle"
+    with file.open("wb") as stream:
+        pickle.dump((identity, recorder.entries, recorder.arrays), stream)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Any:
+    """Note on a test whether it passed, for the fixture."""
+    report = yield
+    if report.when == "call":
+        item.passed = report.passed
+    return report
+
+
+def differs(kept: archive.Record, anew: archive.Record) -> str:
+    """Say where two records differ by more than a processor may; nothing where they don't.
+
+    Which warnings come depends on what ran before: some are given once a process.
+    """
+    (entries, arrays), (new_entries, new_arrays) = kept, anew
+    mine = [each for each in entries if each[1] != "warn"]
+    other = [each for each in new_entries if each[1] != "warn"]
+    if len(mine) != len(other):
+        return f"{len(mine)} answers, now {len(other)}"
+    for at, (one, two) in enumerate(zip(mine, other, strict=True)):
+        if not _alike(one, two):
+            return f"number {at} was {one}, now {two}"
+    for at, (was, now) in enumerate(zip(arrays, new_arrays, strict=True)):
+        if was.dtype != now.dtype or was.shape != now.shape:
+            return f"array {at} was {was.dtype}{was.shape}, now {now.dtype}{now.shape}"
+        if not _near(was, now):
+            return f"array {at} was {was}, now {now}"
+    return ""
+
+
+def _alike(one: Any, two: Any) -> bool:
+    if isinstance(one, (list, tuple)):
+        if not isinstance(two, (list, tuple)) or len(one) != len(two):
+            return False
+        return all(map(_alike, one, two))
+    if isinstance(one, dict):
+        return (
+            isinstance(two, dict)
+            and one.keys() == two.keys()
+            and all(map(_alike, one.values(), two.values()))
+        )
+    if isinstance(one, float):
+        return isinstance(two, float) and _near(np.array(one), np.array(two))
+    return type(one) is type(two) and bool(one == two)
+
+
+def _near(was: np.ndarray, now: np.ndarray) -> bool:
+    """Compare numbers up to some roundings of a float32, which cancellation makes larger."""
+    if was.dtype.kind not in "fc":
+        return bool((was == now).all())
+    scale = np.nanmax(np.abs(np.where(np.isfinite(was), was, 0)), initial=1.0)
+    tolerance = 1e-4 if was.dtype.itemsize // (1 + (was.dtype.kind == "c")) <= 4 else 1e-9
+    return bool(np.allclose(was, now, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that asks for the fixture, directly or through another one."""
+    for item in items:
+        if "torch" in getattr(item, "fixturenames", ()):
+            item.add_marker("torch")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many comparisons with PyTorch did not run, so that their absence is not silent."""
+    skipped = sum(
+        isinstance(report.longrepr, tuple) and NO_TORCH in report.longrepr[2]
+        for report in terminalreporter.getreports("skipped")
+    )
+    if skipped:
+        terminalreporter.write_line(
+            f"{skipped} comparisons with PyTorch itself were skipped: {NO_TORCH}. "
+            "Where its answers are recorded, they were compared with.",
+            yellow=True,
+        )
