@@ -23,7 +23,7 @@ from numgrad.layouts import strided
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
+from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.indexing import getitem, setitem
 from numgrad.ops.inplace import inplace, inplace_method
 from numgrad.ops.numpy_protocol import array_function, array_ufunc
@@ -416,11 +416,20 @@ def _bind() -> None:
         setattr(Tensor, name, attribute)
 
 
+def _bind_later(name: str, method: bool, inplace: bool) -> None:
+    """Put a function that was declared outside of numgrad on `Tensor`."""
+    if method:
+        setattr(Tensor, name, METHODS[name])
+    if inplace:
+        setattr(Tensor, f"{name}_", inplace_method(INPLACE[f"{name}_"], f"{name}_"))
+
+
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
     """Make a tensor as PyTorch's legacy constructor does: of a shape, or of data."""
     return legacy_tensor(None, *arguments, **keywords)
 
 
 _bind()
+binders.append(_bind_later)
 Tensor.__new__ = _construct  # type: ignore[method-assign,assignment]
 Tensor.__module__ = "numgrad"

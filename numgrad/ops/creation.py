@@ -8,7 +8,9 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import place_of
+from numgrad.graph.tracing import follow_strides, place_of
+from numgrad.kernels import memory_order
+from numgrad.kernels.strides import extent, strided_view
 from numgrad.layouts import contiguous_format, order_in_memory, preserve_format
 from numgrad.ops.from_data import (
     as_tensor,
@@ -40,6 +42,7 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "empty_strided",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -174,6 +177,68 @@ def empty(
     return finish("empty", array, requires_grad=requires_grad, out=out, dtype=dtype)
 
 
+def _strided(function: str, size: Any, stride: Any, dtype: dtypes.dtype) -> Array:
+    """Return an array yet to be set with these strides, in as much memory as it spans."""
+    shape = _sequence_size(function, size)
+    steps = read_shape(function, (), stride, f"{function}(): strides may not be negative")
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(steps)})"
+        )
+    _, count = extent((shape, steps, 0))
+    return strided_view(np.empty(count, dtype.numpy), (shape, steps, 0))
+
+
+@public(method=False)
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor yet to be set, of a size and with strides, in elements.
+
+    >>> import numgrad as ng
+    >>> ng.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    check_device("empty_strided", device)
+    check_layout("empty_strided", layout)
+    wanted = read_dtype("empty_strided", dtype, dtypes.default_dtype())
+    array = _strided("empty_strided", size, stride, wanted)
+    return finish("empty_strided", array, requires_grad=requires_grad)
+
+
+@public(function=False)
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return what `empty_strided` does, in the dtype of this tensor unless told.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1, 2]).new_empty_strided((2,), (3,)).dtype
+    torch.int64
+    """
+    check_device("new_empty_strided", device)
+    check_layout("new_empty_strided", layout)
+    wanted = read_dtype("new_empty_strided", dtype, self.dtype)
+    array = _strided("new_empty_strided", size, stride, wanted)
+    return finish("new_empty_strided", array, requires_grad=requires_grad)
+
+
 @public(method=False)
 def full(
     size: Any,
@@ -226,9 +291,9 @@ def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -
     """Return an array yet to be set, laid out in memory as `array` is unless told otherwise."""
     if order_in_memory(memory_format, array.ndim) is not None:
         return empty_in_order(array.shape, dtype, memory_format)
-    overlaps = any(not stride for stride in array.strides)
-    contiguous = overlaps or memory_format is contiguous_format
-    return np.empty_like(place_of(array), dtype.numpy, order="C" if contiguous else "K")
+    if memory_format is contiguous_format:
+        return np.empty(array.shape, dtype.numpy)
+    return memory_order.empty_like(place_of(array), dtype.numpy)
 
 
 def _like(
@@ -250,7 +315,10 @@ def _like(
     array = strides_like(source._array, wanted, memory_format)
     if value is not None:
         array[...] = checked_number(value, wanted)
-    return finish(function, array, requires_grad=requires_grad)
+    made = finish(function, array, requires_grad=requires_grad)
+    if memory_format is not contiguous_format:
+        follow_strides(source._array, made._array)
+    return made
 
 
 @public(method=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, plain
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.tracing import (
     Traced,
     at_hand,
@@ -20,6 +20,7 @@ from numgrad.graph.tracing import (
     note_numbers,
     refuse_shape_of,
 )
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.primitive import at_run_time
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.shape import unsqueeze
@@ -98,12 +99,14 @@ def _read_array(array: Array) -> Any:
     raise IndexError(_INDEX_DTYPES)
 
 
-def _mask_of_bytes(array: Any) -> Array:
+def _mask_of_bytes(array: Any) -> Any:
     """Return the mask that an array of bytes stands for, with PyTorch's warning."""
     if array.ndim:
         warnings.warn(_BYTE_MASK, UserWarning, stacklevel=2)
-    mask: Array = array != 0
-    return mask
+    kind: Any = type(array)
+    if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
+        return (wrap(array) != 0)._array
+    return array != 0
 
 
 def _read_sequence(items: Any) -> Array:
@@ -252,6 +255,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         if positions is None:
             indices.append(None)
             continue
+        if type(positions) is np.ndarray and 0 in positions.strides:
+            positions = copy_like(positions)  # which keeps the order of the other dims
         positions = positions.astype(np.int64)
         indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1

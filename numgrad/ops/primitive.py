@@ -29,11 +29,16 @@ from numgrad.ops.saved_facts import fact_properties, saved_name
 
 __all__ = [
     "CATALOGUE",
+    "RESERVED",
     "Primitive",
     "PrimitiveNode",
     "Rule",
     "at_run_time",
+    "check_name",
+    "check_names",
+    "enter",
     "make_node_class",
+    "replaced",
     "require_tensor",
     "save_tensor",
 ]
@@ -42,12 +47,100 @@ Rule = Callable[..., Any]
 
 # Every primitive there is, by name. Tests, docs and benchmarks are made from it.
 CATALOGUE: dict[str, Any] = {}
+# The names of our own operations, functions and methods, once they are complete. Whoever declares
+# another operation later can declare it again, but not one of these.
+RESERVED: set[str] = set()
+replaced: list[Callable[[], None]] = []  # what to do when somebody does
+
+
+def check_name(name: str) -> None:
+    """Raise unless an operation of this name can be declared.
+
+    Raises
+    ------
+    ValueError
+        If numgrad has it.
+    """
+    if name in RESERVED:
+        raise ValueError(
+            f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
+            "under another name"
+        )
+
+
+def enter(primitive: Any) -> None:
+    """Enter a primitive in the catalogue, in place of one that was declared outside of numgrad."""
+    name = primitive.name
+    check_name(name)
+    known = CATALOGUE.get(name)
+    if known is not None and not RESERVED:
+        raise ValueError(f"the catalogue has a primitive called {name} already")
+    CATALOGUE[name] = primitive
+    if known is not None:
+        for forget in replaced:
+            forget()
 
 
 def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
     counter = tensor._counter
     return (tensor._array, counter, counter[0])
+
+
+# What a rule's parameters mean that name neither an input nor an output, nor a static parameter.
+_MEANINGS = {
+    "g": "the cotangent",
+    "g0": "the first cotangent",
+    "inputs": "all inputs",
+    "output_metas": "shapes and dtypes of the outputs",
+    "position": "the position of the input",
+    "shapes": "the shapes of all inputs",
+}
+
+
+def check_names(
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str] = ("y",),
+    parameters: Iterable[str] = (),
+) -> None:
+    """Raise if an input or parameter of an operation has a name that means something else in rules.
+
+    A rule gets what its own parameters name. If an input were called ``y``, a rule that names it
+    would be given the output, and gradients would be wrong without a word.
+
+    Parameters
+    ----------
+    name : str
+        Of the operation.
+    inputs, outputs : sequence of str
+        Their names.
+    parameters : iterable of str
+        The names of static parameters.
+
+    Raises
+    ------
+    ValueError
+        If a name is taken, or there twice.
+
+    Examples
+    --------
+    >>> check_names("scale", ["x", "y"])
+    Traceback (most recent call last):
+    ValueError: scale: an input can't be called 'y': in a rule that means the output
+    """
+    taken = {"y": "the output", **_MEANINGS, **dict.fromkeys(outputs, "an output")}
+    taken |= {f"{each.lstrip('*')}_shape": f"the shape of {each!r}" for each in inputs}
+    if len(outputs) == 1:
+        taken[outputs[0]] = "the output"
+    for kind, names in (("an input", inputs), ("a parameter", parameters)):
+        for each in names:
+            each = each.lstrip("*")
+            if each in taken:
+                raise ValueError(
+                    f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"
+                )
+            taken[each] = "an input"
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -322,6 +415,7 @@ class Primitive:
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
+        check_names(name, self.inputs, self.outputs, self._static_names())
         self._plans: dict[tuple[int, int], _Plan] = {}
         rules = [rule for rule in self.rules if rule is not None]
         named = {name for rule in rules for name in rule.parameters}
@@ -338,9 +432,19 @@ class Primitive:
         self.variable_outputs = variable_outputs
         if not listed:
             return
-        if name in CATALOGUE:
-            raise ValueError(f"the catalogue has a primitive called {name} already")
-        CATALOGUE[name] = self
+        enter(self)
+
+    def _static_names(self) -> list[str]:
+        """Return the names of the parameters that are no inputs, as far as they can be known."""
+        try:
+            named = list(inspect.signature(self.forward).parameters.values())
+        except ValueError:  # of a function of NumPy's, say
+            return []
+        behind = [] if self.variadic else named[len(self.inputs) :]
+        behind += [each for each in named if each.kind is each.KEYWORD_ONLY and each not in behind]
+        return [
+            each.name for each in behind if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
 
     def rules_for(self, count: int) -> Sequence[_CompiledRule | None]:
         """Return the rule of each of `count` inputs."""
@@ -395,19 +499,19 @@ class Primitive:
     def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
         """Run the operation on tensors and record a node if one is needed."""
         arrays: list[Any] = []
-        needs = half = False
+        needs = False
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
             if tensor._edge is not NO_EDGE:
                 needs = True
-            array = tensor._array
-            if array.dtype is HALF:
-                half = True
-            arrays.append(array)
+            arrays.append(tensor._array)
         if modes.trace is None:
-            run = self._forward_of_halves if half and not self.takes_half else self.forward
-            result = run(*arrays, **parameters)
+            # Where operands may differ in dtype, the primitive takes float16 as it is.
+            if arrays[0].dtype is HALF and not self.takes_half:
+                result = self._forward_of_halves(*arrays, **parameters)
+            else:
+                result = self.forward(*arrays, **parameters)
         else:
             result = modes.trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):
