@@ -91,6 +91,7 @@ _NAMES_OF_MODULES = """
 _OF_ANY_CLASS = {
     *("__annotations__", "__dict__", "__module__", "__weakref__", "__annotate__"),
     *("__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__"),
+    "__slotnames__",  # of what was pickled
 }
 _FUNCTIONS, _OTHERS, _MODULES, METHODS, _OPERATORS = list(SECTIONS)[:5]
 _GROUPED = (_FUNCTIONS, METHODS)
