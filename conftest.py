@@ -1,7 +1,34 @@
-"""Imports numgrad before pytest looks for examples in it.
+"""Imports numgrad before pytest looks for examples in it, and forgets what examples declare.
 
 Otherwise pytest imports the folder ``numgrad/jit`` by itself, after the package, and that module
 takes the place of the function ``numgrad.jit``.
 """
 
-import numgrad  # noqa: F401
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import numgrad
+from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS
+from numgrad.ops.primitive import CATALOGUE
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """Leave no operation behind that a test or an example declares."""
+    registries = (CATALOGUE, FUNCTIONS, METHODS, INPLACE)
+    before = [dict(registry) for registry in registries]
+    yield
+    for name in (set(METHODS) - set(before[2])) | (set(INPLACE) - set(before[3])):
+        delattr(numgrad.Tensor, name)
+    for registry, kept in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(kept)
+
+
+@pytest.fixture(autouse=True)
+def _examples_declare_for_themselves(request: pytest.FixtureRequest) -> None:
+    if isinstance(request.node, pytest.DoctestItem):
+        request.getfixturevalue("forgotten")

@@ -75,6 +75,7 @@ from numgrad.layouts import (
 from numgrad.ops.from_data import tensor
 from numgrad.ops.functions import FUNCTIONS
 from numgrad.ops.legacy_types import LEGACY_TYPES
+from numgrad.ops.primitive import CATALOGUE, RESERVED
 from numgrad.ops.storages import TypedStorage, UntypedStorage
 from numgrad.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.serialization import load, save
@@ -173,8 +174,16 @@ globals().update(FUNCTIONS, **LEGACY_TYPES)
 __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES} - set(__all__))
 
 
-# Tells type checkers that there are names they cannot see: the functions entered above.
+# From here on these names are taken: whoever declares an operation of their own finds another.
+RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor))
+
+
+# The functions that others declared; and it tells type checkers that there are names they cannot
+# see: the functions entered above.
 def __getattr__(name: str) -> Any:
+    function = FUNCTIONS.get(name)
+    if function is not None:
+        return function
     if name == "bfloat16":
         raise AttributeError(
             "numgrad has no bfloat16, because NumPy has no such dtype: use float16, which keeps "

@@ -6,13 +6,19 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
+from numba import njit
 
 import numgrad as ng
 from numgrad.cache_command import add_cache_command
+
+WIDTH = 79  # columns
 
 
 def heading(title: str) -> None:
@@ -81,9 +87,21 @@ def show_error(label: str, call: Callable[[], object]) -> None:
     try:
         call()
     except RuntimeError as error:
-        print(f"{label}:\n    RuntimeError: {error}")
+        said = textwrap.fill(f"RuntimeError: {error}", WIDTH - 4, break_on_hyphens=False)
+        print(f"{label}:\n{textwrap.indent(said, '    ')}")
     else:
         raise AssertionError(f"{label}: this must raise RuntimeError, and did not")
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Make float64 the default dtype for a while, so that it is not printed with every tensor."""
+    before = ng.get_default_dtype()
+    ng.set_default_dtype(ng.float64)
+    try:
+        yield
+    finally:
+        ng.set_default_dtype(before)
 
 
 def least_squares(steps: int = 200, every: int = 40, rate: float = 0.5) -> None:
@@ -110,6 +128,84 @@ def least_squares(steps: int = 200, every: int = 40, rate: float = 0.5) -> None:
     show("the truth, before the noise", ng.from_numpy(truth))
 
 
+def rosenbrock(x: Any) -> Any:
+    """Return Rosenbrock's function, whose least value, 0, is at (1, 1, ...)."""
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def functions() -> None:
+    """Transform a function into those of its derivatives."""
+    heading("Functions that give derivatives: ng.func")
+    show("f(x), Rosenbrock's function, at x", [-1.0, 1.5])
+    value, gradient = ng.func.value_and_grad(rosenbrock)([-1.0, 1.5])
+    show("func.value_and_grad(f)(x)", f"({value}, {gradient})")
+    hessian = ng.func.hessian(rosenbrock)([-1.0, 1.5])
+    show("func.hessian(f)(x), row by row", hessian[0])
+    show("", hessian[1])
+    show("func.grad(sin)(0.0)", ng.func.grad(ng.sin)(0.0))
+
+
+def compiled() -> Any:
+    """Compile a gradient, and return it."""
+    heading("The same, compiled: ng.jit")
+    x = np.linspace(-0.5, 1.0, 4)
+    eager = ng.func.value_and_grad(rosenbrock)
+    fast = ng.jit(eager)
+    print("fast = ng.jit(ng.func.value_and_grad(f)) fuses value and gradient into few")
+    print("loops, which Numba compiles when it is first called.")
+    show("fast(x), the value", fast(x)[0])
+    show("without jit, the value", eager(x)[0])
+    show("fast(x), the gradient", fast(x)[1])
+    show("without jit, the gradient", eager(x)[1])
+    return fast
+
+
+def own_loop(fast: Any, steps: int = 20_000, rate: float = 1e-3) -> None:
+    """Call a compiled gradient from a loop that is compiled, too."""
+    heading("In a loop of your own: lower(x).dispatcher")
+    x = np.linspace(-0.5, 1.0, 4)
+    slope = fast.lower(x).dispatcher
+
+    @njit
+    def descend(x: Any, steps: int, rate: float) -> Any:
+        for _ in range(steps):
+            value, gradient = slope(x)
+            x = x - rate * gradient
+        return value, x
+
+    print("slope = fast.lower(x).dispatcher is a function of arrays for @njit code:")
+    print()
+    print("    @njit")
+    print("    def descend(x, steps, rate):")
+    print("        for _ in range(steps):")
+    print("            value, gradient = slope(x)")
+    print("            x = x - rate * gradient")
+    print("        return value, x")
+    print()
+    value, x = descend(x, steps, rate)
+    show(f"f(x) after {steps} steps", f"{float(value):.2e}")
+    show("descend(x, steps, rate), rounded", ng.from_numpy(x).round(decimals=3))
+    show("the minimum", ng.ones(4))
+
+
+# Where to go on, and what is there.
+NEXT = {
+    "README.md": "more of this, operations of your own, the cache",
+    "docs/if-you-know-pytorch.md": "what is the same, what differs, what is missing",
+    "docs/jit.md": "a sampler, a fit and an integrand, all compiled",
+    "docs/pytorch-names.md": "every name of PyTorch's, and whether it is here",
+    "help(ng.func.grad)": "and so on: every function has an example",
+    "python -m numgrad cache warm": "compile the kernels now, not when they are used",
+}
+
+
+def what_next() -> None:
+    """Print what to read next."""
+    heading("What to read next")
+    for place, what in NEXT.items():
+        print(f"{place:<30}{what}")
+
+
 def report() -> None:
     """Print versions, threads and the kernel cache."""
     heading("Where this ran")
@@ -127,10 +223,15 @@ def tour() -> None:
     print("compiles its kernels, later ones find them in the cache.")
     first_gradient()
     accumulation()
-    second_derivative()
+    with double_precision():
+        second_derivative()
     leaf_in_place()
-    least_squares()
+    with double_precision():
+        least_squares()
+        functions()
+        own_loop(compiled())
     report()
+    what_next()
 
 
 # What the program can do: its name on the command line, the function, its line of help.

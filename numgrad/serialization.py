@@ -14,6 +14,7 @@ import json
 import math
 import os
 import pickle
+import sys
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -215,7 +216,13 @@ class _Writer:
                     "attributes": attributes,
                 }
             )
-        description = {"format": FORMAT, "version": VERSION, "value": value, "tensors": tensors}
+        description = {
+            "format": FORMAT,
+            "version": VERSION,
+            "byteorder": sys.byteorder,
+            "value": value,
+            "tensors": tensors,
+        }
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(_DESCRIPTION, json.dumps(description))
             for number, spans in enumerate(memories):
@@ -336,6 +343,12 @@ class _Reader:
         return tensor
 
 
+_FOREIGN = (
+    "the file of numgrad.save was written on a machine whose numbers have the other byte order, "
+    "and can only be read on such a one"
+)
+
+
 def _index(value: Any, sequence: list[Any]) -> int:
     if not 0 <= _integer(value) < len(sequence):
         raise IndexError(f"{value} of {len(sequence)}")
@@ -376,6 +389,8 @@ def _read(file: IO[bytes]) -> Any:
                     f"the file has version {version!r} of the format, and this numgrad reads "
                     f"version {VERSION}"
                 )
+            if description.get("byteorder", sys.byteorder) != sys.byteorder:
+                raise RuntimeError(_FOREIGN)
             count = sum(name.startswith("memory/") for name in names)
             memories = [_memory(_entry(archive, f"memory/{at}.npy")) for at in range(count)]
             return _Reader(description["tensors"], memories).decode(description["value"])
@@ -419,6 +434,8 @@ def _memory(entry: bytes) -> np.ndarray[Any, Any]:
         raise ValueError(f"an entry has version {version} of NumPy's format")
     shape, _, kind = np.lib.format.read_array_header_1_0(stream)
     memory = np.frombuffer(bytearray(memoryview(entry)[stream.tell() :]), np.uint8)
-    if kind.hasobject or not kind.isnative or math.prod(shape) * kind.itemsize != memory.size:
+    if not kind.isnative:
+        raise RuntimeError(_FOREIGN)
+    if kind.hasobject or math.prod(shape) * kind.itemsize != memory.size:
         raise ValueError("an entry's size is not that of its elements")
     return memory

@@ -23,9 +23,10 @@ from numgrad.layouts import strided
 from numgrad.ops import conversion
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.from_data import legacy_tensor
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, make_operator
+from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.indexing import getitem, setitem
-from numgrad.ops.inplace import inplace_method
+from numgrad.ops.inplace import inplace, inplace_method
+from numgrad.ops.numpy_protocol import array_function, array_ufunc
 from numgrad.ops.options import check_memory_format
 from numgrad.ops.primitive import CATALOGUE
 from numgrad.ops.promotion import result_dtype
@@ -218,6 +219,18 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
     return operator
 
 
+def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
+    """Return the operator of an in-place method; it takes arrays, too."""
+    function = INPLACE[f"{name}_"]
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if isinstance(other, np.ndarray):
+            other = FUNCTIONS["as_tensor"](other)
+        return inplace(function, self, other)
+
+    return operator
+
+
 def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     """Return the reflected operator of a function: ``other op self`` for a number `other`."""
     function = FUNCTIONS[name]
@@ -313,7 +326,7 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__r{name}__", reflected)
     for name, target in _AUGMENTED.items():
         if f"{target}_" in INPLACE:
-            setattr(Tensor, f"__i{name}__", getattr(Tensor, f"{target}_"))
+            setattr(Tensor, f"__i{name}__", _augmented(target))
 
 
 # What programs for several devices and layouts ask of a tensor before they use one.
@@ -349,6 +362,8 @@ def _bind() -> None:
         "__copy__": shallow_copy,
         "__deepcopy__": deep_copy,
         "__array__": conversion.to_array,
+        "__array_ufunc__": array_ufunc,
+        "__array_function__": array_function,
         "__dlpack__": conversion.to_dlpack,
         "__dlpack_device__": conversion.dlpack_device,
         "__bool__": conversion.to_bool,
@@ -401,11 +416,20 @@ def _bind() -> None:
         setattr(Tensor, name, attribute)
 
 
+def _bind_later(name: str, method: bool, inplace: bool) -> None:
+    """Put a function that was declared outside of numgrad on `Tensor`."""
+    if method:
+        setattr(Tensor, name, METHODS[name])
+    if inplace:
+        setattr(Tensor, f"{name}_", inplace_method(INPLACE[f"{name}_"], f"{name}_"))
+
+
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:
     """Make a tensor as PyTorch's legacy constructor does: of a shape, or of data."""
     return legacy_tensor(None, *arguments, **keywords)
 
 
 _bind()
+binders.append(_bind_later)
 Tensor.__new__ = _construct  # type: ignore[method-assign,assignment]
 Tensor.__module__ = "numgrad"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -33,6 +34,9 @@ def value(output: str, label: str) -> str:
         ("w.grad after y.backward()", "2*w + x + 1, by hand"),
         ("y''", "2 * cos(x) * exp(x), by hand"),
         ("coefficients", "NumPy's least-squares solution"),
+        ("fast(x), the value", "without jit, the value"),
+        ("fast(x), the gradient", "without jit, the gradient"),
+        ("descend(x, steps, rate), rounded", "the minimum"),
     ],
 )
 def test_tour_computes_what_is_known_otherwise(tour: str, computed: str, expected: str) -> None:
@@ -47,6 +51,37 @@ def test_tour_accumulates_gradients(tour: str) -> None:
 def test_tour_shows_both_errors(tour: str) -> None:
     assert "RuntimeError: Trying to backward through the graph a second time" in tour
     assert "RuntimeError: a leaf Variable that requires grad" in tour
+
+
+def test_tour_fits_a_terminal(tour: str) -> None:
+    cache = str(ng.cache_dir() or "off")
+    lines = [line for line in tour.splitlines() if not line.endswith(cache)]
+    assert max(map(len, lines)) < 80
+
+
+def test_tour_shows_transformations_and_compiled_code(tour: str) -> None:
+    point = np.array([-1.0, 1.5])
+    slope = [-400 * point[0] * (point[1] - point[0] ** 2) - 2 * (1 - point[0]), 100.0]
+    assert (
+        value(tour, "func.value_and_grad(f)(x)") == f"(29.0, {ng.tensor(slope, dtype=ng.float32)})"
+    )
+    assert value(tour, "func.grad(sin)(0.0)") == "1.0"
+    for name in ("ng.func", "ng.jit", "lower(x).dispatcher", "@njit"):
+        assert name in tour
+
+
+def test_tour_ends_with_what_to_read_next(tour: str) -> None:
+    *_, last = re.split(r"^(?=.+\n-+$)", tour, flags=re.MULTILINE)
+    title, _, *lines = last.rstrip().splitlines()
+    assert title == "What to read next" and len(lines) > 3
+    root = Path(__file__).parents[1]
+    places = [line[:30].strip() for line in lines]
+    files = [place for place in places if place.endswith(".md")]
+    assert files and all((root / file).is_file() for file in files)
+
+
+def test_tour_leaves_the_default_dtype(tour: str) -> None:
+    assert ng.get_default_dtype() is ng.float32
 
 
 def test_fit_converges(tour: str) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import pickle
+import sys
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -359,3 +360,31 @@ def test_a_file_cannot_replace_what_belongs_to_a_tensor(name: str) -> None:
 def test_later_versions_are_told() -> None:
     with pytest.raises(RuntimeError, match="has version 2 of the format, and this numgrad reads"):
         ng.load(rewritten(_DATA, lambda description: description.update(version=2)))
+
+
+_MULTIBYTE = [name for name in DTYPES if getattr(ng, name).itemsize > 1]
+
+
+@given(
+    dtype=st.sampled_from(_MULTIBYTE),
+    shape=st.sampled_from([(), (3,), (2, 3)]),
+    named=st.booleans(),
+)
+def test_numbers_in_the_other_byte_order_are_refused_not_misread(
+    dtype: str, shape: tuple[int, ...], named: bool
+) -> None:
+    """Whether the memory's own header says so or, where it is only bytes, the description."""
+    data = saved(ng.ones(shape, dtype=getattr(ng, dtype)))
+    other = "big" if sys.byteorder == "little" else "little"
+    if named:
+        file = rewritten(data, lambda description: description.update(byteorder=other))
+    else:
+        file = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(file, "w") as target:
+            target.writestr("description.json", source.read("description.json"))
+            array = np.lib.format.read_array(io.BytesIO(source.read("memory/0.npy")))
+            with target.open("memory/0.npy", "w") as entry:
+                np.lib.format.write_array(entry, array.astype(array.dtype.newbyteorder()))
+        file.seek(0)
+    with pytest.raises(RuntimeError, match="the other byte order"):
+        ng.load(file)

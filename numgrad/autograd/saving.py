@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -89,8 +89,11 @@ def _as_it_is(tensor: Tensor) -> Tensor:
     return tensor
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+# These are no generators: one that is abandoned, not left, is closed when its memory is needed, and
+# would take back what somebody else has set by then.
+
+
+class disable_saved_tensors_hooks(contextlib.ContextDecorator):  # noqa: N801 - PyTorch's name
     """Refuse hooks on saved tensors inside.
 
     Mirrors ``torch.autograd.graph.disable_saved_tensors_hooks``.
@@ -107,14 +110,19 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     Traceback (most recent call last):
     RuntimeError: not here
     """
-    previous = modes.hooks_disabled
-    modes.hooks_disabled = error_message
-    try:
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+        self._previous: list[str | None] = []  # as a decorator it is entered by every call
+
+    def __enter__(self) -> None:
         if modes.saved_hooks:
-            raise RuntimeError(error_message)
-        yield
-    finally:
-        modes.hooks_disabled = previous
+            raise RuntimeError(self.error_message)
+        self._previous.append(modes.hooks_disabled)
+        modes.hooks_disabled = self.error_message
+
+    def __exit__(self, *exception: object) -> None:
+        modes.hooks_disabled = self._previous.pop()
 
 
 class _Handle:
@@ -189,8 +197,7 @@ def _memory_of(tensor: Tensor) -> Any:
     return array
 
 
-@contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_Keeper]:
+class allow_mutation_on_saved_tensors(contextlib.ContextDecorator):  # noqa: N801 - PyTorch's name
     """Allow writes to tensors that were saved: they are copied before.
 
     Mirrors ``torch.autograd.graph.allow_mutation_on_saved_tensors``. Forward and backward pass have
@@ -211,13 +218,16 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Keeper]:
     >>> x.grad
     tensor([2., 2.])
     """
-    if modes.keeper is not None:
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    keeper = _Keeper()
-    with saved_tensors_hooks(keeper.pack, keeper.unpack):
-        modes.keeper = keeper
-        try:
-            yield keeper
-        finally:
-            modes.keeper = None
-            keeper.clear()
+
+    def __enter__(self) -> _Keeper:
+        if modes.keeper is not None:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        self._keeper = _Keeper()
+        enter_hooks(self._keeper.pack, self._keeper.unpack)
+        modes.keeper = self._keeper
+        return self._keeper
+
+    def __exit__(self, *exception: object) -> None:
+        modes.keeper = None
+        self._keeper.clear()
+        exit_hooks()

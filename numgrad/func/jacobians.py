@@ -28,6 +28,7 @@ from numgrad.func.reverse import pull_back
 from numgrad.graph.batches import stack_rows
 from numgrad.graph.core import Tensor, fresh
 from numgrad.graph.modes import modes
+from numgrad.jit.recipes import remembered
 from numgrad.ops.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
@@ -37,6 +38,7 @@ Row = Sequence[Tensor | None]
 MANY = 4  # directions from which on a traced function gets a loop
 
 
+@remembered
 def jacrev(
     func: Callable[..., Any],
     argnums: Argnums = 0,
@@ -129,6 +131,7 @@ def jacrev(
     return jacobian
 
 
+@remembered
 def jacfwd(
     func: Callable[..., Any],
     argnums: Argnums = 0,

@@ -27,10 +27,12 @@ from numgrad.graph.engine import run
 from numgrad.graph.levels import Level
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
+from numgrad.jit.recipes import remembered
 
 __all__ = ["grad", "grad_and_value", "pull_back", "value_and_grad", "vjp"]
 
 
+@remembered
 def grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -90,6 +92,7 @@ def grad(
     return gradient
 
 
+@remembered
 def value_and_grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -131,6 +134,7 @@ def value_and_grad(
     return value_and_gradient
 
 
+@remembered
 def grad_and_value(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:

@@ -39,6 +39,7 @@ __all__ = [
     "refresh_view",
     "set_tensor_class",
     "set_view_history",
+    "uncounted",
     "view_of",
     "wrap",
 ]
@@ -228,7 +229,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same storage without history and without a version check."""
-        made = wrap(self._array if modes.dual is None else self._array[...])
+        made = uncounted(self._array if modes.dual is None else self._array[...])
         counter: list[Any] = [0]  # in any mode
         if type(self._counter) is NoCounter:
             counter = self._counter
@@ -236,7 +237,10 @@ class Tensor:
             counter = LevelCounter((0,))
             counter.start = self._counter.start
         made._counter = counter
-        made._owner = self._owner if self._base is None else holder_of(self)
+        if self._base is not None:
+            made._owner = holder_of(self)
+        elif self._owner is not None:
+            made._owner = self._owner
         return made
 
     @data.setter
@@ -421,6 +425,13 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
         tensor = _new(_tensor_class(array))
     tensor._array = array
     tensor._counter = new_counter() if traces else [0]
+    return tensor
+
+
+def uncounted(array: np.ndarray[Any, Any]) -> Tensor:
+    """Return what `wrap` does, for who gives it a counter."""
+    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    tensor._array = array
     return tensor
 
 

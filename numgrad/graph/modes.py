@@ -394,14 +394,18 @@ class inference_mode(Mode):  # noqa: N801 - PyTorch's name
 
     def __enter__(self) -> None:
         self._previous = (modes.grad, modes.inference, modes.claimed)
-        modes.grad, modes.inference, modes.claimed = not self.mode, self.mode, False
-        if self.mode:
-            watch(self, observes=False)
+        self._set(not self.mode, self.mode, False)
 
     def __exit__(self, *exception: object) -> None:
-        if self.mode:
-            stop_watching(self)
-        modes.grad, modes.inference, modes.claimed = self._previous
+        self._set(*self._previous)
+
+    def _set(self, grad: bool, inference: bool, claimed: bool) -> None:
+        # By what changes, not by who is entered or left: that may be in any order.
+        if inference and not modes.inference:
+            watch(inference_mode, observes=False)
+        elif modes.inference and not inference:
+            stop_watching(inference_mode)
+        modes.grad, modes.inference, modes.claimed = grad, inference, claimed
 
 
 class set_multithreading_enabled(Mode):  # noqa: N801 - PyTorch's name

@@ -6,12 +6,14 @@ import functools
 import inspect
 import logging
 import os
+import pickle
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core.serialize import dumps
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
@@ -19,6 +21,7 @@ from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.jit.compiled import Compiled, backward_of
 from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
+from numgrad.jit.recipes import portable
 from numgrad.jit.short import Short, short_key
 from numgrad.jit.signature import Static, describe, is_traced
 from numgrad.jit.traced import trace_function
@@ -95,12 +98,21 @@ class Jitted:
 
     def __reduce__(self) -> Any:
         """Pickle a function by its name if it has one, else with the function inside."""
-        found: Any = sys.modules.get(self.function.__module__)
-        for name in self.function.__qualname__.split("."):
-            found = getattr(found, name, None)
-        if found is self:
-            return self.function.__qualname__
-        return Jitted, (self.function, self.static_numbers, self.static_names)
+        module, name = self.function.__module__, self.function.__qualname__
+        if _named(module, name) is self:
+            if module != "__main__":
+                return name
+            # Another process may have another program there, or none (joblib's have not).
+            return _find_or_make, (name, self._by_value())
+        return Jitted, (portable(self.function), self.static_numbers, self.static_names)
+
+    def _by_value(self) -> bytes | None:
+        """Return what a function of the program itself can be made of; None if it can't be."""
+        try:
+            found: bytes = dumps((self.function, self.static_numbers, self.static_names))
+        except Exception:  # of what it refers to, something can't be pickled, and says so anyhow
+            return None
+        return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind to an instance, as the function would."""
@@ -289,3 +301,24 @@ def _both(
     of_names = {parameters.index(name) for name in names if name in parameters}
     numbers = tuple(n % len(parameters) if parameters else n for n in numbers)
     return frozenset(numbers) | of_names, frozenset(names) | of_numbers
+
+
+def _named(module: str, name: str) -> Any:
+    """Return what has a name in a module, None if nothing has."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _find_or_make(name: str, contents: bytes | None) -> Jitted:
+    """Return a compiled function of the program itself, or one like it in another process."""
+    found = _named("__main__", name)
+    if isinstance(found, Jitted):
+        return found
+    if contents is None:
+        raise AttributeError(
+            f"jit: this process has no function {name!r} in its __main__, and what that refers to "
+            "can't be pickled: put it in a module that both processes import"
+        )
+    return Jitted(*pickle.loads(contents))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from numgrad.ops.primitive import replaced
 
 __all__ = ["jit"]
 
@@ -68,3 +72,18 @@ def jit(
     from numgrad.jit.api import Jitted
 
     return Jitted(function, static_argnums, static_argnames)
+
+
+def _forget_traces() -> None:
+    """Let every compiled function be traced anew: an operation was declared anew.
+
+    That happens in notebooks, once in a while, so what there is is found then, and no list is kept.
+    """
+    api = sys.modules.get("numgrad.jit.api")  # if anything was compiled
+    if api is not None:
+        for found in gc.get_objects():
+            if issubclass(type(found), api.Jitted):
+                found.cache_clear()
+
+
+replaced.append(_forget_traces)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.graph.core import Tensor, holder_of, wrap
+from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
@@ -183,12 +183,13 @@ Primitive.sum_to_size = staticmethod(_sum_to_size)
 
 
 def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
-    if isinstance(contiguous, tuple):  # dims, from the outermost in memory
-        back = sorted(range(array.ndim), key=contiguous.__getitem__)
-        return private_copy(array.transpose(contiguous)).transpose(back)
-    if contiguous or array.flags.c_contiguous:
+    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
         return private_copy(array)
-    return _in_order(array, array.copy("K"))
+    if contiguous is False:
+        return _in_order(array, array.copy("K"))
+    order = contiguous  # the dims, from the outermost in memory
+    back = sorted(range(array.ndim), key=order.__getitem__)
+    return private_copy(array.transpose(order)).transpose(back)
 
 
 _CLONE: Primitive = Primitive(
@@ -307,7 +308,7 @@ def detach(input: Tensor) -> Tensor:
     array = input._array
     if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
         array = array[...]
-    tensor = wrap(array)
+    tensor = uncounted(array)
     tensor._counter = input._counter
     if input._base is not None:
         tensor._owner = holder_of(input)

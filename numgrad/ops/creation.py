@@ -9,6 +9,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import place_of
+from numgrad.kernels.strides import extent, strided_view
 from numgrad.layouts import contiguous_format, order_in_memory, preserve_format
 from numgrad.ops.from_data import (
     as_tensor,
@@ -40,6 +41,7 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "empty_strided",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -172,6 +174,68 @@ def empty(
         raise RuntimeError("unsupported memory format Preserve")
     array = empty_in_order(shape, read_dtype("empty", dtype, default), memory_format)
     return finish("empty", array, requires_grad=requires_grad, out=out, dtype=dtype)
+
+
+def _strided(function: str, size: Any, stride: Any, dtype: dtypes.dtype) -> Array:
+    """Return an array yet to be set with these strides, in as much memory as it spans."""
+    shape = _sequence_size(function, size)
+    steps = read_shape(function, (), stride, f"{function}(): strides may not be negative")
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(steps)})"
+        )
+    _, count = extent((shape, steps, 0))
+    return strided_view(np.empty(count, dtype.numpy), (shape, steps, 0))
+
+
+@public(method=False)
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a tensor yet to be set, of a size and with strides, in elements.
+
+    >>> import numgrad as ng
+    >>> ng.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    check_device("empty_strided", device)
+    check_layout("empty_strided", layout)
+    wanted = read_dtype("empty_strided", dtype, dtypes.default_dtype())
+    array = _strided("empty_strided", size, stride, wanted)
+    return finish("empty_strided", array, requires_grad=requires_grad)
+
+
+@public(function=False)
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return what `empty_strided` does, in the dtype of this tensor unless told.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1, 2]).new_empty_strided((2,), (3,)).dtype
+    torch.int64
+    """
+    check_device("new_empty_strided", device)
+    check_layout("new_empty_strided", layout)
+    wanted = read_dtype("new_empty_strided", dtype, self.dtype)
+    array = _strided("new_empty_strided", size, stride, wanted)
+    return finish("new_empty_strided", array, requires_grad=requires_grad)
 
 
 @public(method=False)

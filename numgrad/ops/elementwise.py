@@ -28,7 +28,7 @@ from numgrad.kernels.flat_calls import converter, order_of_cast
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.half_kernels import ElementwiseKernel
-from numgrad.ops.primitive import CATALOGUE, Rule, make_node_class
+from numgrad.ops.primitive import Rule, check_name, enter, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
 
 __all__ = ["ElementwisePrimitive"]
@@ -86,6 +86,7 @@ class ElementwisePrimitive:
         numbers: Sequence[str] = (),
         function_name: str | None = None,
     ) -> None:
+        check_name(name)
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
         if len(domains) != len(inputs):
@@ -127,9 +128,7 @@ class ElementwisePrimitive:
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
-        if name in CATALOGUE:
-            raise ValueError(f"the catalogue has a primitive called {name} already")
-        CATALOGUE[name] = self
+        enter(self)
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         arguments = [symbols[name] for name in self.inputs]

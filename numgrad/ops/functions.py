@@ -16,12 +16,14 @@ from numgrad.graph.core import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.ops.elementwise import ElementwisePrimitive
+from numgrad.ops.primitive import check_name
 
 __all__ = [
     "FUNCTIONS",
     "INPLACE",
     "METHODS",
     "OPERANDS",
+    "binders",
     "make_function",
     "make_operator",
     "public",
@@ -31,6 +33,9 @@ __all__ = [
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 INPLACE: dict[str, Callable[..., Any]] = {}
+# What is told of a function that is entered after the methods were bound: its name, and whether it
+# is a method, and one in place.
+binders: list[Callable[[str, bool, bool], None]] = []
 # What a tensor can be combined with.
 OPERANDS = (Tensor, bool, int, float, complex, np.number, np.bool_)
 
@@ -44,18 +49,26 @@ def public(*names: Any, function: bool = True, method: bool = True, inplace: boo
 
     Without arguments (and parentheses) it enters the function under its own name. Names, if given,
     take the place of that one.
+
+    Raises
+    ------
+    ValueError
+        If numgrad has a name already; functions entered by others are replaced.
     """
     if len(names) == 1 and callable(names[0]):
         return public()(names[0])
 
     def enter(f: F) -> F:
         for name in names or (f.__name__,):
+            check_name(name)
             if function:
                 FUNCTIONS[name] = f
             if method:
                 METHODS[name] = f
             if inplace:
                 INPLACE[name + "_"] = f
+            for bind in binders:
+                bind(name, method, inplace)
         return f
 
     return enter

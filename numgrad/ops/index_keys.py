@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, plain
+from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.tracing import (
     Traced,
     at_hand,
@@ -98,12 +98,14 @@ def _read_array(array: Array) -> Any:
     raise IndexError(_INDEX_DTYPES)
 
 
-def _mask_of_bytes(array: Any) -> Array:
+def _mask_of_bytes(array: Any) -> Any:
     """Return the mask that an array of bytes stands for, with PyTorch's warning."""
     if array.ndim:
         warnings.warn(_BYTE_MASK, UserWarning, stacklevel=2)
-    mask: Array = array != 0
-    return mask
+    kind: Any = type(array)
+    if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
+        return (wrap(array) != 0)._array
+    return array != 0
 
 
 def _read_sequence(items: Any) -> Array:

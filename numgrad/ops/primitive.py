@@ -29,11 +29,15 @@ from numgrad.ops.saved_facts import fact_properties, saved_name
 
 __all__ = [
     "CATALOGUE",
+    "RESERVED",
     "Primitive",
     "PrimitiveNode",
     "Rule",
     "at_run_time",
+    "check_name",
+    "enter",
     "make_node_class",
+    "replaced",
     "require_tensor",
     "save_tensor",
 ]
@@ -42,6 +46,38 @@ Rule = Callable[..., Any]
 
 # Every primitive there is, by name. Tests, docs and benchmarks are made from it.
 CATALOGUE: dict[str, Any] = {}
+# The names of our own operations, functions and methods, once they are complete. Whoever declares
+# another operation later can declare it again, but not one of these.
+RESERVED: set[str] = set()
+replaced: list[Callable[[], None]] = []  # what to do when somebody does
+
+
+def check_name(name: str) -> None:
+    """Raise unless an operation of this name can be declared.
+
+    Raises
+    ------
+    ValueError
+        If numgrad has it.
+    """
+    if name in RESERVED:
+        raise ValueError(
+            f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
+            "under another name"
+        )
+
+
+def enter(primitive: Any) -> None:
+    """Enter a primitive in the catalogue, in place of one that was declared outside of numgrad."""
+    name = primitive.name
+    check_name(name)
+    known = CATALOGUE.get(name)
+    if known is not None and not RESERVED:
+        raise ValueError(f"the catalogue has a primitive called {name} already")
+    CATALOGUE[name] = primitive
+    if known is not None:
+        for forget in replaced:
+            forget()
 
 
 def save_tensor(tensor: Tensor) -> SavedArray:
@@ -338,9 +374,7 @@ class Primitive:
         self.variable_outputs = variable_outputs
         if not listed:
             return
-        if name in CATALOGUE:
-            raise ValueError(f"the catalogue has a primitive called {name} already")
-        CATALOGUE[name] = self
+        enter(self)
 
     def rules_for(self, count: int) -> Sequence[_CompiledRule | None]:
         """Return the rule of each of `count` inputs."""
@@ -395,19 +429,19 @@ class Primitive:
     def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
         """Run the operation on tensors and record a node if one is needed."""
         arrays: list[Any] = []
-        needs = half = False
+        needs = False
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
             if tensor._edge is not NO_EDGE:
                 needs = True
-            array = tensor._array
-            if array.dtype is HALF:
-                half = True
-            arrays.append(array)
+            arrays.append(tensor._array)
         if modes.trace is None:
-            run = self._forward_of_halves if half and not self.takes_half else self.forward
-            result = run(*arrays, **parameters)
+            # Where operands may differ in dtype, the primitive takes float16 as it is.
+            if arrays[0].dtype is HALF and not self.takes_half:
+                result = self._forward_of_halves(*arrays, **parameters)
+            else:
+                result = self.forward(*arrays, **parameters)
         else:
             result = modes.trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):

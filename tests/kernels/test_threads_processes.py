@@ -282,3 +282,101 @@ def test_a_bad_number_of_threads_does_not_keep_small_work_or_a_call_from_mending
     """
     output = run_script(script, tmp_path, prelude="")
     assert output == ("8.0\nNUMGRAD_NUM_THREADS expects a positive integer, but got 'many'\n2.0\n")
+
+
+@needs_fork
+def test_every_lock_that_another_thread_holds_is_free_in_a_child(tmp_path: Path) -> None:
+    script = """
+    import os, signal, sys, threading
+    made = []
+    make = threading.Lock, threading.RLock
+
+    def recording(make):
+        def lock():
+            found = make()
+            module = sys._getframe(1).f_globals["__name__"]
+            # Not those that are made for one call, nor the pool's, which a child makes anew.
+            if module.startswith("numgrad.") and module not in (
+                "numgrad.graph.reentrance", "numgrad.kernels.threads"
+            ):
+                made.append((module, found))
+            return found
+        return lock
+
+    threading.Lock, threading.RLock = map(recording, make)
+    import numgrad as ng
+    threading.Lock, threading.RLock = map(recording, make)
+
+    x = ng.ones(3, requires_grad=True)
+    with ng.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t):
+        y = x * x
+    got = []
+    ng.autograd.graph.register_multi_grad_hook((x, y), got.append)
+    ng.autograd.graph.register_multi_grad_hook((x, y), got.append, mode="any")
+    threading.Lock, threading.RLock = make
+
+    def work():
+        y.sum().backward(retain_graph=True)
+        ng.jit(ng.func.grad(lambda x: (x.exp() * x).sum()))(x.detach())
+        ng.jit(lambda x: x.softmax(0)).lower(x.detach()).dispatcher(x.detach().numpy())
+
+    held, ended = threading.Event(), threading.Event()
+
+    def hold():
+        for _, lock in made:
+            lock.acquire()
+        held.set()
+        ended.wait(300)
+        for _, lock in made:
+            lock.release()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(120)
+        work()
+        os._exit(0 if len(got) == 2 else 1)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    ended.set()
+    thread.join()
+    work()
+    print(status, len(made) >= 5)
+    """
+    assert run_script(script, tmp_path, prelude="") == "0 True\n"
+
+
+@needs_fork
+def test_a_child_forked_while_a_compiled_function_is_first_called_can_call_it(
+    tmp_path: Path,
+) -> None:
+    script = """
+    import os, signal, threading, time
+    import numgrad as ng
+
+    x = ng.ones(5000)
+    functions = [ng.jit(lambda x, k=k: (x.exp() * k).sum() + x.sin()) for k in range(4)]
+    stop = threading.Event()
+
+    def compile_all():
+        for function in functions:
+            function(x)
+        stop.set()
+
+    thread = threading.Thread(target=compile_all)
+    thread.start()
+    codes = []
+    while not stop.is_set() and len(codes) < 12:
+        time.sleep(0.05)
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(100)
+            for function in functions[:2]:
+                function(x)
+            os._exit(0)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    thread.join()
+    print(set(codes) <= {0})
+    """
+    assert run_script(script, tmp_path, prelude="") == "True\n"

@@ -191,3 +191,10 @@ def test_every_function_does_with_one_what_it_does_with_an_array(
     assert _attempt(lambda: call(KINDS[kind](NUMBERS.copy()))) == _attempt(
         lambda: call(NUMBERS.copy())
     )
+
+
+@pytest.mark.parametrize("door", sorted(name for name in DOORS if DOORS[name][0].itemsize > 1))
+def test_numbers_in_the_other_byte_order_are_refused_or_read_as_they_are(door: str) -> None:
+    array, take = DOORS[door]
+    found = _attempt(lambda: take(array.astype(array.dtype.newbyteorder())))
+    assert found in (ValueError, TypeError, IndexError, _told(take(array.copy())))

@@ -26,6 +26,8 @@ from tests.ops.test_catalogue_torch import to_module
 
 NAMES = sorted(CATALOGUE)
 # There are no complex numbers of two float16.
+# Parts of derivatives: only rules call them, with operands of one dtype.
+PARTS = {"linear_recurrence", "log_softmax_backward", "logsumexp_backward", "softmax_backward"}
 COMPLEX = {"view_as_complex", "complex_of", "polar", "joined", "view_as_real"}
 
 SETUP = """
@@ -301,3 +303,31 @@ def test_transformations_of_halves() -> None:
     value, tangent = ng.func.jvp(f, (x,), (x,))
     assert (value.item(), tangent.item()) == (-4.625, -13.875)
     assert {value.dtype, tangent.dtype, ng.func.grad(f)(x).dtype} == {ng.half}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX | PARTS])
+def test_operands_of_other_dtypes(name: str) -> None:
+    """One operand in float32: the others take part as such, or the call is refused in words."""
+    words: list[str] = []
+    for call in sample_calls(name, dtypes.float16):
+        floating = [
+            at
+            for at, operand in enumerate(call.operands)
+            if isinstance(operand, ng.Tensor) and operand.dtype is ng.half
+        ]
+        for at in floating if len(floating) > 1 else []:
+            operands = [
+                in_float32(operand) if place == at else operand
+                for place, operand in enumerate(call.operands)
+            ]
+            try:
+                results = parts(call.function(*operands, **call.keywords))
+            except REFUSALS as error:
+                words.append(str(error))
+                continue
+            wide = outcome(call, [in_float32(operand) for operand in operands])
+            assert wide is not None
+            for mine, reference in zip(results, wide[0], strict=True):
+                expected = reference.to(mine.dtype).numpy(force=True)
+                np.testing.assert_allclose(mine.numpy(force=True), expected, 4e-3, 4e-3)
+    assert "float16" not in words  # which is all that Numba says

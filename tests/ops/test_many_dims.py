@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import numgrad as ng
 
@@ -141,3 +143,49 @@ def test_more_dims_than_numpy_has_are_refused() -> None:
     for call in (lambda: ng.ones([1] * 65), lambda: x.unsqueeze(0), lambda: x.expand([1] * 65)):
         with pytest.raises((RuntimeError, ValueError), match="64"):
             call()
+
+
+@given(st.data())
+def test_masks_after_integers_take_what_they_name(data: st.DataObject) -> None:
+    """Integers make views first, then one mask takes its dims; also behind 32 dims of size 1."""
+    shape = data.draw(st.lists(st.integers(1, 3), min_size=2, max_size=4))
+    array = np.arange(float(np.prod(shape))).reshape(shape)
+    key: list[Any] = []
+    dim = 0
+    masked = False
+    while dim < len(shape):
+        kind = data.draw(st.sampled_from(["int", "slice", "mask"]))
+        if kind == "mask" and not masked:
+            count = data.draw(st.integers(1, min(2, len(shape) - dim)))
+            whole = shape[dim : dim + count]
+            bits = data.draw(
+                st.lists(st.booleans(), min_size=int(np.prod(whole)), max_size=int(np.prod(whole)))
+            )
+            key.append(np.array(bits, bool).reshape(whole))
+            dim, masked = dim + count, True
+        elif kind == "int":
+            key.append(data.draw(st.integers(-shape[dim], shape[dim] - 1)))
+            dim += 1
+        else:
+            key.append(slice(data.draw(st.integers(0, shape[dim])), None))
+            dim += 1
+    taken, rest, at = array, [], 0
+    for item in key:
+        if isinstance(item, int):
+            taken = taken.take(item, at)
+        else:
+            rest.append(item)
+            at += item.ndim if isinstance(item, np.ndarray) else 1
+    expected = taken[tuple(rest)]
+
+    more = data.draw(st.sampled_from([0, 30, 33]))
+    x = ng.from_numpy(array).reshape([1] * more + shape).requires_grad_()
+    own = (..., *[ng.from_numpy(item) if isinstance(item, np.ndarray) else item for item in key])
+    found = x[own]
+    assert found.shape == (*[1] * more, *expected.shape)
+    assert found.reshape(-1).tolist() == expected.reshape(-1).tolist()
+    (gradient,) = ng.autograd.grad(found.sum(), x)
+    assert gradient.reshape(-1).tolist() == np.isin(array, expected).reshape(-1).tolist()
+    written = x.detach().clone()
+    written[own] = -1.0
+    assert (written == -1).reshape(-1).tolist() == np.isin(array, expected).reshape(-1).tolist()

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import numgrad as ng
 
@@ -553,3 +555,55 @@ def test_checkpoints_in_compiled_functions_and_in_transformations() -> None:
     x.grad = None
     y.sum().backward()
     assert close(x.grad, ng.func.grad(plain)(x.detach()))
+
+
+_STEPS: dict[str, Any] = {
+    "exp": lambda x: x.exp(),  # saves its result
+    "sin": lambda x: x.sin(),  # its operand
+    "square": lambda x: x * x,  # its operand, twice
+    "double": lambda x: x * 2,  # nothing
+    "clone": lambda x: x.clone(),
+}
+
+
+@given(
+    names=st.lists(st.sampled_from(sorted(_STEPS)), min_size=1, max_size=6),
+    place=st.integers(0, 5),
+    back=st.integers(0, 5),
+    reading=st.booleans(),
+)
+def test_a_second_run_that_writes_to_what_it_saved_is_found(
+    names: list[str], place: int, back: int, reading: bool
+) -> None:
+    """After step `place` it writes to what an earlier step computed, or only looks at it."""
+    place = min(place, len(names) - 1)
+    written = max(1, place - back)  # not the argument, of which the first run has the same memory
+    runs = 0
+
+    def function(x: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        values = [x]
+        for step, name in enumerate(names):
+            values.append(_STEPS[name](values[-1]))
+            if step == place and runs == 2 and written <= step:
+                value = values[written].detach()
+                _ = value + 1 if reading else value.add_(1)
+        return values[-1]
+
+    def saved(position: int) -> bool:
+        after = names[position] if position <= place else ""
+        return names[position - 1] == "exp" or after in ("sin", "square")
+
+    x = ng.tensor([0.25, 0.5], dtype=ng.float64, requires_grad=True)
+    expected = function(x)
+    (gradient,) = ng.autograd.grad(expected.sum(), x)
+    runs = 0
+    with ng.utils.checkpoint.set_checkpoint_early_stop(False):
+        y = ng.utils.checkpoint.checkpoint(function, x, use_reentrant=False)
+        if written <= place and not reading and saved(written):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()
+        else:
+            y.sum().backward()
+            assert x.grad.tolist() == gradient.tolist()

@@ -1,0 +1,33 @@
+"""Who owns a gradient's memory: nobody writes to what somebody else holds.
+
+Every gradient that was given, captured, kept by a hook or a Function, retained, accumulated or
+assigned is looked at again after each later pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numgrad as ng
+from numgrad.graph import engine
+from tests.graph.ownership import Program, programs, run
+
+
+@pytest.mark.parametrize("large", [False, True])
+@settings(max_examples=150)
+@given(data=st.data())
+def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
+    """Large ones are added without delay, by another way."""
+    with mock.patch.object(engine, "LARGE", 0 if large else engine.LARGE):
+        run(ng, data.draw(programs))
+
+
+@settings(max_examples=60)
+@given(program=programs)
+def test_the_model_is_pytorchs(torch: Any, program: Program) -> None:
+    run(torch, program)

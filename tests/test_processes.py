@@ -1,0 +1,172 @@
+"""Tensors, compiled functions and dispatchers through other processes, there and back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = '''
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import numgrad as ng
+
+def energy(x):
+    return (x.sin() * x).sum()
+
+@ng.jit
+def by_name(x):
+    return energy(x) * 2
+
+slope = ng.func.grad(energy)
+compiled_slope = ng.jit(slope)
+NUMBERS = np.array([0.1, 0.2, 0.3])
+
+def things():
+    """Everything that is sent, by name: what it is, and whether it is called."""
+    x = ng.from_numpy(NUMBERS.copy())
+    warm = ng.jit(ng.func.value_and_grad(energy))
+    for _ in range(300):  # often enough to be called in quicker ways
+        warm(x)
+    dispatcher = ng.jit(slope).lower(x).dispatcher
+    warm_dispatcher = ng.jit(energy).lower(x).dispatcher
+    warm_dispatcher(NUMBERS)
+    base = ng.arange(12, dtype=ng.float64).reshape(3, 4)
+    return {
+        "jit by name": by_name,
+        "jit inside": ng.jit(energy),
+        "jit of a transform": compiled_slope,
+        "jit of a hessian": ng.jit(ng.func.jacfwd(ng.func.grad(energy, argnums=0))),
+        "jit, warm": warm,
+        "dispatcher": dispatcher,
+        "dispatcher, warm": warm_dispatcher,
+        "leaf": x.clone().requires_grad_(),
+        "view": base.t()[1:, ::2],
+        "flipped": ng.from_numpy(NUMBERS[::-1]),
+        "expanded": ng.ones(1, 2).expand(3, 2),
+        "empty": ng.empty(0, 3),
+        "number": ng.tensor(2.5),
+        "mask": base > 3,
+        "complex": ng.view_as_complex(ng.ones(2, 2)),
+        "conjugate": ng.view_as_complex(ng.ones(2, 2)).conj(),
+        "dtype": ng.float64,
+        "size": base.shape,
+        "generator": ng.Generator().manual_seed(3),
+    }
+
+def told(value):
+    if isinstance(value, ng.Tensor):
+        array = value.detach().resolve_conj().numpy()
+        return str(value.dtype), tuple(value.shape), value.requires_grad, array.tobytes()
+    if isinstance(value, (tuple, list)) and not isinstance(value, ng.Size):
+        return [told(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return told(ng.from_numpy(np.atleast_1d(value)))
+    if isinstance(value, ng.Generator):
+        return value.get_state().tolist()
+    return repr(value)
+
+def use(thing):
+    """What a thing is good for."""
+    if type(thing).__name__.endswith("Dispatcher"):
+        return told(thing(NUMBERS))
+    return told(thing(ng.from_numpy(NUMBERS)) if callable(thing) else thing)
+
+def there_and_back(name, thing):
+    """In the other process: use it, and return what came of it and the thing itself."""
+    return name, use(thing), thing
+
+def apart(name):
+    """In the other process: make it there, use it, and send it."""
+    made = things()[name]
+    return name, use(made), made
+
+def check(results, expected):
+    bad = []
+    for name, found, thing in results:
+        if found != expected[name] or use(thing) != expected[name]:
+            bad.append(name)
+    assert not bad, bad
+    assert len(results) == len(expected)
+
+def main(how, method):
+    sent = things()
+    if how == "cloudpickle":
+        import cloudpickle
+        factor = ng.tensor(3.0, dtype=ng.float64)
+        local = lambda x: (x * factor).sum()
+        sent["a lambda"] = local
+        sent["jit of a lambda"] = ng.jit(local)
+        sent["a transform of a lambda"] = ng.func.grad(local)
+        sent["jit of a lambda, warm"] = ng.jit(ng.func.grad(local))
+        sent["jit of a lambda, warm"](ng.from_numpy(NUMBERS))
+    sent = {name: thing for name, thing in sent.items()}
+    expected = {}
+    if method == "fork":  # the child has it compiled
+        expected = {name: use(thing) for name, thing in sent.items()}
+    pairs = list(sent.items())
+    context = multiprocessing.get_context(method)
+    if how == "pool":
+        with context.Pool(2) as pool:
+            results = pool.starmap(there_and_back, pairs, chunksize=1)
+            made_there = pool.map(apart, ["jit, warm", "dispatcher, warm", "view"])
+    elif how == "futures":
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            futures = [pool.submit(there_and_back, *pair) for pair in pairs]
+            results = [future.result() for future in futures]
+            made_there = list(pool.map(apart, ["jit, warm", "dispatcher, warm", "view"]))
+    elif how == "joblib":
+        import joblib
+        parallel = joblib.Parallel(n_jobs=2)
+        results = parallel(joblib.delayed(there_and_back)(*pair) for pair in pairs)
+        made_there = parallel(joblib.delayed(apart)(name) for name in ["jit, warm", "view"])
+    else:
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            found = pool.submit(by_cloudpickle, cloudpickle.dumps(pairs)).result()
+        results, made_there = cloudpickle.loads(found), []
+    expected = expected or {name: use(thing) for name, thing in sent.items()}
+    check(results, expected)
+    check(made_there, {name: expected[name] for name, _, _ in made_there})
+
+def by_cloudpickle(data):
+    import cloudpickle
+    return cloudpickle.dumps([there_and_back(*pair) for pair in cloudpickle.loads(data)])
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    print("done")
+'''
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+
+
+@pytest.mark.parametrize(
+    ("how", "method"),
+    [
+        ("pool", "spawn"),
+        pytest.param(
+            "futures", "fork", marks=pytest.mark.skipif(os.name == "nt", reason="no fork")
+        ),
+        ("joblib", "spawn"),
+        ("cloudpickle", "spawn"),
+    ],
+)
+def test_what_goes_through_a_process_is_what_it_was(how: str, method: str, tmp_path: Path) -> None:
+    if how in ("joblib", "cloudpickle"):
+        pytest.importorskip(how)
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(file), how, method],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
