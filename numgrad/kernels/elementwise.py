@@ -17,9 +17,10 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.kernels.compile import compile_source
 from numgrad.kernels.expression import Symbol, emit
-from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat, order_of_cast
+from numgrad.kernels.flat_calls import FlatCall, Number, converter, is_flat
 from numgrad.kernels.iteration import loop_order
 from numgrad.kernels.loop_source import Formula, flat_source, strided_source
+from numgrad.kernels.memory_order import as_dtype
 from numgrad.kernels.short_calls import short_call
 from numgrad.kernels.strided_calls import StridedCall
 from numgrad.kernels.summing_calls import SummingCall
@@ -47,6 +48,7 @@ _QUICK = frozenset(
         "conj",
         "copysign",
         "floor",
+        "fma",
         "imag",
         "isfinite",
         "isinf",
@@ -196,7 +198,7 @@ class Elementwise:
             elif operand.dtype == dtype:  # as it is: to cast may mean to copy, in another order
                 converted.append(operand)
             else:
-                converted.append(operand.astype(dtype, order_of_cast(operand)))
+                converted.append(as_dtype(operand, dtype))
         order, back = _orders(shape, converted)
         call = self._make_call(shape, order, converted, [result], grain)
         return short_call(call, operands, dtypes, back)

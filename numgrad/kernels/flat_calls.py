@@ -7,7 +7,7 @@ way, written out to the shape of the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ __all__ = [
     "is_flat",
     "letter_of",
     "number_letter",
-    "order_of_cast",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -53,15 +52,6 @@ def letter_of(operand: Array | Number) -> str:
 def number_letter(letter: str) -> str:
     """Return the letter of a number of the same kind as an array."""
     return _NUMBER_LETTER.get(letter, letter)
-
-
-def order_of_cast(array: Array) -> Literal["C", "K"]:
-    """Return the order in memory of an array's elements once they are cast.
-
-    That of the array, as PyTorch has it. One that shows elements again and again has none: of it
-    NumPy would make one with the repeated elements side by side.
-    """
-    return "C" if 0 in array.strides else "K"
 
 
 def converter(dtype: np.dtype[Any]) -> Callable[[Any], Any]:

@@ -34,7 +34,7 @@ def loop_order(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[int, ..
     >>> loop_order((2, 3), [np.zeros((2, 3)), a])
     (0, 1)
     """
-    strides = [steps_of(shape, array) for array in arrays]
+    strides = [_strides_of(shape, array) for array in arrays]
     order = list(range(len(shape)))[::-1]  # the innermost first while we sort
     for i in range(1, len(order)):
         here = i
@@ -46,6 +46,18 @@ def loop_order(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[int, ..
             elif verdict < 0:
                 break
     return tuple(order[::-1])
+
+
+def _strides_of(shape: tuple[int, ...], array: Array) -> list[int]:
+    """Return the strides of an array broadcast to a shape, also those along dims of length 1.
+
+    These lead nowhere, but where dims have no stride to compare they decide between the others.
+    """
+    own = shape[len(shape) - array.ndim :]
+    return [0] * (len(shape) - array.ndim) + [
+        stride if length == wanted else 0
+        for length, wanted, stride in zip(array.shape, own, array.strides, strict=True)
+    ]
 
 
 def _compare(

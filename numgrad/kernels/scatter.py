@@ -9,7 +9,7 @@ import numpy as np
 from numgrad.kernels.compile import kernel
 from numgrad.kernels.strides import Layout, extent, layout_of, may_overlap, positions, strided_view
 
-__all__ = ["add_at", "move_strided", "same_layout", "scatter_strided"]
+__all__ = ["add_at", "move_strided", "same_layout"]
 
 Array = np.ndarray[Any, Any]
 
@@ -85,24 +85,6 @@ def move_strided(array: Array, source: Layout, target: Layout, shared: Layout | 
         add_at(counts.reshape(-1, 1), reached, np.ones(reached.size, np.int64))
         buffer /= np.maximum(counts, 1).astype(buffer.real.dtype)
     return strided_view(buffer, _shift(target, low)).copy("C")
-
-
-def scatter_strided(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
-    """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`.
-
-    Examples
-    --------
-    >>> scatter_strided(np.zeros((2, 2)), np.ones(2), ((2, 2), (2, 1), 0), ((2,), (3,), 0))
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    low, high = extent(outer)
-    inside_low, inside_high = extent(inner)
-    start = min(low, inside_low)
-    buffer = np.zeros(max(high, inside_high) - start, array.dtype)
-    strided_view(buffer, _shift(outer, start))[...] = array
-    strided_view(buffer, _shift(inner, start))[...] = source
-    return strided_view(buffer, _shift(outer, start)).copy("C")
 
 
 def _shift(layout: Layout, low: int) -> Layout:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.kernels.define import define
-from numgrad.kernels.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter, order_of_cast
+from numgrad.kernels.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter
 from numgrad.kernels.memory import empty
+from numgrad.kernels.memory_order import as_dtype
 from numgrad.kernels.strided_calls import StridedCall, anchor_of
 
 __all__ = ["short_call"]
@@ -43,6 +44,7 @@ def short_call(
     """
     namespace: dict[str, Any] = {
         "loop": call.loop,
+        "as_dtype": as_dtype,
         "empty": empty,
         "shape": call.shape,
         "dtype": call.dtypes[0],
@@ -56,7 +58,7 @@ def short_call(
             casts.append(None)
             continue
         namespace[f"dtype{position}"] = dtype
-        cast = f"{names[position]}.astype(dtype{position}, {order_of_cast(operand)!r})"
+        cast = f"as_dtype({names[position]}, dtype{position})"
         casts.append(names[position] if operand.dtype == dtype else cast)
     if isinstance(call, FlatCall):
         lines, arguments = _flat(call, operands, casts, namespace)

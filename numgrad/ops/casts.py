@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.kernels.strides import layout_of, strided_view
 from numgrad.layouts import (
     channels_last,
@@ -41,19 +44,13 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
+@silent
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    order = array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
-    with np.errstate(invalid="ignore", over="ignore"):
-        return _in_order(array, array.astype(dtype, order="K"))
-
-
-def _in_order(source: Array, copy: Array) -> Array:
-    """Return a copy in C order if elements of `source` share memory, as PyTorch lays it out."""
-    if 0 in source.strides and not copy.flags.c_contiguous:
-        return private_copy(copy)
-    return copy
+    return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -186,7 +183,7 @@ def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
     if contiguous is True or (contiguous is False and array.flags.c_contiguous):
         return private_copy(array)
     if contiguous is False:
-        return _in_order(array, array.copy("K"))
+        return copy_like(array)
     order = contiguous  # the dims, from the outermost in memory
     back = sorted(range(array.ndim), key=order.__getitem__)
     return private_copy(array.transpose(order)).transpose(back)
@@ -266,7 +263,12 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if order_in_memory(memory_format, input._array.ndim) is not None:
             there = is_contiguous(input, memory_format=memory_format)
             return input if there else clone(input, memory_format=memory_format)
-    if input._array.flags.c_contiguous:
+    array: Any = input._array
+    if type(array) is Traced and memory_format is not preserve_format:
+        result = input if array.place.flags.c_contiguous else clone_contiguous(input)
+        note_alternative(array, result._array)
+        return result
+    if array.flags.c_contiguous:
         return input
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

@@ -9,12 +9,12 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, fresh
-from numgrad.graph.inplace import write_elements
 from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.complex_views import real as real_view
 from numgrad.ops.declare import unary
 from numgrad.ops.domains import NONZERO, REAL
 from numgrad.ops.functions import public, publish
+from numgrad.ops.options import finish
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.selection import where
 
@@ -90,7 +90,7 @@ def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
         if out is None:
             return input
         if out is not input:
-            write_elements(out, ..., input._array)
+            finish("conj_physical", input._array, out=out)
         return out
     result: Tensor = primitive(input, out=out)
     return result
@@ -241,6 +241,7 @@ _ANGLE = unary(
         else where(input < 0, math.pi, where(input == input, 0, input))
     ),
     kind="real",
+    deciding=lambda arrays: [array for array in arrays if array.dtype.kind != "c"],
     doc="Return the angle.",
 )
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import place_of
+from numgrad.graph.tracing import follow_strides, place_of
+from numgrad.kernels import memory_order
 from numgrad.kernels.strides import extent, strided_view
 from numgrad.layouts import contiguous_format, order_in_memory, preserve_format
 from numgrad.ops.from_data import (
@@ -290,9 +291,9 @@ def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -
     """Return an array yet to be set, laid out in memory as `array` is unless told otherwise."""
     if order_in_memory(memory_format, array.ndim) is not None:
         return empty_in_order(array.shape, dtype, memory_format)
-    overlaps = any(not stride for stride in array.strides)
-    contiguous = overlaps or memory_format is contiguous_format
-    return np.empty_like(place_of(array), dtype.numpy, order="C" if contiguous else "K")
+    if memory_format is contiguous_format:
+        return np.empty(array.shape, dtype.numpy)
+    return memory_order.empty_like(place_of(array), dtype.numpy)
 
 
 def _like(
@@ -314,7 +315,10 @@ def _like(
     array = strides_like(source._array, wanted, memory_format)
     if value is not None:
         array[...] = checked_number(value, wanted)
-    return finish(function, array, requires_grad=requires_grad)
+    made = finish(function, array, requires_grad=requires_grad)
+    if memory_format is not contiguous_format:
+        follow_strides(source._array, made._array)
+    return made
 
 
 @public(method=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_with_gaps
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 def _diagonal(array: Array, offset: int, dim1: int, dim2: int) -> Array:
     view = array.diagonal(offset, dim1, dim2)
-    if view.size and array.flags.writeable:
+    if array.flags.writeable:
         view.flags.writeable = True  # NumPy returns a view that is not
     return view
 
@@ -122,7 +123,7 @@ _DIAGONAL_SCATTER: Primitive = Primitive(
     "diagonal_scatter",
     "DiagonalScatterBackward0",
     lambda array, part, offset, dim1, dim2: _on_diagonal(
-        private_copy(array), part, offset, dim1, dim2
+        copy_with_gaps(array), part, offset, dim1, dim2
     ),
     ["input", "src"],
     [
@@ -137,6 +138,10 @@ _DIAGONAL_SCATTER: Primitive = Primitive(
         lambda make: (diagonal_scatter, [make(2, 2), make(0)], {"offset": 4}),
     ],
 )
+
+
+def _triangular(array: Array, diagonal: int, part: Any) -> Array:
+    return np.asarray(part(array, diagonal), order="C")
 
 
 def _declare_triangle(name: str, forward: Any) -> Primitive:
@@ -159,8 +164,12 @@ def _declare_triangle(name: str, forward: Any) -> Primitive:
 
 
 _TRIANGLES = {
-    "tril": _declare_triangle("tril", lambda array, diagonal: np.tril(array, diagonal)),
-    "triu": _declare_triangle("triu", lambda array, diagonal: np.triu(array, diagonal)),
+    "tril": _declare_triangle(
+        "tril", lambda array, diagonal: _triangular(array, diagonal, np.tril)
+    ),
+    "triu": _declare_triangle(
+        "triu", lambda array, diagonal: _triangular(array, diagonal, np.triu)
+    ),
 }
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
+from numgrad.kernels.memory_order import zeros_with_gaps
 from numgrad.kernels.strides import layout_of
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.push_forward import TangentMaps
@@ -207,7 +208,7 @@ class DualLevel:
                 if base is None:
                     self.put(tensor._array, new.clone())
                     return
-                whole = wrap(np.zeros_like(base._array))
+                whole = wrap(zeros_with_gaps(base._array))  # so that the other is a view of it
                 old = strided(whole, geometry_of(tensor, base))
                 self.put(base._array, whole)
                 self.put(tensor._array, old)

@@ -24,12 +24,14 @@ from numgrad.graph.saved import pack_saved
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.elementwise import MEMORY
 from numgrad.kernels.expression import Symbol, literal
-from numgrad.kernels.flat_calls import converter, order_of_cast
+from numgrad.kernels.flat_calls import converter
+from numgrad.kernels.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.half_kernels import ElementwiseKernel
-from numgrad.ops.primitive import Rule, check_name, enter, make_node_class
+from numgrad.ops.primitive import Rule, check_name, check_names, enter, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
+from numgrad.ops.spare import with_spare
 
 __all__ = ["ElementwisePrimitive"]
 
@@ -85,6 +87,9 @@ class ElementwisePrimitive:
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
+        deciding: Callable[[list[Array]], list[Array]] | None = None,
+        closer: Rule | None = None,
+        listed: bool = True,
     ) -> None:
         check_name(name)
         if kind not in _KINDS:
@@ -93,6 +98,7 @@ class ElementwisePrimitive:
             raise ValueError(f"{name}: every operand needs a domain to draw test points from")
         if len(vjp) != len(inputs):
             raise ValueError(f"{name}: every operand needs a rule, or None")
+        check_names(name, inputs)
         self.name = name
         self.function_name = function_name or name
         self.inputs = tuple(inputs)
@@ -105,6 +111,11 @@ class ElementwisePrimitive:
             unknown = set(declared[1]) - {"g", "y", *inputs} if declared else set()
             if unknown:
                 raise ValueError(f"{name}: a rule names {sorted(unknown)}, which are not operands")
+        # Of an operation of one operand, whose rule names the output alone: a more accurate rule,
+        # which names the input, too.
+        self.closer = (
+            None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
+        )
         self.kind = kind
         self.accepts = accepts
         self.domains = tuple(domains)
@@ -114,6 +125,8 @@ class ElementwisePrimitive:
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
         self.doc = doc
+        # Which operands decide on the layout of the result, if not all in their order.
+        self.deciding = deciding
         self.kernel = ElementwiseKernel(name, inputs, self._formula)
         named = {name for declared in self.rules if declared for name in declared[1]}
         self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
@@ -128,7 +141,8 @@ class ElementwisePrimitive:
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
-        enter(self)
+        if listed:
+            enter(self)
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         arguments = [symbols[name] for name in self.inputs]
@@ -215,6 +229,10 @@ class ElementwisePrimitive:
         does, and what `_meet` says of the operands.
         """
         compute, result, shape, kinds = self._meet(operands)
+        if self.deciding is not None and not all(
+            array.flags.c_contiguous for array in _arrays_among(values)
+        ):
+            return None, compute, kinds
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
@@ -253,8 +271,10 @@ class ElementwisePrimitive:
                 continue
             array = operand._array
             if array.dtype is not compute and position not in self.masks:
-                order = "K" if modes.trace is not None else order_of_cast(array)
-                array = at_hand(array).astype(compute, order, copy=False)
+                if modes.trace is None:
+                    array = as_dtype(array, compute)
+                else:
+                    array = at_hand(array).astype(compute, "K", copy=False)
             arrays.append(array)
         if out is not None:
             if traces and modes.dual is not None:
@@ -262,6 +282,8 @@ class ElementwisePrimitive:
             return self._write(out, shape, arrays, result, records)
         if modes.trace is None:
             (array,) = self.kernel(shape, arrays, [result])
+            if self.deciding is not None:
+                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
         else:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
@@ -372,7 +394,14 @@ class ElementwisePrimitive:
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                     f"{list(shape)}"
                 )
-            out._array = target = np.empty(shape, target.dtype)
+            deciding = _arrays_among(arrays if values is None else [values])
+            if self.deciding is not None and values is None:
+                deciding = self.deciding(deciding)
+            if self.kind == "real" and any(
+                array.dtype.kind == "c" for array in _arrays_among(arrays)
+            ):
+                deciding = []  # PyTorch makes room for the numbers before it computes
+            out._array = target = empty_for(shape, target.dtype, deciding)
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
@@ -477,6 +506,13 @@ class ElementwisePrimitive:
             else:
                 saved += (self._number(position, operand, compute), None, 0)
         node.saved = tuple(saved)
+        if self.closer is not None:
+            counter = operands[0]._counter
+            node.saved = with_spare(node.saved, (operands[0]._array, counter, counter[0]))
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)
+
+
+def _arrays_among(values: Sequence[Any]) -> list[Array]:
+    return [value for value in values if type(value) is np.ndarray]

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import empty_like
 from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
@@ -20,6 +22,7 @@ from numgrad.ops.selection import where
 __all__ = ["copy", "fill", "frozen", "masked_fill", "zero"]
 
 Array = np.ndarray[Any, Any]
+_copy_into = silent(np.copyto)
 
 
 def frozen(array: Array, *tensors: Tensor) -> Array:
@@ -31,11 +34,10 @@ def frozen(array: Array, *tensors: Tensor) -> Array:
 
 
 def _copy(array: Array, source: Array) -> Array:
-    result = np.empty(array.shape, array.dtype)
+    result = empty_like(array)
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
-    with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(result, source, casting="unsafe")
+    _copy_into(result, source, casting="unsafe")
     return result
 
 
@@ -96,6 +98,12 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     return result
 
 
+def _filled(array: Array, value: Array) -> Array:
+    result = empty_like(array)
+    result[...] = value
+    return result
+
+
 def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Primitive]:
     """Declare filling with a number and with a tensor; in place PyTorch's nodes are others."""
 
@@ -105,7 +113,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
     by_number = Primitive(
         f"fill_number{suffix}",
         nodes[0],
-        lambda array, value: np.full(array.shape, value),
+        _filled,
         ["input"],
         [lambda g: zero_of(g)],
         takes_half=True,
@@ -222,8 +230,7 @@ def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
     if value.dtype == result.dtype:  # nothing is converted, which could warn
         np.copyto(result, value, where=mask)
         return result
-    with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(result, value, where=mask, casting="unsafe")
+    _copy_into(result, value, where=mask, casting="unsafe")
     return result
 
 

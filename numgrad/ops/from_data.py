@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.ops.functions import public
 from numgrad.ops.nested import array_of, build_array, check_array, is_foreign, is_sequence
 from numgrad.ops.options import (
@@ -33,6 +35,8 @@ __all__ = [
     "new_tensor",
     "tensor",
 ]
+
+_astype = silent(np.ndarray.astype)
 
 _INHERITS_REQUIRES_GRAD = (
     "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
@@ -60,8 +64,7 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4
         )
         array = array.real
-    with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(dtype.numpy, order="K", copy=True)
+    return laid_out_like(_astype(array, dtype.numpy, order="C"), array)
 
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
@@ -73,7 +76,7 @@ def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
     if isinstance(data, np.ndarray):
         array = check_array(data)
         if dtype is None or dtype.numpy == array.dtype:
-            return array.copy(order="K")
+            return copy_like(array)
         return cast_array(array, dtype)
     return build_array(data, dtype)
 
@@ -255,7 +258,7 @@ def asarray(
         if not same and wanted is not None:
             result = _recorded_cast(source, wanted)
         elif copy:
-            result = source.clone() if isinstance(obj, Tensor) else wrap(source._array.copy("K"))
+            result = source.clone() if isinstance(obj, Tensor) else wrap(copy_like(source._array))
         else:
             result = source
         if requires_grad is False and result.requires_grad:

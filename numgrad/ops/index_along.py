@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.functions import public
@@ -94,12 +95,17 @@ _INDEX_COPY: Primitive = Primitive(
         lambda make: (lambda x, s: index_copy(x, 0, positions_of(), s), [make(2), make(0)], {}),
     ],
 )
+
+
+def _fill(array: Array, value: Array, dim: int, index: Array) -> Array:
+    filled = put_indexed(with_dims(array), _dim_indices(dim, index), value)
+    return laid_out_like(filled.reshape(array.shape), array)
+
+
 _INDEX_FILL: Primitive = Primitive(
     "index_fill_tensor",
     "IndexFillBackward1",
-    lambda array, value, dim, index: put_indexed(
-        with_dims(array), _dim_indices(dim, index), value
-    ).reshape(array.shape),
+    _fill,
     ["input", "value"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(
@@ -120,9 +126,7 @@ _INDEX_FILL: Primitive = Primitive(
 _INDEX_FILL_NUMBER: Primitive = Primitive(
     "index_fill_number",
     "IndexFillBackward0",
-    lambda array, dim, index, value: put_indexed(
-        with_dims(array), _dim_indices(dim, index), value
-    ).reshape(array.shape),
+    lambda array, dim, index, value: _fill(array, value, dim, index),
     ["input"],
     [
         lambda g, dim, index: _INDEX_FILL.apply(

@@ -20,6 +20,7 @@ from numgrad.graph.tracing import (
     note_numbers,
     refuse_shape_of,
 )
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.primitive import at_run_time
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.shape import unsqueeze
@@ -254,6 +255,8 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         if positions is None:
             indices.append(None)
             continue
+        if type(positions) is np.ndarray and 0 in positions.strides:
+            positions = copy_like(positions)  # which keeps the order of the other dims
         positions = positions.astype(np.int64)
         indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1

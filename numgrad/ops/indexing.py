@@ -13,7 +13,8 @@ from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
-from numgrad.kernels.strides import repeats_elements
+from numgrad.kernels.memory_order import in_order_of, laid_out_like
+from numgrad.kernels.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy
 from numgrad.ops.functions import public
@@ -33,10 +34,39 @@ def _draw(*positions: Any) -> Indices:
     return tuple(None if each is None else np.array(each, np.int64) for each in positions)
 
 
+def _take(array: Array, indices: Indices) -> Array:
+    """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
+    result = take_indexed(array, indices)
+    given = [positions for positions in indices if positions is not None]
+    if array.flags.c_contiguous and all(positions.flags.c_contiguous for positions in given):
+        return result
+    # In that loop the dims that come from positions have no step in the input, and the others none
+    # in the positions.
+    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
+    common = np.broadcast_shapes(*[positions.shape for positions in given])
+    at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    steps = [step for dim, step in enumerate(layout_of(array)[1]) if dim not in dims]
+    steps[at:at] = [0] * len(common)
+    walked = [strided_view(array, (result.shape, tuple(steps), 0))]
+    for positions in given:
+        wide = np.broadcast_to(positions, common)
+        walked.append(_with_ones(wide, at, result.ndim - at - len(common)))
+    return in_order_of(result, walked)
+
+
+def _with_ones(positions: Array, before: int, behind: int) -> Array:
+    """Return positions with dims of length 1 around theirs, whose strides are those of a `view`."""
+    shape, strides, _ = layout_of(positions)
+    first = shape[0] * strides[0] if shape else 1
+    last = strides[-1] if shape else 1
+    shape = (1,) * before + shape + (1,) * behind
+    return strided_view(positions, (shape, (first,) * before + strides + (last,) * behind, 0))
+
+
 _INDEX: Primitive = Primitive(
     "index",
     "IndexBackward0",
-    take_indexed,
+    _take,
     ["input"],
     [lambda g, input_shape, indices: _INDEX_ADD.apply(g, shape=input_shape, indices=indices)],
     linear=True,
@@ -73,7 +103,7 @@ _INDEX_ADD: Primitive = Primitive(
 _INDEX_PUT: Primitive = Primitive(
     "index_put",
     "IndexPutBackward0",
-    lambda array, values, indices: put_indexed(array, indices, values),
+    lambda array, values, indices: laid_out_like(put_indexed(array, indices, values), array),
     ["input", "values"],
     [
         lambda g, indices: _INDEX_PUT.apply(
@@ -95,7 +125,7 @@ _INDEX_PUT: Primitive = Primitive(
 _INDEX_PUT_ADD: Primitive = Primitive(
     "index_put_accumulate",
     "IndexPutBackward0",
-    lambda array, values, indices: add_indexed(array, indices, values),
+    lambda array, values, indices: laid_out_like(add_indexed(array, indices, values), array),
     ["input", "values"],
     [lambda g: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
     linear=True,

@@ -13,8 +13,10 @@ from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
 from numgrad.kernels.memory import empty
+from numgrad.layouts import channels_last_of
 from numgrad.ops.arguments import accept_axis, require_tensors, wrap_dim
 from numgrad.ops.functions import public
+from numgrad.ops.options import empty_in_order
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import reshape, unsqueeze
@@ -25,12 +27,24 @@ __all__ = ["cat", "stack"]
 Array = np.ndarray[Any, Any]
 
 
+def common_format(arrays: Sequence[Array]) -> Any:
+    """Return the format with channels last that all arrays are in, None if there is none."""
+    if arrays[0].ndim < 4:
+        return None
+    formats = {channels_last_of(array.shape, array.strides) for array in arrays}
+    return formats.pop() if len(formats) == 1 else None
+
+
 def _cat(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     """Join arrays; those of shape (0,) count for nothing, whatever the others' shape."""
     parts = [array for array in arrays if array.shape != (0,)] or list(arrays[:1])
     shape = list(parts[0].shape)
     shape[dim] = sum([part.shape[dim] for part in parts])
-    result = empty(tuple(shape), dtype)
+    memory_format = common_format(arrays)
+    if memory_format is None:
+        result = empty(tuple(shape), dtype)
+    else:
+        result = empty_in_order(tuple(shape), dtypes.of_numpy(dtype), memory_format)
     np.concatenate(parts, axis=dim, out=result, casting="unsafe")
     return result
 
@@ -64,10 +78,11 @@ _CAT: Primitive = Primitive(
 
 
 def _stack(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
+    if dim == arrays[0].ndim:
+        return _cat(*[array[..., None] for array in arrays], dim=dim, dtype=dtype)
+    joined = _cat(*arrays, dim=dim, dtype=dtype)
     shape = arrays[0].shape
-    result = empty((*shape[:dim], len(arrays), *shape[dim:]), dtype)
-    np.stack(arrays, axis=dim, out=result, casting="unsafe")
-    return result
+    return joined.reshape(*shape[:dim], len(arrays), *shape[dim:])  # a dim in two: a view
 
 
 _STACK: Primitive = Primitive(

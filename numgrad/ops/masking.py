@@ -13,6 +13,7 @@ from numgrad.ops.filling import frozen, masked_fill
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.promotion import broadcast_shapes
+from numgrad.ops.selection import nonzero_by_dim
 from numgrad.ops.shape import expand
 
 __all__ = ["argwhere", "masked_scatter", "masked_select", "nonzero"]
@@ -223,7 +224,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     array = input._array
     refuse_shape_of("nonzero", array)
     if as_tuple:
-        return tuple(wrap(positions) for positions in array.reshape(array.shape or (1,)).nonzero())
+        return nonzero_by_dim(array)
     return wrap(np.argwhere(array).astype(np.int64, copy=False))
 
 

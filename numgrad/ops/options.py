@@ -12,6 +12,7 @@ from numgrad import dtypes
 from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.layouts import memory_format as MemoryFormat
 from numgrad.layouts import order_in_memory, strided
 
@@ -313,6 +314,8 @@ def _write(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
         write_elements(out, ..., array)
     else:
         out._array = array.astype(out._array.dtype)
+        if type(array) is np.ndarray:
+            out._array = laid_out_like(out._array, array)
         bump_version(out)
     return out
 

@@ -106,7 +106,10 @@ class TangentMaps:
         if base is None:
             if through is None:
                 return [None]
-            base = fresh(np.zeros(geometry.outer[0], _base_dtype(through, geometry.parts)))
+            shape = geometry.outer[0]
+            if geometry.parts == "base":  # which counts as pairs of real numbers there
+                shape = shape[:-1]
+            base = fresh(np.zeros(shape, _base_dtype(through, geometry.parts)))
         elif through is None:
             if inside is None:
                 raise RuntimeError("a view of something is something")

@@ -482,8 +482,7 @@ def bernoulli(
     source = input._array
     chance = source if p is None else check_probability(p)
     drawn = draw_bernoulli(generator_of("bernoulli", generator), chance, source.shape)
-    array = strides_like(source, input.dtype)
-    array[...] = drawn
+    array = drawn.astype(input.dtype.numpy, "C", copy=False)
     if out is not None:
         return finish("bernoulli", array, out=out)
     return random_node("BernoulliBackward0" if p is None else "BernoulliBackward2", array, input)

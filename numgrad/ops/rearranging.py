@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.tracing import note_numbers, refuse_shape_of
 from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.index_along import index_select
+from numgrad.ops.joining import common_format
+from numgrad.ops.options import empty_in_order
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reductions import sum as sum_dims
 from numgrad.ops.shape import expand, flatten, reshape, unsqueeze, view
@@ -28,10 +32,37 @@ def _as_ints(value: Any) -> tuple[int, ...]:
     return tuple(map(to_int, value)) if isinstance(value, (tuple, list)) else (to_int(value),)
 
 
+def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
+    return copy_like(np.flip(array, dims) if array.ndim else array, array)
+
+
+def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
+    """Return an array turned, laid out as PyTorch does: by flips, and by exchanging the dims."""
+    if k % 4 == 0:
+        return private_copy(array)
+    if k % 4 == 2:
+        return _flipped(array, dims)
+    return _flipped(array, dims[1:] if k % 4 == 1 else dims[:1]).swapaxes(*dims)
+
+
+def _rolled(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    """Return an array with its elements moved, laid out as what PyTorch joins of two parts."""
+    rolled = np.roll(np.asarray(array, order="C"), shifts, dims or None)
+    if not array.size or not dims:
+        return rolled
+    moves = all(shift % array.shape[dim] for shift, dim in zip(shifts, dims, strict=True))
+    memory_format = common_format([array])
+    if not moves or memory_format is None:
+        return rolled
+    joined = empty_in_order(array.shape, dtypes.of_numpy(array.dtype), memory_format)
+    joined[...] = rolled
+    return joined
+
+
 _FLIP: Primitive = Primitive(
     "flip",
     "FlipBackward0",
-    lambda array, dims: np.flip(array, dims).copy() if dims and array.ndim else private_copy(array),
+    _flipped,
     ["input"],
     [lambda g, dims: _FLIP.apply(g, dims=dims)],
     linear=True,
@@ -44,7 +75,7 @@ _FLIP: Primitive = Primitive(
 _ROLL: Primitive = Primitive(
     "roll",
     "RollBackward0",
-    lambda array, shifts, dims: np.roll(array, shifts, dims) if dims else np.roll(array, shifts),
+    _rolled,
     ["input"],
     [lambda g, shifts, dims: _ROLL.apply(g, shifts=tuple([-shift for shift in shifts]), dims=dims)],
     linear=True,
@@ -58,7 +89,7 @@ _ROLL: Primitive = Primitive(
 _ROT90: Primitive = Primitive(
     "rot90",
     "Rot90Backward0",
-    lambda array, k, dims: np.rot90(array, k, dims).copy("K"),
+    _turned,
     ["input"],
     [lambda g, k, dims: _ROT90.apply(g, k=-k, dims=dims)],
     linear=True,
@@ -84,7 +115,7 @@ def _repeat_rule(g: Tensor, input_shape: tuple[int, ...], repeats: tuple[int, ..
 _REPEAT: Primitive = Primitive(
     "repeat",
     "RepeatBackward0",
-    lambda array, repeats: np.tile(array, repeats),
+    lambda array, repeats: np.tile(np.asarray(array, order="C"), repeats),
     ["input"],
     [_repeat_rule],
     linear=True,

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.inplace import write_elements
 from numgrad.kernels.expression import Symbol
+from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.arguments import refuse_complex_gradient
+from numgrad.ops.casts import clone
 from numgrad.ops.comparison import isfinite, isnan
 from numgrad.ops.complex import zero_of
 from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import NONZERO, REAL, away_from, number
 from numgrad.ops.functions import make_function, public, publish
+from numgrad.ops.options import finish
 from numgrad.ops.selection import where
 
 __all__ = ["ceil", "copysign", "floor", "frac", "nan_to_num", "round", "sign", "trunc"]
@@ -25,9 +27,8 @@ _BETWEEN_INTEGERS = away_from(-2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 
 def _copy_to(input: Tensor, out: Tensor | None) -> Tensor:
     """Return integers, which are round already, in new memory or in `out`."""
     if out is None:
-        return wrap(input._array.copy())
-    write_elements(out, ..., input._array)
-    return out
+        return clone(input)
+    return finish("round", input._array, out=out)
 
 
 def _declare(name: str, words: str, values: str, *aliases: str) -> Any:
@@ -233,6 +234,12 @@ def nan_to_num(
         result: Tensor = _NAN_TO_NUM(input, *replacements, out=out)
         return result
     refuse_complex_gradient("nan_to_num", input)
-    flat = input._array.copy("C").reshape(-1)
-    replaced = _NAN_TO_NUM(wrap(flat.view(limits.dtype)), *replacements)._array.view(flat.dtype)
-    return _copy_to(wrap(replaced.reshape(input._array.shape)), out)
+    copy = copy_like(input._array)
+    parts = copy.ravel("K").view(limits.dtype)  # of memory without gaps: a view
+    parts[...] = _NAN_TO_NUM(wrap(parts), *replacements)._array
+    if out is not None and out.dtype is not input.dtype:
+        raise RuntimeError(
+            f"nan_to_num: dtype of out: {out.dtype.scalar_name} should be same as input: "
+            f"{input.dtype.scalar_name}"
+        )
+    return _copy_to(wrap(copy), out)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, fresh, wrap
+from numgrad.graph.core import Tensor, fresh, view_of, wrap
 from numgrad.graph.tracing import refuse_shape_of
 from numgrad.kernels.flat_calls import converter
 from numgrad.ops.declare import binary, elementwise
@@ -16,7 +16,9 @@ from numgrad.ops.functions import public, publish
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.scalar_arrays import scalar_array
 
-__all__ = ["clamp", "maximum", "minimum", "where"]
+__all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
+
+Array = np.ndarray[Any, Any]
 
 _SMALL = 1 << 7  # a number that fits into every dtype
 _LARGE = 3e38  # what is smaller fits into every floating point dtype
@@ -71,7 +73,7 @@ def where(
     if isinstance(condition, Tensor):
         if input is None and other is None:
             refuse_shape_of("nonzero", condition._array)
-            return tuple(wrap(indices) for indices in np.nonzero(condition._array))
+            return nonzero_by_dim(condition._array)
         if condition._array.dtype.kind != "b":
             if condition._array.dtype != "uint8":
                 raise RuntimeError(
@@ -89,6 +91,12 @@ def where(
             if type(value) is int and not 0 <= value < _SMALL:  # which has to fit, or it raises
                 scalar_array(value, result_dtype([input, other]).numpy)
     return _where(condition, input, other, out=out)
+
+
+def nonzero_by_dim(array: Array) -> tuple[Tensor, ...]:
+    """Return where an array is not 0: for each dim the positions, views of what has them all."""
+    found = wrap(np.argwhere(array.reshape(array.shape or (1,))).astype(np.int64, copy=False))
+    return tuple(view_of(found, found._array[:, dim]) for dim in range(found._array.shape[1]))
 
 
 def _chosen(chosen: Any, left: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, fresh
-from numgrad.kernels.accumulate import private_copy
+from numgrad.kernels.memory_order import copy_with_gaps
 from numgrad.ops.arguments import accept_axis, refuse_complex_gradient, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
@@ -34,7 +34,7 @@ def _embed(array: Array, shape: tuple[int, ...], key: tuple[Any, ...]) -> Array:
 
 
 def _replace(array: Array, part: Array, key: tuple[Any, ...]) -> Array:
-    whole = private_copy(array)
+    whole = copy_with_gaps(array)
     whole[key] = part
     return whole
 

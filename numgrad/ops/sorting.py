@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import spread_along
@@ -65,7 +66,8 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
 
 @_by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    return _at(array, _order(array, dim, descending), dim)
+    values, order = _at(array, _order(array, dim, descending), dim)
+    return laid_out_like(values, array), laid_out_like(order, array)
 
 
 @_by_rows

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
-from numgrad.graph.tracing import address_of
+from numgrad.graph.tracing import address_of, place_of
 from numgrad.kernels import scatter
-from numgrad.kernels.strides import Layout, extent, layout_of, strided_view
+from numgrad.kernels.memory_order import copy_like
+from numgrad.kernels.strides import Layout, extent, layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.casts import contiguous
 from numgrad.ops.complex_views import (
@@ -63,6 +65,7 @@ _AS_STRIDED: Primitive = Primitive(
 )
 
 
+@silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
     return scatter.move_strided(array, source, target, shared)
 
@@ -111,7 +114,16 @@ def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tenso
 
 
 def _scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
-    return scatter.scatter_strided(array, source, outer, inner)
+    """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`."""
+    low, high = extent(outer)
+    inside_low, inside_high = extent(inner)
+    start = min(low, inside_low)
+    memory = np.zeros(max(high, inside_high) - start, array.dtype)
+    (shape, stride, offset), (size, steps, first) = outer, inner
+    result = strided_view(memory, (shape, stride, offset - start))
+    result[...] = array
+    strided_view(memory, (size, steps, first - start))[...] = source
+    return copy_like(result) if repeats_elements(result) else result
 
 
 _SCATTER: Primitive = Primitive(
@@ -289,7 +301,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     RuntimeError
         If it lies elsewhere by now.
     """
-    outer, inner = base._array, view._array
+    outer, inner = place_of(base._array), place_of(view._array)
     parts = ""
     if outer.dtype != inner.dtype:
         if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:
@@ -315,7 +327,18 @@ def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
     if geometry.parts == "base":
         tensor = view_as_real(tensor)
     result = _read(tensor, geometry.outer, geometry.inner)
-    return view_as_complex(contiguous(result)) if geometry.parts == "view" else result
+    return view_as_complex(_in_pairs(result)) if geometry.parts == "view" else result
+
+
+def _in_pairs(tensor: Tensor) -> Tensor:
+    """Return a tensor of which `view_as_complex` can be taken: itself, if possible."""
+    itemsize = tensor._array.itemsize
+    *others, last = tensor._array.strides
+    return (
+        contiguous(tensor)
+        if last != itemsize or any(s % (2 * itemsize) for s in others)
+        else tensor
+    )
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:
