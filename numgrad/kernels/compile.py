@@ -11,6 +11,7 @@ import hashlib
 import linecache
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -34,6 +35,8 @@ __all__ = ["compile_source", "kernel"]
 
 # Emitted kernels still in use, by name and content: the same source is compiled once a process.
 _emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
+# The latest are kept: LLVM never forgets machine code, so that one made again would be there twice.
+_latest: deque[Any] = deque(maxlen=512)
 _lock = forkable_lock()
 
 _OPTIONS: dict[str, Any] = {
@@ -127,6 +130,7 @@ def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
         fresh = whole(_execute, name, source, digest[:16], for_loops)
         with _lock:  # of two threads that come here together, both get the same
             known = _emitted.setdefault(key, fresh)
+            _latest.append(known)
     return known
 
 

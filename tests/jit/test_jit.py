@@ -787,3 +787,13 @@ def test_functions_that_write_to_what_they_return_have_pullbacks():
     expected = ng.func.jacfwd(function)(x)
     assert_equal(ng.func.jacrev(function)(x), expected)
     assert_equal(ng.jit(ng.func.jacrev(function))(x), expected)
+
+
+@pytest.mark.parametrize("number", [0.1, 0.1 + 2j])
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("dtype", [ng.bool, ng.int64, ng.float32, ng.float64, ng.complex64])
+def test_a_number_is_a_tensor_of_double_precision_unless_it_is_static(dtype, shape, number):
+    x = ng.ones(shape).to(dtype)
+    double = ng.complex128 if isinstance(number, complex) else ng.float64
+    assert_equal(ng.jit(ng.mul)(x, number), x * ng.tensor(number, dtype=double))
+    assert_equal(ng.jit(ng.mul, static_argnums=1)(x, number), x * number)
