@@ -62,6 +62,7 @@ OTHER_VALUES = {
 # Nodes of primitives that are parts of others' derivatives, and never hang on a user's tensor
 # except under create_graph.
 PARTS = {"SliceBackwardBackward0", "PutBackward0", "ShiftBackward0", "LinearRecurrenceBackward0"}
+PARTS |= {"LogSigmoidBackwardBackward0"}
 
 
 def node_of(module: Any, line: str) -> Any:

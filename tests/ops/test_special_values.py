@@ -90,6 +90,7 @@ DIFFER: dict[tuple[str, str], tuple[Where, str]] = {
         "1 - y, of which PyTorch's y is a rounding off",
     ),
     ("logistic", "gradient"): (lambda x: abs(x) > 8, "as for sigmoid, which is what is called"),
+    ("expm1", "gradient"): (lambda x: x < -1, "y + 1, of which few digits are left"),
     ("tanh", "gradient"): (lambda x: abs(x) > 2, "1 - y**2, likewise"),
     ("sinc", "gradient"): (
         lambda x: (abs(x) < 0.5) | (abs(x) > 1e18),
