@@ -75,6 +75,7 @@ class FunctionNode(Node):
     __slots__ = ("ctx", "input_metas", "num_outputs", "output_metas", "saved_for_forward")
 
     function: ClassVar[Any]  # the subclass of Function
+    computes_all: ClassVar[bool] = True
     ctx: FunctionCtx
     input_metas: tuple[tuple[tuple[int, ...], Any] | None, ...]
     output_metas: tuple[tuple[tuple[int, ...], Any], ...]

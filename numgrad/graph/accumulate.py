@@ -14,6 +14,7 @@ from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.graph.tracing import place_of
 from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 from numgrad.kernels.forks import forkable_lock
@@ -79,7 +80,8 @@ class AccumulateGrad(Node):
             elif modes.trace is None:
                 leaf._grad = wrap(_like(leaf._array)).copy_(gradient)
             else:
-                leaf._grad = gradient.clone()
+                leaf._grad = copy = gradient.clone()
+                copy._array = modes.trace.laid_out(copy._array, _like(place_of(array)), array)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 

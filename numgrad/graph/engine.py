@@ -132,7 +132,7 @@ def run(
                 outputs, owned = node.run_arrays(arrived[::2])
             if attached is not None and attached.posthooks:
                 hooks = attached.posthooks
-                if needed is not None:  # what nobody asked for, hooks don't see
+                if needed is not None and not node.computes_all:  # hooks see what was asked for
                     outputs = [
                         output if target in needed or target in captures else None
                         for target, output in zip(node.targets, outputs, strict=True)

@@ -103,6 +103,7 @@ class Node:
     __slots__ = ("__weakref__", "attached", "numbers", "saved", "sequence", "targets")
 
     num_outputs: int = 1
+    computes_all: ClassVar[bool] = False  # also the gradients that nobody asked for
     gives_views: ClassVar[bool] = False  # whether its outputs share the memory of its input
     targets: tuple[Node | None, ...]
     numbers: tuple[int, ...]

@@ -28,7 +28,9 @@ __all__ = [
     "TracedTensor",
     "address_of",
     "at_hand",
+    "follow_strides",
     "is_traced_array",
+    "note_alternative",
     "note_numbers",
     "place_of",
     "refuse_shape_of",
@@ -58,8 +60,8 @@ class Recorder(Protocol):
     def constant(self, array: Array) -> Any:
         """Return an array that was made in the traced function, and depends on nothing."""
 
-    def cast(self, array: Traced, dtype: np.dtype[Any]) -> Traced:
-        """Return a copy in another dtype, or the same one."""
+    def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
+        """Return a copy in another dtype, or the same one, in one of NumPy's orders."""
 
     def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
         """Return a copy of the elements, in row-major order, in another shape."""
@@ -94,6 +96,12 @@ class Recorder(Protocol):
     def bake(self, array: Array) -> None:
         """Note that the trace depends on the numbers in an array that was there before it."""
 
+    def laid_out(self, array: Traced, place: Array, source: Traced) -> Traced:
+        """Return a copy that lies as `place` does, which follows from how `source` lies."""
+
+    def depend_on_strides(self, arguments: frozenset[int]) -> None:
+        """Note that the trace depends on how these arguments lie in memory."""
+
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise the `TraceError` for an operation whose result's shape depends on numbers."""
 
@@ -110,14 +118,26 @@ class Storage:
         An array over all of the memory, which nobody reads.
     value : Any
         What it holds now, in the recorder's terms, with the shape of `whole`.
+    follows : frozenset of int
+        The arguments from whose strides it follows how the arrays in this memory lie.
+    shared_by : frozenset of int
+        Those whose strides had it that another array is a view of this memory, or that it is not:
+        a write to either is a write to both, or is not.
     """
 
-    __slots__ = ("recorder", "value", "whole")
+    __slots__ = ("follows", "recorder", "shared_by", "value", "whole")
 
     def __init__(self, recorder: Recorder, whole: Array, value: Any) -> None:
         self.recorder = recorder
         self.whole = whole
         self.value = value
+        self.follows: frozenset[int] = frozenset()
+        self.shared_by: frozenset[int] = frozenset()
+
+    def follow(self, arguments: frozenset[int]) -> None:
+        """Say that these arguments' strides decide how it lies; with one dim, nothing does."""
+        if arguments and sum([length > 1 for length in self.whole.shape]) > 1:
+            self.follows |= arguments
 
 
 class Traced:
@@ -142,10 +162,25 @@ class Traced:
     dtype = property(lambda self: self.place.dtype)
     ndim = property(lambda self: self.place.ndim)
     size = property(lambda self: self.place.size)
-    strides = property(lambda self: self.place.strides)
-    flags = property(lambda self: self.place.flags)
     itemsize = property(lambda self: self.place.itemsize)
     nbytes = property(lambda self: self.place.nbytes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides: who asks for them goes by them (`place_of` is for who does not)."""
+        self.note_strides()
+        return self.place.strides
+
+    @property
+    def flags(self) -> Any:
+        """The flags, which tell how it lies in memory, too."""
+        self.note_strides()
+        return self.place.flags
+
+    def note_strides(self) -> None:
+        """Say that the traced function goes by how this lies in memory."""
+        if self.storage.follows:
+            self.storage.recorder.depend_on_strides(self.storage.follows)
 
     def __len__(self) -> int:
         return len(self.place)
@@ -192,11 +227,11 @@ class Traced:
         dtype = np.dtype(dtype)
         if dtype == self.dtype and not copy:
             return self
-        return self.storage.recorder.cast(self, dtype)
+        return self.storage.recorder.cast(self, dtype, order)
 
     def copy(self, order: str = "C") -> Traced:
         """Return a copy: what is written here later does not show in it."""
-        return self.storage.recorder.cast(self, self.dtype)
+        return self.storage.recorder.cast(self, self.dtype, order)
 
     def item(self, *index: Any) -> NoReturn:
         """Raise `TraceError`."""
@@ -267,6 +302,24 @@ def note_numbers(array: Any) -> None:
     """Say that a traced function goes by the numbers in an array that was there before."""
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.bake(array)
+
+
+def follow_strides(source: Any, result: Any) -> None:
+    """Say that how `result` lies in memory follows from how `source` lies."""
+    if type(source) is Traced and type(result) is Traced:
+        result.storage.follow(source.storage.follows)
+
+
+def note_alternative(source: Any, result: Any) -> None:
+    """Say that `result` is a view of `source`, or a copy, by how that lies in memory.
+
+    Which of them it is matters to a traced function that writes to one of the two.
+    """
+    if type(source) is Traced:
+        found = source.storage.follows
+        for storage in (source.storage, result.storage):
+            storage.shared_by |= found
+            storage.follows |= found
 
 
 def place_of(array: Any) -> Array:

@@ -299,7 +299,7 @@ def _abs(builder: Builder, value: Value) -> Value | None:
 
 
 def _extremum(builder: Builder, value: Value) -> Value | None:
-    # max(max(x, c), c): the inner is c, or larger, or nan; max gives its second operand if equal.
+    # max(max(x, c), c): the inner is c, or larger, or nan; max gives its first operand if equal.
     a, b = value.operands
     if a is b or (a.operation == value.operation and a.operands[1] is b):
         return a

@@ -23,7 +23,7 @@ from numgrad.jit.lowered import Lowered
 from numgrad.jit.places import root_of
 from numgrad.jit.recipes import portable
 from numgrad.jit.short import Short, short_key
-from numgrad.jit.signature import Static, describe, is_traced
+from numgrad.jit.signature import LAYOUTS, Static, describe, fitting, is_traced
 from numgrad.jit.traced import trace_function
 from numgrad.jit.watch import Watch
 from numgrad.ops.from_data import from_numpy
@@ -81,8 +81,11 @@ class Jitted:
                 args, kwargs = unflatten(spec, made)
                 return self.function(*args, **kwargs)
         key = None if kwargs or self.static_numbers else short_key(args)
+        short = None
         if key is not None:
             short = self._short.get(key)
+            if short is not None and short.strides:
+                short = fitting(short, args)
             if short is not None and (self._frozen is not None or short.watch.holds()):
                 self._hits += 1
                 if short.quick is not None and type(self) is Jitted:
@@ -91,9 +94,9 @@ class Jitted:
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            short = Short.of(compiled, args, Jitted.__call__)
-            if short is not None:
-                self._short[key] = short
+            quick = Short.of(compiled, args, Jitted.__call__)
+            if quick is not None:
+                _keep(self._short, key, quick, short)
         return compiled(leaves, self._make_backward, spec)
 
     def __reduce__(self) -> Any:
@@ -152,7 +155,8 @@ class Jitted:
         >>> double.cache_info()
         CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
         """
-        return CacheInfo(self._hits, self._misses, LIMIT, len(self._compiled))
+        kept = sum([1 + len(compiled.others) for compiled in self._compiled.values()])
+        return CacheInfo(self._hits, self._misses, LIMIT, kept)
 
     def cache_clear(self) -> None:
         """Forget all traces."""
@@ -174,7 +178,9 @@ class Jitted:
     def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
         """Return the function compiled for such arguments."""
         reason = None
-        compiled = self._compiled.get(key)
+        found = compiled = self._compiled.get(key)
+        if compiled is not None and compiled.strides:
+            found = compiled = fitting(compiled, leaves)
         if compiled is not None:
             reason = None if self._frozen is not None else compiled.watch.changed()
             if reason is None:
@@ -196,7 +202,8 @@ class Jitted:
         # It sees what the trace is going to see: what that changes itself is a change, too.
         watch = self._frozen or Watch(self.function, static)
         trace = trace_function(self.function, spec, leaves)
-        compiled = self._compiled[key] = Compiled(trace, watch)
+        compiled = Compiled(trace, watch)
+        _keep(self._compiled, key, compiled, found)
         if self._frozen is None:
             watch.settle(trace, [each.watch for each in self._compiled.values()])
             if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
@@ -220,7 +227,7 @@ class Jitted:
         elif not self._compiled:
             why = "it is called for the first time"
         else:
-            last = next(reversed(self._compiled))
+            last = key if key in self._compiled else next(reversed(self._compiled))
             why = _difference(last, key)
         name = getattr(self, "__name__", repr(self.function))
         if not _log.handlers:
@@ -244,6 +251,18 @@ class Jitted:
         return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
 
 
+def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
+    """Keep what was made for arguments of some kind, beside what was made for other strides.
+
+    `stale` is what was there for these, and does not hold any more.
+    """
+    head = table.pop(key, None)
+    kept = [] if head is None else [each for each in (head, *head.others) if each is not stale]
+    head, *others = [*kept, made][-LAYOUTS - 1 :]
+    head.others = others
+    table[key] = head
+
+
 def _with_call(call: Callable[..., Any]) -> type[Jitted]:
     """Return the class of one compiled function that has a call of its own."""
     return type(
@@ -260,6 +279,8 @@ def _difference(old: Any, new: Any) -> str:
     for k, (before, after) in enumerate(zip(old[3:], new[3:], strict=False)):
         if before != after:
             return f"argument leaf {k} was {_spell(before)} and is {_spell(after)}"
+    if old == new:
+        return "it goes by how its arguments lie in memory, and one has other strides"
     return "its trace was dropped to make room"
 
 

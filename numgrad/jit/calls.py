@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.float_errors import restore, silence
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import Traced
 from numgrad.jit.graph import Value
+from numgrad.jit.memory_order import numberless
 from numgrad.ops.primitive import CATALOGUE, Primitive
 
 __all__ = ["ARRAYS", "Whole", "call_of", "lift", "results_of"]
@@ -41,19 +43,20 @@ class Whole:
     def run(self, arrays: Sequence[Array]) -> Any:
         """Run it on arrays, and return what it returns."""
         parameters = {name: _fill(value, arrays) for name, value in self.template.items()}
-        with np.errstate(all="ignore"):
+        before = silence()
+        try:
             return self.primitive.forward(*arrays[: self.count], **parameters)
+        finally:
+            restore(before)
 
-    def shapes(self, values: Sequence[Value]) -> tuple[bool, list[Any]]:
-        """Return whether there is one result, and the shape and dtype of each.
+    def results(self, values: Sequence[Value], places: Sequence[Array]) -> tuple[bool, list[Array]]:
+        """Return whether there is one result, and arrays as the results will be, in memory, too.
 
-        They are found by running it on numbers that mean nothing.
+        They are found by running it on numbers that mean nothing, which lie as `places` do.
         """
         arrays = [
-            value.attributes["array"]
-            if value.operation == "array"
-            else np.zeros(value.shape, value.dtype)
-            for value in values
+            value.attributes["array"] if value.operation == "array" else numberless(place)
+            for value, place in zip(values, places, strict=True)
         ]
         trace, modes.trace = modes.trace, None
         try:
@@ -61,8 +64,7 @@ class Whole:
         finally:
             modes.trace = trace
         single = not isinstance(result, (tuple, list))
-        results = [result] if single else result
-        return single, [(np.shape(array), array.dtype) for array in results]
+        return single, [np.asarray(array) for array in ([result] if single else result)]
 
 
 class _Slot(int):

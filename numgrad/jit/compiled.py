@@ -13,10 +13,12 @@ from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import enable_grad, modes, traces
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
 from numgrad.graph.saved import pack_saved, restore_tensor
+from numgrad.jit.graph import Graph
 from numgrad.jit.program import Program, build
 from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import Trace, edges_from_outside
 from numgrad.jit.watch import Watch
+from numgrad.kernels.strides import repeats_elements
 from numgrad.ops.primitive import save_tensor
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
@@ -59,7 +61,10 @@ class _JitNode(Node):
         results = self.run_tensors(tensors)
         given = {id(tensor) for tensor in tensors}
         arrays = [None if result is None else result._array for result in results]
-        owned = [result is not None and id(result) not in given for result in results]
+        owned = [
+            result is not None and id(result) not in given and not repeats_elements(result._array)
+            for result in results
+        ]
         return arrays, owned
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
@@ -175,12 +180,14 @@ class Compiled:
         "backward",
         "differentiable",
         "left",
+        "others",
         "outputs",
         "outside",
         "program",
         "read",
         "required",
         "spec",
+        "strides",
         "traced",
         "watch",
     )
@@ -188,7 +195,14 @@ class Compiled:
     def __init__(self, trace: Trace, watch: Watch) -> None:
         # What it depends on as it was before the trace, and as that left it.
         self.watch = self.left = watch
-        self.program: Program = build(simplify(trace.graph))
+        computed = list(trace.graph.outputs)
+        for output in trace.outputs:
+            if output.laid is not None:
+                computed[output.which] = output.laid.in_memory(computed[output.which])
+        self.program: Program = build(simplify(Graph(trace.graph.inputs, computed)))
+        # The strides that it is for, by the numbers of leaves; and the traces for others.
+        self.strides = trace.strides
+        self.others: list[Compiled] = []
         self.traced = trace.traced
         self.outputs = trace.outputs
         self.spec = trace.spec
@@ -222,10 +236,12 @@ class Compiled:
         for k in self.required:  # as the function did with what stood in for it
             leaves[k].requires_grad_()
         results: list[Any] = []
-        for kind, which, _ in self.outputs:
+        for kind, which, _, laid in self.outputs:
             if kind == "computed":
                 array = computed[which]
-                results.append(wrap(array.copy() if which in self.aliases else array))
+                if which in self.aliases:
+                    array = array.copy()
+                results.append(wrap(array if laid is None else laid.place(array)))
             elif kind == "argument":
                 leaf = leaves[which]
                 results.append(leaf if isinstance(leaf, Tensor) else wrap(np.asarray(plain(leaf))))

@@ -24,6 +24,7 @@ FLOPS = {
     "fmod": 8,
     "floor_divide": 8,
     "trunc_divide": 8,
+    "fma": 2,
     "hypot": 12,
     "atan2": 30,
     "pow": 60,

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.float_errors import restore, silence
 from numgrad.jit.emit import Array, Emitted
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.opaque import Memory, as_compact, operand_reader
 from numgrad.jit.row_loop import RowLoop, grain_of
 from numgrad.jit.rows import Rows
-from numgrad.jit.schedule import Nest
+from numgrad.jit.schedule import Nest, OpaqueStep
 
 __all__ = ["direct_call", "is_direct"]
 
@@ -93,10 +94,20 @@ class _Direct:
             "ndarray": np.ndarray,
             "new_room": self._new_room,
             "pool": [],
+            "restore": restore,
             "room": np.empty(0, np.uint8),
             "run": run,
+            "silence": silence,
         }
         steps = self._steps(header_for)
+        if any(isinstance(step, OpaqueStep) for step in emitted.plan.steps):
+            steps = [
+                "    before = silence()",
+                "    try:",
+                *(f"    {line}" for line in steps),
+                "    finally:",
+                "        restore(before)",
+            ]
         lines = ["def call(arrays):", *self._arrays(), *steps]
         if self.has_entry:
             lines.append(f"    pool.append(({self._entry()}))")

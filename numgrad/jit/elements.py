@@ -50,7 +50,7 @@ ANYWHERE = Flat(Place(symbol("anywhere"), {}))
 LEAVES = frozenset(("input", "array"))
 WAVES = frozenset(("sin", "cos", "tan"))
 
-_ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "signbit", "copysign", "cast")
+_ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "signbit", "copysign", "cast", "fma")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")
 _TRUTH = ("logical_not", "logical_and", "logical_or", "logical_xor")
 _BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")

@@ -22,11 +22,11 @@ __all__ = ["fold", "number_of", "wrap"]
 
 
 def _maximum(a: Any, b: Any) -> Any:
-    return a if a > b or a != a else b
+    return a if a >= b or a != a else b
 
 
 def _minimum(a: Any, b: Any) -> Any:
-    return a if a < b or a != a else b
+    return a if a <= b or a != a else b
 
 
 # operation -> (kinds of the operands' dtypes, function of NumPy scalars)

@@ -29,7 +29,7 @@ def _refuse_tensor(tensor: Tensor, context: Any) -> None:
 
 def _results(trace: Trace) -> Iterator[Value]:
     """Yield all results of a function that are arrays or numbers, wherever they come from."""
-    for kind, which, _ in trace.outputs:
+    for kind, which, *_ in trace.outputs:
         if kind == "computed":
             yield trace.graph.outputs[which]
         elif kind == "argument":

@@ -18,6 +18,7 @@ from numgrad.jit.build import (
     cast,
     constant,
     join,
+    permute,
     reduce,
     reshape,
     restore_dims,
@@ -25,6 +26,7 @@ from numgrad.jit.build import (
     view,
 )
 from numgrad.jit.graph import Affine, Value
+from numgrad.jit.places import update_at
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.elementwise import ElementwisePrimitive
 
@@ -322,9 +324,15 @@ def _contiguous(shape: Sequence[int]) -> list[int]:
 @lowering("as_strided_scatter")
 def _as_strided_scatter(value: Value, source: Value, outer: Any, inner: Any) -> Value:
     shape, steps, offset = outer
-    if offset or list(steps) != _contiguous(shape):
+    order = sorted(range(len(shape)), key=lambda dim: (-steps[dim], dim))
+    in_memory = permute(value, order)
+    expected = _contiguous(in_memory.shape)
+    if offset or any(
+        shape[dim] > 1 and steps[dim] != step for dim, step in zip(order, expected, strict=True)
+    ):
         raise NotImplementedError
-    return update(value, source, inner[2], inner[1])
+    found = update_at(in_memory, source, inner[2], inner[1])
+    return permute(found, [order.index(dim) for dim in range(len(order))])
 
 
 @lowering("slice_backward")

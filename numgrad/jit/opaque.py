@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.float_errors import silent
 from numgrad.jit.elements import Elements
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.row_loop import RowLoop
@@ -88,6 +89,7 @@ def opaque_step(
     if value.operation == "matmul":
         left, right = readers
 
+        @silent
         def multiply(memory: Memory) -> None:
             np.dot(left(memory), right(memory), memory[target])
 

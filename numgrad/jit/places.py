@@ -8,25 +8,64 @@ real ones, or pairs for complex numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from numgrad.graph.tracing import address_of
+from numgrad.graph.frames import where_user_is
+from numgrad.graph.tracing import TraceError, address_of
 from numgrad.jit.build import apply, broadcast, constant, strided, update, view
 from numgrad.jit.calls import call_of
+from numgrad.jit.gathering import GATHERINGS
 from numgrad.jit.graph import Affine, Value
+from numgrad.kernels.strides import layout_of, may_overlap, positions
 
-__all__ = ["place_in", "read_place", "root_of", "write_place"]
+__all__ = ["place_in", "read_place", "root_of", "update_at", "write_place"]
 
 Array = np.ndarray[Any, Any]
 
 
 def place_in(whole: Array, place: Array) -> tuple[list[int], int]:
-    """Return the strides and the offset of a place, in elements."""
+    """Return the strides and the offset of a place, in elements, as if the whole had no gaps.
+
+    Raises
+    ------
+    LookupError
+        If the place can't be said in these terms.
+    """
     itemsize = place.itemsize
-    offset = (address_of(place) - address_of(whole)) // itemsize if place.size else 0
-    return [stride // itemsize for stride in place.strides], offset
+    offset = address_of(place) - address_of(whole) if place.size else 0
+    if whole.flags.c_contiguous or not place.size:
+        return [stride // itemsize for stride in place.strides], offset // itemsize
+    start, reached = _without_gaps(whole, offset)
+    low, high = list(reached), list(reached)
+    strides = []
+    for length, stride in zip(place.shape, place.strides, strict=True):
+        step, steps = _without_gaps(whole, stride if length > 1 else 0)
+        strides.append(step // itemsize)
+        for dim, count in enumerate(steps):
+            low[dim] += min(0, count * (length - 1))
+            high[dim] += max(0, count * (length - 1))
+    if min(low) < 0 or any(n >= length for n, length in zip(high, whole.shape, strict=True)):
+        raise LookupError
+    return strides, start // itemsize
+
+
+def _without_gaps(whole: Array, distance: int) -> tuple[int, list[int]]:
+    """Return a distance in bytes, as it is without the gaps, and the steps along each dim in it."""
+    rest, sign, result = abs(distance), 1 if distance >= 0 else -1, 0
+    steps = [0] * whole.ndim
+    size = whole.nbytes
+    for dim, (length, stride) in enumerate(zip(whole.shape, whole.strides, strict=True)):
+        size //= length
+        if length > 1:
+            count, rest = divmod(rest, stride)
+            steps[dim] = sign * count
+            result += sign * count * size
+    if rest >= whole.itemsize:
+        raise LookupError
+    return result + sign * rest, steps
 
 
 def root_of(array: Array) -> Array:
@@ -47,22 +86,69 @@ def _same_strides(whole: Array, place: Array) -> bool:
 
 def read_place(value: Value, whole: Array, place: Array) -> Value:
     """Return what lies at a place in a storage of that value."""
-    if place.dtype != whole.dtype:
-        return _read_in_dtype(value, whole, place)
-    strides, offset = place_in(whole, place)
+    try:
+        if place.dtype != whole.dtype:
+            return _read_in_dtype(value, whole, place)
+        strides, offset = place_in(whole, place)
+    except LookupError:
+        return _gathered(value, whole, place)
     if place.shape == value.shape and offset == 0 and _same_strides(whole, place):
         return value
     return strided(value, place.shape, strides, offset)
 
 
+def _gathered(value: Value, whole: Array, place: Array) -> Value:
+    """Return what lies at a place that takes any elements of the whole, found one by one."""
+    offset = (address_of(place) - address_of(whole)) // whole.itemsize
+    known = positions(layout_of(whole)).reshape(-1)
+    order = np.argsort(known, kind="stable")
+    shape, strides, _ = layout_of(place)
+    wanted = positions((shape, strides, offset)).reshape(-1)
+    at = np.searchsorted(known[order], wanted)
+    found = order[np.minimum(at, known.size - 1)]
+    if place.dtype != whole.dtype or (known[found] != wanted).any():
+        raise _outside("reads")
+    return GATHERINGS["take"](value, found.reshape(place.shape))
+
+
+def _outside(does: str) -> TraceError:
+    return TraceError(
+        f"{where_user_is()}jit: this {does} memory between the elements of an array, which "
+        "compiled code does not have. Pass or make one that is contiguous"
+    )
+
+
 def write_place(value: Value, whole: Array, place: Array, part: Value) -> Value:
     """Return the value of a storage after a write of `part`, in the place's shape and dtype."""
-    if place.dtype != whole.dtype:
-        return _write_in_dtype(value, whole, place, part)
-    strides, offset = place_in(whole, place)
+    try:
+        if place.dtype != whole.dtype:
+            return _write_in_dtype(value, whole, place, part)
+        strides, offset = place_in(whole, place)
+    except LookupError:
+        raise _outside("writes to") from None
     if place.shape == whole.shape and offset == 0 and _same_strides(whole, place):
         return part
-    return update(value, part, offset, strides)
+    return update_at(value, part, offset, strides)
+
+
+def update_at(value: Value, part: Value, offset: int, strides: Sequence[int]) -> Value:
+    """Return a value with a part replaced; of what is written twice, the last counts."""
+    if not may_overlap((part.shape, tuple(strides), offset)):
+        return update(value, part, offset, strides)
+    _, dim = min((abs(strides[d]), d) for d, length in enumerate(part.shape) if length > 1)
+    rest = [step for d, step in enumerate(strides) if d != dim]
+    length = part.shape[dim]
+    for k in range(length) if strides[dim] else [length - 1]:
+        value = update_at(value, _row(part, dim, k), offset + k * strides[dim], rest)
+    return value
+
+
+def _row(part: Value, dim: int, k: int) -> Value:
+    """Return what is at one index of a dim, without that dim."""
+    shape = part.shape[:dim] + part.shape[dim + 1 :]
+    maps = [Affine(0, ((d - (d > dim), 1),)) for d in range(len(part.shape))]
+    maps[dim] = Affine(k, ())
+    return view(part, maps, shape)
 
 
 def _read_in_dtype(value: Value, whole: Array, place: Array) -> Value:

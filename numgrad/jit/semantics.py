@@ -47,6 +47,7 @@ _TABLE = (
     (2, "iu", "same", "bitwise_left_shift bitwise_right_shift"),
     (2, "biuf", "same", "maximum minimum"),
     (3, _ANY, "same", "where"),
+    (3, _NUMBERS, "same", "fma"),
     (1, _ANY, "cast", "cast"),
     (1, _ANY, "bool", "isnan isinf isfinite logical_not"),
     (1, "biuf", "bool", "signbit is_far"),

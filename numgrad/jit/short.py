@@ -75,6 +75,10 @@ class Short:
     quick : callable or None
         A method of compiled functions, to be called as they are: it does the work itself where
         the trace fits, and goes the general way where not; None before there were many calls.
+    strides : sequence
+        The strides that the trace goes by, of which arguments.
+    others : list of Short
+        Those for other strides.
     watch : Watch
         What the trace takes from outside.
     """
@@ -87,7 +91,9 @@ class Short:
         "_kinds",
         "_left",
         "call",
+        "others",
         "quick",
+        "strides",
         "watch",
     )
 
@@ -98,6 +104,8 @@ class Short:
         general: Callable[..., Any],
     ) -> None:
         self._compiled = compiled
+        self.strides = compiled.strides
+        self.others: list[Short] = []
         self.watch = compiled.watch
         self._kinds = [type(argument) for argument in args]
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
@@ -237,6 +245,10 @@ class Short:
             conditions.append(f"type({name}) is ndarray and {name}.dtype is dtype_{k}")
             conditions.append(f"{name}.shape == shape_{k}")
             names |= {f"dtype_{k}": self._dtypes[k], f"shape_{k}": value.shape}
+        for k, strides in self.strides:
+            array = f"a{k}._array" if self._kinds[k] is Tensor else f"a{k}"
+            conditions.append(f"{array}.strides == strides_{k}")
+            names[f"strides_{k}"] = strides
         outside, found = self.watch.guards.conditions()
         conditions += outside
         names |= found
@@ -270,12 +282,16 @@ class Short:
             **names,
         }
         tail, leaves = [], []
-        for k, (kind, which, _) in enumerate(compiled.outputs):
+        for k, (kind, which, _, laid) in enumerate(compiled.outputs):
             leaves.append(f"r{k}")
             if kind == "computed":
+                array = computed[which]
+                if laid is not None:
+                    namespace[f"place_{k}"] = laid.place
+                    array = f"place_{k}({array})"
                 tail += [
                     f"    r{k} = new(Tensor)",
-                    f"    r{k}._array = {computed[which]}",
+                    f"    r{k}._array = {array}",
                     f"    r{k}._counter = [0]",
                 ]
             else:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
+from numgrad.graph.core import Tensor, plain
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.tracing import TraceError
 
-__all__ = ["Static", "describe", "is_traced"]
+__all__ = ["LAYOUTS", "Static", "array_of", "describe", "fitting", "is_traced"]
+
+LAYOUTS = 16  # traces that are kept for arguments that differ in their strides only
 
 _SCALARS = (float, complex)  # Python's own; those of NumPy have a dtype
 
@@ -46,6 +49,31 @@ def describe(leaf: Any) -> Any:
             "number, and it cannot be a static argument, because it is not hashable"
         ) from None
     return (kind, leaf)
+
+
+def array_of(leaf: Any) -> np.ndarray[Any, Any]:
+    """Return the array of an argument that is traced."""
+    array: np.ndarray[Any, Any] = (
+        leaf._array if isinstance(leaf, Tensor) else np.asarray(plain(leaf))
+    )
+    return array
+
+
+def fitting(head: Any, leaves: Sequence[Any]) -> Any:
+    """Return that one of some traces which is for arguments that lie as these; None if none is.
+
+    Parameters
+    ----------
+    head : Compiled or Short
+        The first trace for such shapes, which has a list of the `others`. Each of them has the
+        ``strides`` that it goes by: most go by none.
+    leaves : sequence
+        The arguments.
+    """
+    for each in (head, *head.others):
+        if all(array_of(leaves[k]).strides == strides for k, strides in each.strides):
+            return each
+    return None
 
 
 class Static:

@@ -20,11 +20,12 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, stop_watching, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.halves import HALF
-from numgrad.jit.build import broadcast, cast, constant, permute, reshape
+from numgrad.jit.build import broadcast, cast, constant, reshape
 from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.gathering import CHECKS, GATHERINGS
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
+from numgrad.jit.memory_order import FOLLOWS, cast_place, deciding, followed, memory_of, place_like
 from numgrad.jit.places import read_place, root_of, write_place
 from numgrad.jit.rows import Rows, cut_out
 from numgrad.kernels.iteration import loop_order
@@ -45,13 +46,22 @@ _NO_HALVES = (
 
 
 class Tracer:
-    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph."""
+    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    as_copies : frozenset of int
+        The arguments to trace as if they were contiguous.
+    """
+
+    def __init__(self, as_copies: frozenset[int] = frozenset()) -> None:
+        self._as_copies = as_copies
         self.inputs: list[Value] = []
         self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
         self._views: dict[Any, Value] = {}
+        # The arguments by whose strides something was decided.
+        self.depends_on: frozenset[int] = frozenset()
         # What `bake` noted, and what it held then; by id.
         self.baked: dict[int, tuple[Array, Array]] = {}
 
@@ -67,11 +77,12 @@ class Tracer:
             stop_watching(self)
             modes.trace, modes.saved_hooks = outer, hooks
 
-    def argument(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Traced:
-        """Return the array of the next argument of the traced function."""
-        value = Value("input", (), shape, dtype, position=len(self.inputs))
+    def argument(self, given: Array, number: int) -> Traced:
+        """Return the array of the next argument, which lies as the given one, by some number."""
+        value = Value("input", (), given.shape, given.dtype, position=len(self.inputs))
         self.inputs.append(value)
-        array = self._array(value)
+        array = self._array(value, None if number in self._as_copies else given)
+        array.storage.follows = frozenset((number,)) if given.ndim else frozenset()
         self._arguments.append(array.storage)
         return array
 
@@ -107,10 +118,15 @@ class Tracer:
         origin = self._origin(primitive.function_name)
         operands = [self.value_of(array) if type(array) in ARRAYS else array for array in arrays]
         result = broadcast(lower_elementwise(primitive, operands, dtype, origin), shape)
-        order = None
-        if len(shape) > 1:
-            order = loop_order(shape, [place_of(a) for a in arrays if type(a) in ARRAYS])
-        return self._array(result, order)
+        if len(shape) < 2:
+            return self._array(result)
+        given = [array for array in arrays if type(array) in ARRAYS]
+        follows = deciding(shape, given)
+        order = loop_order(shape, [place_of(array) for array in given])
+        if list(order) == sorted(order):
+            return self._array(result, None, follows)
+        place = np.empty([shape[dim] for dim in order], dtype).transpose(np.argsort(order).tolist())
+        return self._array(result, place, follows)
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         """Record any other primitive; views are found by running it on places."""
@@ -125,7 +141,9 @@ class Tracer:
             except NotImplementedError:  # a case that the lowering leaves to the kernel
                 pass
             else:
-                return self._array(_with_origin(result, self._origin(primitive.name)))
+                place, follows = place_like(primitive, arrays, parameters)
+                value = _with_origin(result, self._origin(primitive.name))
+                return self._array(value, place, follows)
         return self._call(primitive, arrays, parameters)
 
     def constant(self, array: Any) -> Any:
@@ -134,20 +152,31 @@ class Tracer:
             return array
         if array.size and _is_uniform(array):
             number = constant(array.flat[0].item(), array.dtype)
-            return self._array(broadcast(number, array.shape))
-        return self._array(Value("array", (), array.shape, array.dtype, array=array))
+            return self._array(broadcast(number, array.shape), array)
+        return self._array(Value("array", (), array.shape, array.dtype, array=array), array)
 
-    def cast(self, array: Traced, dtype: np.dtype[Any]) -> Traced:
+    def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
         """Record a cast, or for the same dtype a copy."""
-        return self._array(cast(self.value_of(array), dtype, self._origin("to")))
+        value = cast(self.value_of(array), dtype, self._origin("to"))
+        follows = array.storage.follows if order == "K" else frozenset()
+        return self._array(value, cast_place(array.place, dtype, order), follows)
 
     def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
         """Record a copy in another shape."""
-        return self._array(reshape(self.value_of(array), shape))
+        return self._array(reshape(self.value_of(array), shape), None, array.storage.follows)
+
+    def laid_out(self, array: Traced, place: Array, source: Any) -> Traced:
+        """Return a copy that lies as a place does."""
+        return self._array(self.value_of(array), place, followed([source]))
+
+    def depend_on_strides(self, arguments: frozenset[int]) -> None:
+        """Note that something was decided by how these arguments lie."""
+        self.depends_on |= arguments
 
     def write(self, target: Traced, value: Any) -> None:
         """Give the storage of `target` a value with another part there."""
         storage, place = target.storage, target.place
+        self.depends_on |= storage.shared_by
         if any(storage is argument for argument in self._arguments):
             self._fail(
                 "jit: the function writes to one of its arguments. That can't be compiled: clone() "
@@ -259,16 +288,22 @@ class Tracer:
             return name
         return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
-    def _array(self, value: Value, order: Sequence[int] | None = None) -> Traced:
-        """Return a new array of that value; `order` is that of its dims in memory."""
+    def _array(
+        self, value: Value, like: Array | None = None, follows: frozenset[int] = frozenset()
+    ) -> Traced:
+        """Return a new array of that value.
+
+        It lies as an array of its shape and dtype does that is `like` it, by default in C order,
+        and that `follows` from the strides of some arguments.
+        """
         if value.dtype == HALF:
             self._fail(_NO_HALVES)
-        if order is None or list(order) == sorted(order):
-            whole = np.empty(value.shape, value.dtype)
-            return Traced(Storage(self, whole, value), whole)
-        in_order = permute(value, order)
-        whole = np.empty(in_order.shape, value.dtype)
-        return Traced(Storage(self, whole, in_order), whole.transpose(np.argsort(order).tolist()))
+        whole = place = np.empty(value.shape, value.dtype) if like is None else like
+        if like is not None:
+            whole, place, value = memory_of(like, value)
+        storage = Storage(self, whole, value)
+        storage.follow(follows)
+        return Traced(storage, place)
 
     def _capture(self, array: Array) -> Value:
         """Return the value of an array that the function did not make; it is read at every call."""
@@ -298,9 +333,11 @@ class Tracer:
         template = {name: lift(value, operands) for name, value in parameters.items()}
         values = [self.value_of(operand) for operand in operands]
         whole = Whole(primitive, len(arrays), template)
-        single, metas = whole.shapes(values)
+        single, found = whole.results(values, [place_of(operand) for operand in operands])
+        metas = [(each.shape, each.dtype) for each in found]
         items = results_of(whole, values, metas, self._origin(primitive.name))
-        results = tuple([self._array(item) for item in items])
+        follows = followed(operands) if primitive.name in FOLLOWS else frozenset()
+        results = tuple([self._array(*both, follows) for both in zip(items, found, strict=True)])
         return results[0] if single else results
 
 

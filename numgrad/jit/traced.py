@@ -14,8 +14,10 @@ from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
 from numgrad.jit.graph import Graph, Value
-from numgrad.jit.signature import Static, is_traced
+from numgrad.jit.memory_order import Laid, laid
+from numgrad.jit.signature import Static, array_of, is_traced
 from numgrad.jit.trace import Tracer
+from numgrad.kernels.strides import layout_of, may_overlap
 from numgrad.ops.nested import check_array
 from numgrad.pytree import TreeSpec, flatten, unflatten
 
@@ -28,6 +30,7 @@ class Output(NamedTuple):
     kind: str  # "computed", "argument" or "static"
     which: Any  # the number of the program's output or of the argument; or the value itself
     requires_grad: bool
+    laid: Laid | None = None  # how it lies in memory, if not row by row
 
 
 class Trace(NamedTuple):
@@ -40,6 +43,7 @@ class Trace(NamedTuple):
     outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
     baked: dict[int, Any]  # arrays whose numbers the trace depends on, and what they held; by id
     required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
+    strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -51,15 +55,41 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
     spec : TreeSpec
         The structure of its arguments, ``(args, kwargs)``.
     leaves : sequence
-        The arguments' leaves; of those that are traced, shape and dtype count, and whether they
-        require grad.
+        The arguments' leaves; of those that are traced, shape, strides and dtype count, and whether
+        they require grad.
 
     Raises
     ------
     TraceError
         If the function needs numbers, or writes to what it did not make.
     """
+    overlapping = frozenset([k for k, leaf in enumerate(leaves) if _overlaps(leaf)])
+    if overlapping:  # where nobody asks how these lie, it is a trace for all that lie otherwise
+        tracer = Tracer(as_copies=overlapping)
+        try:
+            trace = _trace(tracer, function, spec, leaves)
+        except Exception:
+            if not tracer.depends_on & overlapping:
+                raise
+        else:
+            if not tracer.depends_on & overlapping:
+                return trace
     tracer = Tracer()
+    tracer.depend_on_strides(overlapping)
+    return _trace(tracer, function, spec, leaves)
+
+
+def _overlaps(leaf: Any) -> bool:
+    """Whether an argument that is traced has elements that share memory."""
+    if not is_traced(leaf):
+        return False
+    array = array_of(leaf)
+    return not array.flags.c_contiguous and may_overlap(layout_of(array))
+
+
+def _trace(
+    tracer: Tracer, function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]
+) -> Trace:
     with tracer.open():
         start = next_sequence()
         stand_ins = list(leaves)
@@ -69,7 +99,7 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
             array = (
                 leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(plain(leaf)))
             )
-            traced_array: Any = tracer.argument(array.shape, array.dtype)
+            traced_array: Any = tracer.argument(array, k)
             stand_ins[k] = wrap(traced_array)
             if isinstance(leaf, Tensor) and leaf.requires_grad:
                 stand_ins[k]._edge = None
@@ -96,8 +126,17 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
         )
         own = [stand_ins[k] for k in traced]
         outside = edges_from_outside(found, own, start)
-    graph = Graph(tracer.inputs, values)
-    return Trace(graph, traced, outputs, result_spec, tuple(outside), tracer.baked, required)
+    strides = tuple([(k, array_of(leaves[k]).strides) for k in sorted(tracer.depends_on)])
+    return Trace(
+        Graph(tracer.inputs, values),
+        traced,
+        outputs,
+        result_spec,
+        tuple(outside),
+        tracer.baked,
+        required,
+        strides,
+    )
 
 
 def _beginning(function: Callable[..., Any]) -> str:
@@ -114,9 +153,13 @@ def _output(
         return Output("static", leaf, False)
     for k in traced:
         if leaf is stand_ins[k]:
+            tracer.depend_on_strides(array.storage.shared_by)  # else it may have been a copy
             return Output("argument", k, False)
     values.append(tracer.value_of(array))
-    return Output("computed", len(values) - 1, isinstance(leaf, Tensor) and leaf.requires_grad)
+    if array.ndim:
+        tracer.depend_on_strides(array.storage.follows)
+    requires_grad = isinstance(leaf, Tensor) and leaf.requires_grad
+    return Output("computed", len(values) - 1, requires_grad, laid(array.place))
 
 
 def edges_from_outside(

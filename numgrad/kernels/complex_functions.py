@@ -305,13 +305,13 @@ def _make_hyperbolic(format: Format) -> Sequence[Any]:
         size = abs(x)
         if y == zero:
             return complex(tanh(x), y)
-        if size > far:
-            if not np.isfinite(y):
+        if not np.isfinite(y):
+            if size == infinity:
                 return complex(math.copysign(one, x), math.copysign(zero, y))
+            return complex(x if x == zero else nan, nan)
+        if size > far:
             shrunk = exp(-size)
             return complex(math.copysign(one, x), four * sin(y) * cos(y) * shrunk * shrunk)
-        if not np.isfinite(y):
-            return complex(x if x == zero else nan, nan)
         slope = tan(y)
         growth = one + slope * slope
         s = sinh(x)

@@ -48,6 +48,7 @@ _QUICK = frozenset(
         "conj",
         "copysign",
         "floor",
+        "fma",
         "imag",
         "isfinite",
         "isinf",

@@ -36,6 +36,8 @@ from numgrad.kernels.vector import (
     roots,
     trigonometry,
 )
+from numgrad.kernels.vector.bits import fma as rounded_once
+from numgrad.kernels.vector.formats import for_each
 
 _REAL_TYPES = {types.float32: np.float32, types.float64: np.float64}
 _COMPLEX_TYPES = {types.complex64: np.float32, types.complex128: np.float64}
@@ -134,14 +136,26 @@ def where(condition, a, b):  # type: ignore[no-untyped-def]
 
 @part
 def maximum(a, b):  # type: ignore[no-untyped-def]
-    """Return the larger number, nan if either is nan."""
-    return a if (a > b) | (a != a) else b
+    """Return the larger number, `a` of equal ones (0.0 and -0.0), nan if either is nan."""
+    return a if (a >= b) | (a != a) else b
 
 
 @part
 def minimum(a, b):  # type: ignore[no-untyped-def]
-    """Return the smaller number, nan if either is nan."""
-    return a if (a < b) | (a != a) else b
+    """Return the smaller number, `a` of equal ones (0.0 and -0.0), nan if either is nan."""
+    return a if (a <= b) | (a != a) else b
+
+
+# --- arithmetic -------------------------------------------------------------------------------
+
+
+(_FMA,) = for_each(lambda _: (lambda a, b, c: rounded_once(a, b, c),))
+
+
+@_for_types(_FMA)
+def fma(a, b, c):  # type: ignore[no-untyped-def]
+    """Return ``a * b + c``; of real floating point numbers, rounded once."""
+    return a * b + c
 
 
 # --- powers and exponentials ------------------------------------------------------------------

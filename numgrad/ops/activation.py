@@ -6,7 +6,7 @@ from typing import Any
 
 from numgrad.graph.core import Tensor
 from numgrad.kernels.expression import Symbol
-from numgrad.ops.complex import conj, zero_of
+from numgrad.ops.complex import absolute, conj, is_complex, zero_of
 from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, number
 from numgrad.ops.exponential import exp
@@ -18,15 +18,60 @@ __all__ = ["erf", "erfc", "erfinv", "logit", "logsigmoid", "relu", "sigmoid", "s
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
 
+# y (1 - y), where 1 - y would have lost the digits of e**-x. The smaller of the two is the larger
+# one times e**-abs(x).
+_SIGMOID_SLOPE = elementwise(
+    "sigmoid_slope",
+    ("output", "input"),
+    (lambda g, output: g * (1 - 2 * output), None),
+    (UNIT, NONZERO),
+    formula=lambda output, input: _product_of_parts(output, input),
+    accepts="f",
+    node="SigmoidBackwardBackward0",
+    listed=False,
+    doc="Return the derivative of sigmoid at `input`, where it is `output`.",
+)
+
+
+def _product_of_parts(output: Any, input: Any) -> Any:
+    larger = where(input > 0, output, 1 - output)
+    return larger * larger * exp(-absolute(input))
+
+
+def _sigmoid_rule(g: Any, y: Any, input: Any) -> Any:
+    if is_complex(y):
+        return g * conj((1 - y) * y)
+    return g * _SIGMOID_SLOPE(y, input)
+
+
 sigmoid = publish(
     unary(
         "sigmoid",
         lambda g, y: g * conj((1 - y) * y),
         REAL,
+        closer=_sigmoid_rule,
         doc="Return 1/(1 + e**-x).\n\nDerivative: y (1 - y).",
         example="ng.sigmoid(ng.tensor([0.0, 2.0]))\ntensor([0.5000, 0.8808])",
     )
 )
+# What the derivatives of softplus and logsigmoid are made of. Its own rule takes the input, not the
+# output: 1 - y has lost the digits of e**-x where y is near 1.
+_LOGISTIC = unary(
+    "logistic",
+    lambda g, input: g * (_logistic(input) * _logistic(-input)),
+    REAL,
+    formula=lambda input: Symbol.apply("sigmoid", input),
+    accepts="f",
+    node="LogSigmoidBackwardBackward0",
+    function_name="sigmoid",
+    doc="Return 1/(1 + e**-x).",
+)
+
+
+def _logistic(x: Any) -> Any:
+    return _LOGISTIC(x)
+
+
 # The rule of relu is an operation of its own: of the output it is constant, yet depends on it, so
 # that under create_graph the gradient hangs in the graph as PyTorch's does.
 _THRESHOLD = elementwise(
@@ -102,7 +147,7 @@ _SOFTPLUS = elementwise(
     ("input", "beta", "threshold"),
     (
         lambda g, input, beta, threshold: where(
-            input * beta > threshold, g, g * sigmoid(input * beta)
+            input * beta > threshold, g, g * _logistic(input * beta)
         ),
         None,
         None,
@@ -135,7 +180,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 _LOGSIGMOID = unary(
     "logsigmoid",
-    lambda g, input: g * sigmoid(-input),
+    lambda g, input: g * _logistic(-input),
     REAL,
     kind="same",
     accepts="f",

@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.kernels.expression import Symbol
+from numgrad.kernels.expression import Symbol, literal
 from numgrad.ops.complex import absolute, conj
 from numgrad.ops.declare import binary, elementwise, number_for, unary
 from numgrad.ops.domains import NONZERO, REAL, number
@@ -20,6 +20,15 @@ from numgrad.ops.selection import where
 Array = np.ndarray[Any, Any]
 
 __all__ = ["add", "mul", "neg", "reciprocal", "rsub", "sub"]
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    """Return ``a * b + c`` as PyTorch computes it: of real numbers, rounded once."""
+    symbols = [literal(each) for each in (a, b, c)]
+    if any(symbol.is_complex for symbol in symbols):
+        return a * b + c
+    return Symbol.apply("fma", *symbols)
+
 
 _PLUS = binary(
     "add",
@@ -41,7 +50,7 @@ _PLUS_SCALED = elementwise(
     ("input", "other", "alpha"),
     (lambda g: g, lambda g, alpha: g * conj(alpha), None),
     (REAL, REAL, number(1.5)),
-    formula=lambda input, other, alpha: input + alpha * other,
+    formula=lambda input, other, alpha: _fma(other, alpha, input),
     node="AddBackward0",
     numbers=("alpha",),
     function_name="add",
@@ -52,7 +61,7 @@ _MINUS_SCALED = elementwise(
     ("input", "other", "alpha"),
     (lambda g: g, lambda g, alpha: -g * conj(alpha), None),
     (REAL, REAL, number(1.5)),
-    formula=lambda input, other, alpha: input - alpha * other,
+    formula=lambda input, other, alpha: _fma(other, -alpha, input),
     node="SubBackward0",
     numbers=("alpha",),
     function_name="sub",
@@ -84,7 +93,7 @@ _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
         ("input", "other", "alpha"),
         (lambda g, alpha: -g * conj(alpha), None if by_number else lambda g: g, None),
         (REAL, number(2.5) if by_number else REAL, number(1.5)),
-        formula=lambda input, other, alpha: other - alpha * input,
+        formula=lambda input, other, alpha: _fma(input, -alpha, other),
         node="RsubBackward1" if by_number else "RsubBackward0",
         numbers=("other", "alpha") if by_number else ("alpha",),
         function_name="rsub",
@@ -288,7 +297,7 @@ _ADDCMUL = elementwise(
         None,
     ),
     (REAL, REAL, REAL, number(1.5)),
-    formula=lambda input, tensor1, tensor2, value: input + value * tensor1 * tensor2,
+    formula=lambda input, tensor1, tensor2, value: _fma(value * tensor1, tensor2, input),
     node="AddcmulBackward0",
     numbers=("value",),
     kernel_name="addcmul_cpu_out",
@@ -356,6 +365,12 @@ def addcdiv(
     return _ADDCDIV(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
+def _between(input: Any, end: Any, weight: Any) -> Any:
+    """Return the point between two ends, from the nearer one, so that both are met exactly."""
+    small = absolute(weight) < Symbol.apply("real", 0.5)
+    return _fma(where(small, weight, weight - 1), end - input, where(small, input, end))
+
+
 _LERP = {
     by_number: elementwise(
         "lerp_number" if by_number else "lerp",
@@ -366,12 +381,7 @@ _LERP = {
             None if by_number else lambda g, input, end: g * conj(end - input),
         ),
         (REAL, REAL, number(0.3) if by_number else REAL),
-        # From the nearer end, so that both ends are met exactly.
-        formula=lambda input, end, weight: where(
-            absolute(weight) < Symbol.apply("real", 0.5),
-            input + weight * (end - input),
-            end - (end - input) * (1 - weight),
-        ),
+        formula=lambda input, end, weight: _between(input, end, weight),
         accepts="fc",
         node="LerpBackward0" if by_number else "LerpBackward1",
         numbers=("weight",) if by_number else (),

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, holder_of, uncounted
 from numgrad.graph.modes import modes
+from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.memory_order import copy_like, laid_out_like
@@ -42,13 +44,13 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
+@silent
 def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
     order = array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
-    with np.errstate(invalid="ignore", over="ignore"):
-        return laid_out_like(array.astype(dtype, "C"), order)
+    return laid_out_like(array.astype(dtype, "C"), order)
 
 
 # A gradient returns to its input's dtype by itself, so the rule passes it on.
@@ -261,7 +263,12 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if order_in_memory(memory_format, input._array.ndim) is not None:
             there = is_contiguous(input, memory_format=memory_format)
             return input if there else clone(input, memory_format=memory_format)
-    if input._array.flags.c_contiguous:
+    array: Any = input._array
+    if type(array) is Traced and memory_format is not preserve_format:
+        result = input if array.place.flags.c_contiguous else clone_contiguous(input)
+        note_alternative(array, result._array)
+        return result
+    if array.flags.c_contiguous:
         return input
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import place_of
+from numgrad.graph.tracing import follow_strides, place_of
 from numgrad.kernels import memory_order
 from numgrad.kernels.strides import extent, strided_view
 from numgrad.layouts import contiguous_format, order_in_memory, preserve_format
@@ -315,7 +315,10 @@ def _like(
     array = strides_like(source._array, wanted, memory_format)
     if value is not None:
         array[...] = checked_number(value, wanted)
-    return finish(function, array, requires_grad=requires_grad)
+    made = finish(function, array, requires_grad=requires_grad)
+    if memory_format is not contiguous_format:
+        follow_strides(source._array, made._array)
+    return made
 
 
 @public(method=False)

@@ -1,11 +1,16 @@
 """Declarations of elementwise operations: with an example, and with PyTorch's words of refusal.
 
-`unary`, `binary` and `elementwise` make an `ElementwisePrimitive` with three more keywords:
+`unary`, `binary` and `elementwise` make an `ElementwisePrimitive` with more keywords:
 
 `kernel_name`
     What PyTorch calls its kernel; it stands in the error for a dtype that has none.
 `refuses`
     For dtype kinds that PyTorch refuses in other words, the error to raise.
+`closer`
+    Of an operation of one operand, a rule that names the input beside the output, and is the more
+    accurate for it; see `numgrad.ops.spare`.
+`listed`
+    Whether it is an operation of the catalogue, and not a part of one.
 `example`
     A line of code and, below it, what it prints; it ends the docstring.
 """
@@ -59,6 +64,8 @@ class Declared(ElementwisePrimitive):
         kernel_name: str | None = None,
         refuses: Mapping[str, Exception] | None = None,
         example: str | None = None,
+        closer: Rule | None = None,
+        listed: bool = True,
     ) -> None:
         if example is not None:
             doc += f"\n\n>>> import numgrad as ng\n>>> {example}\n"
@@ -76,6 +83,8 @@ class Declared(ElementwisePrimitive):
             numbers=numbers,
             function_name=function_name,
             deciding=deciding,
+            closer=closer,
+            listed=listed,
         )
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
         self.refuses = dict(refuses or {})

@@ -29,8 +29,9 @@ from numgrad.kernels.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise_node import ElementwiseNode, GradientPlan
 from numgrad.ops.half_kernels import ElementwiseKernel
-from numgrad.ops.primitive import Rule, check_name, enter, make_node_class
+from numgrad.ops.primitive import Rule, check_name, check_names, enter, make_node_class
 from numgrad.ops.promotion import broadcast_shapes, result_dtype
+from numgrad.ops.spare import with_spare
 
 __all__ = ["ElementwisePrimitive"]
 
@@ -87,6 +88,8 @@ class ElementwisePrimitive:
         numbers: Sequence[str] = (),
         function_name: str | None = None,
         deciding: Callable[[list[Array]], list[Array]] | None = None,
+        closer: Rule | None = None,
+        listed: bool = True,
     ) -> None:
         check_name(name)
         if kind not in _KINDS:
@@ -95,6 +98,7 @@ class ElementwisePrimitive:
             raise ValueError(f"{name}: every operand needs a domain to draw test points from")
         if len(vjp) != len(inputs):
             raise ValueError(f"{name}: every operand needs a rule, or None")
+        check_names(name, inputs)
         self.name = name
         self.function_name = function_name or name
         self.inputs = tuple(inputs)
@@ -107,6 +111,11 @@ class ElementwisePrimitive:
             unknown = set(declared[1]) - {"g", "y", *inputs} if declared else set()
             if unknown:
                 raise ValueError(f"{name}: a rule names {sorted(unknown)}, which are not operands")
+        # Of an operation of one operand, whose rule names the output alone: a more accurate rule,
+        # which names the input, too.
+        self.closer = (
+            None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
+        )
         self.kind = kind
         self.accepts = accepts
         self.domains = tuple(domains)
@@ -132,7 +141,8 @@ class ElementwisePrimitive:
         self._identities: dict[int, bool] = {}
         self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
-        enter(self)
+        if listed:
+            enter(self)
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         arguments = [symbols[name] for name in self.inputs]
@@ -496,6 +506,9 @@ class ElementwisePrimitive:
             else:
                 saved += (self._number(position, operand, compute), None, 0)
         node.saved = tuple(saved)
+        if self.closer is not None:
+            counter = operands[0]._counter
+            node.saved = with_spare(node.saved, (operands[0]._array, counter, counter[0]))
         tensor._edge = (node, 0)
         if traces:
             self._note(tensor, operands, plan)

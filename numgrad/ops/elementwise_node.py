@@ -30,6 +30,7 @@ from numgrad.ops.half_kernels import ElementwiseKernel
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.saved_facts import saved_name
+from numgrad.ops.spare import spare_of, with_spare
 
 if TYPE_CHECKING:
     from numgrad.ops.elementwise import ElementwisePrimitive
@@ -73,12 +74,16 @@ class ElementwiseNode(Node):
         plan, saved, dtype = self.plan, self.saved, gradient.dtype
         if saved is None:
             raise RuntimeError(FREED)
-        if gradient.size <= SMALL and dtype in FLOATING and dtype not in plan.entries:
-            plan.entries[dtype] = plan.kernel.entry(plan.pattern, dtype, plan.kernel_outputs)
+        kernel, beside = plan.kernel_with(saved, dtype)
+        entries = plan.closer_entries if beside else plan.entries
+        if gradient.size <= SMALL and dtype in FLOATING and dtype not in entries:
+            pattern = plan.pattern + "a" * len(beside)
+            entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
             result: Gradients = plan.run(self, gradient)
             return result
         outputs = [dtype] * plan.kernel_outputs
-        return plan.place(gradient, plan.kernel(gradient.shape, [gradient, *saved[::3]], outputs))
+        arrays = kernel(gradient.shape, [gradient, *saved[::3], *beside], outputs)
+        return plan.place(gradient, arrays)
 
     def _run_unequal(self, gradient: Array) -> list[Array]:
         """Run the kernel for operands that were broadcast or cast on the way forward."""
@@ -99,7 +104,9 @@ class ElementwiseNode(Node):
             if all(shape == gradient.shape for shape in shapes):
                 shapes = None
         outputs = [wide] * plan.kernel_outputs
-        arrays: list[Array] = plan.kernel(gradient.shape, operands, outputs, shapes=shapes)
+        kernel, beside = plan.kernel_with(saved, wide)
+        operands += [each.astype(compute, copy=False) for each in beside]
+        arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
         return arrays
 
     def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:
@@ -190,6 +197,11 @@ class ElementwiseNode(Node):
                 results.append(None)
                 continue
             rule, parameters = self.primitive.rules[position]  # type: ignore[misc]
+            if self.primitive.closer is not None:
+                spare = spare_of(self.saved)
+                if spare is not None and spare.dtype == gradient._array.dtype:
+                    rule, parameters = self.primitive.closer
+                    environment["input"] = wrap(spare)
             result = rule(*[environment[name] for name in parameters])
             if self.metas is not None:
                 shape, dtype = self.metas[1][position]
@@ -211,9 +223,11 @@ class ElementwiseNode(Node):
         if self.saved is None:
             raise RuntimeError(FREED)
         self.raise_if_modified()
-        operands = [o[..., None] if type(o) is np.ndarray else o for o in self.saved[::3]]
+        kernel, beside = plan.kernel_with(self.saved, array.dtype)
+        kept = [*self.saved[::3], *beside]
+        operands = [o[..., None] if type(o) is np.ndarray else o for o in kept]
         outputs = [array.dtype] * plan.kernel_outputs
-        arrays = plan.kernel(array.shape, [array, *operands], outputs) if outputs else []
+        arrays = kernel(array.shape, [array, *operands], outputs) if outputs else []
         results: list[Tensor | None] = []
         for position, found in enumerate(plan.place(array, arrays)[0]):
             result = None if found is None else wrap(found)
@@ -247,6 +261,8 @@ class GradientPlan:
 
     __slots__ = (
         "attach",
+        "closer",
+        "closer_entries",
         "entries",
         "kernel",
         "kernel_outputs",
@@ -296,11 +312,22 @@ class GradientPlan:
             "a" if position < 0 else letters[kinds[position]] for position in self.positions
         )
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
+        # What is computed with the operand that is kept beside the output, if there is such a rule.
+        self.closer: ElementwiseKernel | None = None
+        self.closer_entries: dict[Any, Any] = {}
+        if primitive.closer is not None and computed:
+            rule, parameters = primitive.closer
+            self.closer = ElementwiseKernel(
+                f"{title}, with the input",
+                ["g", "y", "input"],
+                lambda symbols: [literal(rule(*[symbols[name] for name in parameters]))],
+            )
         namespace = {
             "FREED": FREED,
             "FROM_FIRST": FROM_FIRST_OUTPUTS,
             "SMALL": SMALL,
             "empty": np.empty,
+            "closer_entries": self.closer_entries,
             "entries": self.entries,
             "gradient_edge": gradient_edge,
             "new": object.__new__,
@@ -309,13 +336,32 @@ class GradientPlan:
             "nothing": self.nothing,
             "owned": self.owned,
             "plan": self,
+            "spare_of": spare_of,
+            "with_spare": with_spare,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
-        run = run_source(kinds.replace("q", "n"), self.positions, self.sources)
+        run = run_source(
+            kinds.replace("q", "n"),
+            self.positions,
+            self.sources,
+            spare=self.closer is not None,
+        )
         self.run = define("run", run, f"run of {name}", namespace)
         if kinds in ("t", "tt", "tn"):
-            attach = attach_source(kinds, self.positions, primitive.tensor_count)
+            attach = attach_source(
+                kinds, self.positions, primitive.tensor_count, spare=self.closer is not None
+            )
             self.attach = define("attach", attach, f"attach of {name}", namespace)
+
+    def kernel_with(
+        self, saved: Any, dtype: np.dtype[Any]
+    ) -> tuple[ElementwiseKernel, list[Array]]:
+        """Return the kernel for what a node saved, and what it takes besides that."""
+        if self.closer is not None and dtype.kind == "f":
+            spare = spare_of(saved)
+            if spare is not None:
+                return self.closer, [spare]
+        return self.kernel, []
 
     def place(self, gradient: Array, arrays: Sequence[Array]) -> Gradients:
         """Return what the kernel computed, and the cotangent where that is a gradient itself."""

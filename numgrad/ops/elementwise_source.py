@@ -12,7 +12,9 @@ from collections.abc import Sequence
 __all__ = ["attach_source", "run_source"]
 
 
-def attach_source(kinds: str, positions: Sequence[int], tensor_count: int) -> str:
+def attach_source(
+    kinds: str, positions: Sequence[int], tensor_count: int, *, spare: bool = False
+) -> str:
     """Return the source of ``attach(tensor, input, other, number)``, which records a node.
 
     It is for a result with the shape and dtype of the operands that are tensors.
@@ -25,6 +27,8 @@ def attach_source(kinds: str, positions: Sequence[int], tensor_count: int) -> st
         The operands that are saved, and -1 for the output.
     tensor_count : int
         How many operands have an edge.
+    spare : bool
+        Whether the first operand is kept beside what is saved; see `numgrad.ops.spare`.
     """
     lines = [
         "def attach(tensor, input, other, number):",
@@ -62,8 +66,12 @@ def attach_source(kinds: str, positions: Sequence[int], tensor_count: int) -> st
             name = ("input", "other")[position]
             lines.append(f"    counter{position} = {name}._counter")
             saved.append(f"{name}._array, counter{position}, counter{position}[0]")
+    kept = f"({', '.join(saved)})"
+    if spare:
+        lines.append("    counter = input._counter")
+        kept = f"with_spare({kept}, (input._array, counter, counter[0]))"
     lines += [
-        f"    node.saved = ({', '.join(saved)})",
+        f"    node.saved = {kept}",
         "    node.sequence = next_sequence()",
         "    node.attached = node.metas = None",
         "    node.plan = plan",
@@ -72,7 +80,13 @@ def attach_source(kinds: str, positions: Sequence[int], tensor_count: int) -> st
     return "\n".join(lines) + "\n"
 
 
-def run_source(kinds: str, positions: Sequence[int], sources: Sequence[bool | None]) -> str:
+def run_source(
+    kinds: str,
+    positions: Sequence[int],
+    sources: Sequence[bool | None],
+    *,
+    spare: bool = False,
+) -> str:
     """Return the source of ``run(node, gradient)``: the gradients of a node's inputs, and `owned`.
 
     It is for a node whose inputs that are tensors have the shape and dtype of its output.
@@ -86,6 +100,8 @@ def run_source(kinds: str, positions: Sequence[int], sources: Sequence[bool | No
     sources : sequence of (bool or None)
         For each input whether the kernel computes its gradient, or (False) it is the cotangent, or
         (None) it has none.
+    spare : bool
+        Whether an operand may have been kept beside what was saved.
     """
     results: list[str] = []
     outputs: list[str] = []
@@ -115,8 +131,19 @@ def run_source(kinds: str, positions: Sequence[int], sources: Sequence[bool | No
     if written:
         lines += [f"    if {' or '.join(written)}:", "        node.raise_if_modified()"]
     call = ", ".join(operands)
+    lines.append("    dtype = gradient.dtype")
+    if spare:
+        lines += [
+            "    spare = spare_of(saved)",
+            "    if spare is not None:",
+            "        entry = closer_entries.get(dtype)",
+            "        if entry is None or gradient.size > SMALL:",
+            "            return node.run_any_size(gradient)",
+            "        out0 = empty(gradient.shape, dtype)",
+            f"        entry({call}, spare.ravel(), out0.ravel())",
+            f"        return {result}",
+        ]
     lines += [
-        "    dtype = gradient.dtype",
         "    entry = entries.get(dtype)",
         "    if entry is None or gradient.size > SMALL:",
         "        return node.run_any_size(gradient)",

@@ -9,7 +9,7 @@ from typing import Any
 from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.kernels.expression import Symbol
-from numgrad.ops.complex import conj, real, zero_of
+from numgrad.ops.complex import conj, is_complex, real, zero_of
 from numgrad.ops.declare import elementwise, unary
 from numgrad.ops.domains import POSITIVE, REAL, number
 from numgrad.ops.functions import public, publish
@@ -45,11 +45,30 @@ exp2 = publish(
         example="ng.exp2(ng.tensor([0.0, 3.0]))\ntensor([1., 8.])",
     )
 )
+# y + 1, which has lost the digits of e**x where y is near -1.
+_EXPM1_SLOPE = elementwise(
+    "expm1_slope",
+    ("output", "input"),
+    (lambda g: g, None),
+    (REAL, REAL),
+    formula=lambda output, input: exp(input),
+    accepts="f",
+    node="AddBackward0",
+    listed=False,
+    doc="Return the derivative of expm1 at `input`, where it is `output`.",
+)
+
+
+def _expm1_rule(g: Any, y: Any, input: Any) -> Any:
+    return g * (conj(y) + 1) if is_complex(y) else g * _EXPM1_SLOPE(y, input)
+
+
 expm1 = publish(
     unary(
         "expm1",
         lambda g, y: g * (conj(y) + 1),
         REAL,
+        closer=_expm1_rule,
         doc="Return e**x - 1, exact near 0.\n\nDerivative: e**x.",
         example="ng.expm1(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 1.7183])",
     )
@@ -117,6 +136,7 @@ _EASY_POWERS: dict[complex, Any] = {
     1: lambda base: base,
     2: lambda base: base * base,
     3: lambda base: base * base * base,
+    1.5: lambda base: Symbol.apply("pow", base, 1.5),  # it is its derivative that is a root
     0.5: sqrt_of,
     -0.5: lambda base: 1 / sqrt_of(base),
     -1: lambda base: 1 / base,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
+from numgrad.graph.modes import modes
 from numgrad.kernels import positions
 from numgrad.kernels import reductions as kernels
 from numgrad.ops import return_types
@@ -44,8 +45,9 @@ def shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool
 
 def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
     """Return the cotangent of the extreme of all elements, shared out; nan is equal to nan here."""
-    value = y._array
-    mask = _isnan(input) if value != value else _eq(input, y)
+    value, mask = y._array, _eq(input, y)
+    if modes.trace is not None or value != value:  # a trace has no number to look at
+        mask = mask | _isnan(input)
     return where(mask, div(g, sum_(mask)), 0)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import at_hand
@@ -21,6 +22,7 @@ from numgrad.ops.selection import where
 __all__ = ["copy", "fill", "frozen", "masked_fill", "zero"]
 
 Array = np.ndarray[Any, Any]
+_copy_into = silent(np.copyto)
 
 
 def frozen(array: Array, *tensors: Tensor) -> Array:
@@ -35,8 +37,7 @@ def _copy(array: Array, source: Array) -> Array:
     result = empty_like(array)
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
-    with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(result, source, casting="unsafe")
+    _copy_into(result, source, casting="unsafe")
     return result
 
 
@@ -229,8 +230,7 @@ def _masked_fill(array: Array, mask: Array, value: Array) -> Array:
     if value.dtype == result.dtype:  # nothing is converted, which could warn
         np.copyto(result, value, where=mask)
         return result
-    with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(result, value, where=mask, casting="unsafe")
+    _copy_into(result, value, where=mask, casting="unsafe")
     return result
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
 from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.ops.functions import public
@@ -35,6 +36,8 @@ __all__ = [
     "tensor",
 ]
 
+_astype = silent(np.ndarray.astype)
+
 _INHERITS_REQUIRES_GRAD = (
     "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
     "Pass requires_grad=False explicitly to get the old behavior and silence this warning."
@@ -61,8 +64,7 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4
         )
         array = array.real
-    with np.errstate(over="ignore", invalid="ignore"):
-        return laid_out_like(array.astype(dtype.numpy, "C"), array)
+    return laid_out_like(_astype(array, dtype.numpy, order="C"), array)
 
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:

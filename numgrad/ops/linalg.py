@@ -13,6 +13,7 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, fresh
+from numgrad.graph.tracing import place_of
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.casts import contiguous, expand_to
@@ -110,7 +111,8 @@ def _folds(input: Tensor, other: Tensor) -> bool:
         return True
     if input._array.ndim == 2:
         return False
-    array = large._array if first_is_larger else large._array.swapaxes(-2, -1)
+    array = place_of(large._array)
+    array = array if first_is_larger else array.swapaxes(-2, -1)
     if array.size == 0:
         return True
     return all(
@@ -305,7 +307,7 @@ def _contract(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
     contracted = prod(a._array.shape[dim] for dim in first)
     left, right = permute(a, (*free_a, *first)), permute(b, (*second, *free_b))
     if first and not free_a and not free_b:
-        if left._array.flags.c_contiguous and right._array.flags.c_contiguous:
+        if all(place_of(each._array).flags.c_contiguous for each in (left, right)):
             product = dot(flatten(left), flatten(right))
         else:
             product = mul(squeeze(left), squeeze(right)).sum()

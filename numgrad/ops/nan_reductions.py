@@ -12,13 +12,13 @@ from numgrad.kernels import reductions as kernels
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
 from numgrad.ops.arguments import accept_axis
+from numgrad.ops.arithmetic import mul
 from numgrad.ops.division import div
 from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.reductions import spread, sum
 from numgrad.ops.samples import sample
-from numgrad.ops.selection import where
 
 __all__ = ["nanmean", "nansum"]
 
@@ -48,8 +48,9 @@ _NANSUM: Primitive = Primitive(
     _nansum,
     ["input"],
     [
-        lambda g, input, input_shape, dims, keepdim: where(
-            _isnan(input), 0, spread(g, input_shape, dims, keepdim)
+        # A product, not a choice: the gradient of a mean of nothing but nan is nan, as in PyTorch.
+        lambda g, input, input_shape, dims, keepdim: mul(
+            spread(g, input_shape, dims, keepdim), logical_not(_isnan(input))
         )
     ],
     samples=[

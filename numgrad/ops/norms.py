@@ -51,7 +51,7 @@ def _norm_rule(
     if p == 1:
         return mul(sgn(input), g)
     if p == 2:
-        return mul(input, where(_eq(y, 0), 0, div(g, y)))
+        return mul(g, where(_eq(y, 0), 0, div(input, y)))
     size = absolute(input)
     if math.isinf(p):
         mask = _eq(size, y) | _isnan(size)

@@ -35,6 +35,7 @@ __all__ = [
     "Rule",
     "at_run_time",
     "check_name",
+    "check_names",
     "enter",
     "make_node_class",
     "replaced",
@@ -84,6 +85,62 @@ def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
     counter = tensor._counter
     return (tensor._array, counter, counter[0])
+
+
+# What a rule's parameters mean that name neither an input nor an output, nor a static parameter.
+_MEANINGS = {
+    "g": "the cotangent",
+    "g0": "the first cotangent",
+    "inputs": "all inputs",
+    "output_metas": "shapes and dtypes of the outputs",
+    "position": "the position of the input",
+    "shapes": "the shapes of all inputs",
+}
+
+
+def check_names(
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str] = ("y",),
+    parameters: Iterable[str] = (),
+) -> None:
+    """Raise if an input or parameter of an operation has a name that means something else in rules.
+
+    A rule gets what its own parameters name. If an input were called ``y``, a rule that names it
+    would be given the output, and gradients would be wrong without a word.
+
+    Parameters
+    ----------
+    name : str
+        Of the operation.
+    inputs, outputs : sequence of str
+        Their names.
+    parameters : iterable of str
+        The names of static parameters.
+
+    Raises
+    ------
+    ValueError
+        If a name is taken, or there twice.
+
+    Examples
+    --------
+    >>> check_names("scale", ["x", "y"])
+    Traceback (most recent call last):
+    ValueError: scale: an input can't be called 'y': in a rule that means the output
+    """
+    taken = {"y": "the output", **_MEANINGS, **dict.fromkeys(outputs, "an output")}
+    taken |= {f"{each.lstrip('*')}_shape": f"the shape of {each!r}" for each in inputs}
+    if len(outputs) == 1:
+        taken[outputs[0]] = "the output"
+    for kind, names in (("an input", inputs), ("a parameter", parameters)):
+        for each in names:
+            each = each.lstrip("*")
+            if each in taken:
+                raise ValueError(
+                    f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"
+                )
+            taken[each] = "an input"
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -358,6 +415,7 @@ class Primitive:
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
+        check_names(name, self.inputs, self.outputs, self._static_names())
         self._plans: dict[tuple[int, int], _Plan] = {}
         rules = [rule for rule in self.rules if rule is not None]
         named = {name for rule in rules for name in rule.parameters}
@@ -375,6 +433,18 @@ class Primitive:
         if not listed:
             return
         enter(self)
+
+    def _static_names(self) -> list[str]:
+        """Return the names of the parameters that are no inputs, as far as they can be known."""
+        try:
+            named = list(inspect.signature(self.forward).parameters.values())
+        except ValueError:  # of a function of NumPy's, say
+            return []
+        behind = [] if self.variadic else named[len(self.inputs) :]
+        behind += [each for each in named if each.kind is each.KEYWORD_ONLY and each not in behind]
+        return [
+            each.name for each in behind if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
 
     def rules_for(self, count: int) -> Sequence[_CompiledRule | None]:
         """Return the rule of each of `count` inputs."""

@@ -20,7 +20,9 @@ from numgrad.ops.reduction_arguments import in_dtype, read_dtype, reduced_dim, r
 from numgrad.ops.reductions import restore_dims
 from numgrad.ops.samples import sample
 from numgrad.ops.scans import exclusive_product
+from numgrad.ops.selection import where
 from numgrad.ops.short_reductions import ShortCalls
+from numgrad.ops.truth import all as all_
 
 __all__ = ["prod"]
 
@@ -35,19 +37,30 @@ def _prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
 def _prod_rule(
     g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any
 ) -> Tensor:
-    """Return g y / x; where an element is 0, g times the product of the other elements."""
+    """Return g y / x; if there is an element that is 0, g times the product of the others."""
     if dtype is not None:
         input = Primitive.cast(input, dtype)
     shape = input._array.shape
     g = restore_dims(g, shape, dims, keepdim)
-    # In a traced function there are no numbers to look at, so it is always the way that is right.
-    if modes.trace is None and input._array.all():
-        return mul(g, conj(div(restore_dims(y, shape, dims, keepdim), input)))
-    if len(dims) == 1:
-        return mul(g, conj(exclusive_product(input, dims[0])))
-    # All of them: along one dim, in C order.
-    others = exclusive_product(input.reshape(-1), 0).reshape(shape)
+    y = restore_dims(y, shape, dims, keepdim)
+    if modes.trace is not None:
+        # There are no numbers to look at: both ways, each at ones where the other one is taken.
+        divides = all_(input)
+        others = _product_of_others(where(divides, 1, input), dims)
+        others = where(divides, div(y, where(divides, input, 1)), others)
+    elif input._array.all():
+        others = div(y, input)
+    else:
+        others = _product_of_others(input, dims)
     return mul(g, conj(others))
+
+
+def _product_of_others(input: Tensor, dims: Dims) -> Tensor:
+    if len(dims) == 1:
+        return exclusive_product(input, dims[0])
+    # All of them: along one dim, in C order.
+    others: Tensor = exclusive_product(input.reshape(-1), 0).reshape(input._array.shape)
+    return others
 
 
 _PRODUCTS: list[Primitive] = [

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import restore, silence, silent
 from numgrad.graph.core import Tensor
 from numgrad.graph.node import unpack_array
 from numgrad.ops.arithmetic import mul
@@ -34,7 +35,10 @@ __all__ = [
     "mv",
     "outer_product",
     "vdot",
+    "vector_product",
 ]
+
+_dot = np.dot
 
 
 def adjoint_of(input: Tensor) -> Tensor:
@@ -48,8 +52,13 @@ def outer_product(input: Tensor, other: Tensor) -> Tensor:
     return product
 
 
-def _dot(input: Array, tensor: Array) -> Array:
-    return np.asarray(np.dot(input, tensor))
+def vector_product(input: Array, tensor: Array) -> Array:
+    """Return the product of a vector or a matrix and a vector."""
+    before = silence()
+    try:
+        return np.asarray(_dot(input, tensor))
+    finally:
+        restore(before)
 
 
 def _for_blas(array: Array) -> Array:
@@ -64,10 +73,14 @@ def _for_blas(array: Array) -> Array:
 
 def matrix_product(input: Array, other: Array) -> Array:
     """Return the products of matrices, of which there may be any number."""
-    if input.ndim == 2 and other.ndim == 2:
-        return np.asarray(np.dot(input, other))  # it copies where BLAS needs that
-    with np.errstate(all="ignore"):
+    before = silence()
+    try:
+        if input.ndim == 2 and other.ndim == 2:
+            product: Array = _dot(input, other)  # it copies where BLAS needs that
+            return product
         return np.matmul(_for_blas(input), _for_blas(other))
+    finally:
+        restore(before)
 
 
 class _MatrixProductNode(PrimitiveNode):
@@ -96,7 +109,7 @@ _OWNED = (True, True)
 _DOT = Primitive(
     "dot",
     "DotBackward0",
-    _dot,
+    vector_product,
     ["input", "tensor"],
     [lambda g, tensor: g * conj(tensor), lambda g, input: g * conj(input)],
     samples=[
@@ -107,7 +120,7 @@ _DOT = Primitive(
 _VDOT = Primitive(
     "vdot",
     "VdotBackward0",
-    lambda input, other: np.asarray(np.vdot(input, other)),
+    silent(lambda input, other: np.asarray(np.vdot(input, other))),
     ["input", "other"],
     [lambda g, other: conj(g) * other, lambda g, input: g * input],
     samples=[
@@ -118,7 +131,7 @@ _VDOT = Primitive(
 _MV = Primitive(
     "mv",
     "MvBackward0",
-    _dot,
+    vector_product,
     ["input", "vec"],
     [
         lambda g, vec: outer_product(g, conj(vec)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor, wrap
 from numgrad.kernels.memory_order import in_order_of
 from numgrad.ops.complex import conj
@@ -24,6 +25,7 @@ from numgrad.ops.products import (
     mm,
     mv,
     outer_product,
+    vector_product,
 )
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import expand
@@ -47,19 +49,23 @@ def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
     return np.asarray(product + input)
 
 
+@silent
 def _add_product(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
     return _sum(input, matrix_product(left, right), beta, alpha)
 
 
+@silent
 def _add_vector(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
-    return _sum(input, np.asarray(np.dot(left, right)), beta, alpha)
+    return _sum(input, vector_product(left, right), beta, alpha)
 
 
+@silent
 def _add_outer(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
     found = _sum(input, np.multiply.outer(left, right), beta, alpha)
     return in_order_of(np.asarray(found, order="C"), [input, left[:, None], right[None, :]])
 
 
+@silent
 def _add_batches(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
     return _sum(input, _sum_of_products(left, right), beta, alpha)
 
@@ -68,7 +74,7 @@ def _sum_of_products(left: Array, right: Array) -> Array:
     """Return the sum of the products of pairs of matrices, as one product of wide matrices."""
     count, rows, inner = left.shape
     wide = left.transpose(1, 0, 2).reshape(rows, count * inner)
-    return np.asarray(np.dot(wide, right.reshape(count * inner, right.shape[2])))
+    return matrix_product(wide, right.reshape(count * inner, right.shape[2]))
 
 
 def _samples(function: Any, *cases: tuple[tuple[int, ...], ...]) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
+from numgrad.float_errors import silent
 from numgrad.graph.core import Tensor
 from numgrad.graph.modes import modes
 from numgrad.ops.arguments import read_dims, wrap_dim
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+_astype = silent(np.ndarray.astype)
 NO_DIM: Any = object()  # what a required dim is until it is given
 
 
@@ -163,5 +165,4 @@ def in_dtype(array: Array, dtype: np.dtype[Any] | None) -> Array:
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
         )
         array = array.real
-    with np.errstate(invalid="ignore", over="ignore"):
-        return array.astype(dtype)
+    return _astype(array, dtype)

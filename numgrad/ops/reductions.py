@@ -19,6 +19,8 @@ from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
 from numgrad.halves import HALF
 from numgrad.kernels import reductions as kernels
+from numgrad.kernels.elementwise import Elementwise
+from numgrad.kernels.expression import Symbol
 from numgrad.ops.arguments import accept_axis
 from numgrad.ops.division import div
 from numgrad.ops.functions import public
@@ -89,7 +91,8 @@ class _TotalNode(PrimitiveNode):
         """Hand on the cotangent, for a mean divided, as an array whose strides are all 0."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
-        if gradient is None or gradient.dtype != dtype or gradient.ndim or dtype is HALF:
+        unlike = gradient is None or gradient.dtype != dtype or gradient.ndim
+        if unlike or dtype.kind == "c" or dtype is HALF:
             return super().run_arrays(gradients)
         if self.primitive is not _TOTAL:
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
@@ -99,7 +102,9 @@ class _TotalNode(PrimitiveNode):
         """Hand on the cotangents as `run_arrays` does."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
-        if gradient is None or gradient._array.dtype != dtype or dtype == HALF:
+        if gradient is None or gradient._array.dtype != dtype:
+            return super().run_rows(gradients, count)
+        if dtype.kind == "c" or dtype == HALF:
             return super().run_rows(gradients, count)
         array = gradient._array
         if self.primitive is not _TOTAL:
@@ -232,8 +237,25 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return result
 
 
+def _average(array: Array, dims: Dims, keepdim: bool = False) -> Array:
+    """Return the mean; of complex numbers the sum over a complex number, as in PyTorch."""
+    count = math.prod([array.shape[dim] for dim in dims])
+    if array.dtype.kind != "c" or not count:
+        return kernels.mean(array, dims, keepdim)
+    total = kernels.sum(array, dims, keepdim)
+    (quotient,) = _QUOTIENT(total.shape, [total, complex(count)], [total.dtype])
+    return quotient
+
+
+_QUOTIENT = Elementwise(
+    "complex mean",
+    ["total", "count"],
+    lambda s: [Symbol.apply("true_divide", s["total"], s["count"])],
+)
+
+
 def _mean(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
-    return kernels.mean(in_dtype(array, dtype), dims, keepdim)
+    return _average(in_dtype(array, dtype), dims, keepdim)
 
 
 def _mean_rule(g: Tensor, input_shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Tensor:
@@ -316,7 +338,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         if found is not None:
             return found
         if plain and input._array.dtype.kind in "fc":
-            return _apply_to_all(short, kernels.mean, input)
+            return _apply_to_all(short, _average, input)
     dims = reduced_dims("mean", input, dim, keepdim)
     computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
     if computed.category < dtypes.FLOATING:

@@ -13,15 +13,17 @@ from numgrad.ops.arguments import accept_axis
 from numgrad.ops.arithmetic import mul, sub
 from numgrad.ops.complex import conj
 from numgrad.ops.exponential import exp
-from numgrad.ops.functions import public
+from numgrad.ops.functions import FUNCTIONS, public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reduction_arguments import NO_DIM, in_dtype, read_dtype, scanned_dim
 from numgrad.ops.samples import sample
+from numgrad.ops.selection import where
 from numgrad.ops.short_reductions import ShortCalls
 
 __all__ = ["cumprod", "cumsum", "exclusive_product", "logcumsumexp"]
 
 Array = np.ndarray[Any, Any]
+_eq = FUNCTIONS["eq"]
 
 
 def _scanned(scan: Any, array: Array, dim: int, reverse: bool, dtype: Any) -> Array:
@@ -248,8 +250,10 @@ def _logcumsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dim: int) -> Tensor:
     """Return the sum over k from i on of g[k] exp(x[i] - y[k]), a recurrence from the end.
 
     Its factors exp(y[i - 1] - y[i]) are at most 1 for real numbers, so that nothing overflows.
+    Equal infinities are no distance apart: only infinite elements themselves get nan.
     """
-    factors = conj(exp(sub(_SHIFT.apply(y, dim=dim, by=1, fill=0.0), y)))
+    before = _SHIFT.apply(y, dim=dim, by=1, fill=0.0)
+    factors = conj(exp(where(_eq(before, y), 0, sub(before, y))))
     total = _RECURRENCE.apply(factors, g, dim=dim, reverse=True)
     product: Tensor = mul(conj(exp(sub(input, y))), total)
     return product

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import place_of
+from numgrad.graph.tracing import Traced, note_alternative, reshaped
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
-from numgrad.ops.casts import clone_contiguous, expand_to
+from numgrad.ops.casts import clone_contiguous, contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
@@ -83,13 +83,23 @@ def _infer(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (*shape[:inferred], size // known, *shape[inferred + 1 :])
 
 
-def _can_view(array: Array, shape: tuple[int, ...]) -> bool:
+def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
     """Return whether an array has that shape without a copy."""
+    if type(array) is Traced:
+        array = array.place
     if array.flags.c_contiguous:
         return True
     # A copy lies in new memory, so its bounds cannot overlap the array's.
-    array = place_of(array)
     return bool(np.may_share_memory(array, array.reshape(shape)))
+
+
+def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether an array has that shape without a copy however it lies in memory."""
+    if 0 in own:
+        return True
+    # With these strides no two dims are as good as one.
+    place = np.ndarray(own, np.uint8, np.empty(sum(own) + 1, np.uint8), 0, [1] * len(own))
+    return reshaped(place, shape) is not None
 
 
 @public(function=False)
@@ -114,8 +124,10 @@ def view(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     tensor([[0., 1.],
             [2., 3.]])
     """
-    array = input._array
+    array: Any = input._array
     shape = _infer(read_sizes("view", sizes if size is None else (size,)), array.size)
+    if type(array) is Traced and not _can_always_view(array.shape, shape):
+        array.note_strides()  # whether it is an error follows from them
     if not _can_view(array, shape):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
@@ -163,13 +175,15 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
             "reshape(): argument 'shape' (position 2) must be tuple of ints, not "
             f"{type(shape).__name__}"
         )
-    array = input._array
+    array: Any = input._array
     target = _infer(read_sizes("reshape", (shape,), "shape", 2), array.size)
     result: Tensor
     if _can_view(array, target):
         result = _VIEW.apply(input, shape=target)
     else:
         result = _UNSAFE_VIEW.apply(clone_contiguous(input), shape=target)
+    if type(array) is Traced and not _can_always_view(array.shape, target):
+        note_alternative(array, result._array)
     return result
 
 
@@ -290,8 +304,8 @@ def ravel(input: Tensor) -> Tensor:
     >>> ng.ones(2, 3).ravel().shape
     torch.Size([6])
     """
-    source = input if input._array.flags.c_contiguous else clone_contiguous(input)
-    return view(source, (-1,) if input._array.size else (0,))
+    result: Tensor = _VIEW.apply(contiguous(input), shape=(input._array.size,))
+    return result
 
 
 def _squeeze_sample(**keywords: Any) -> Any:

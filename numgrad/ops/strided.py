@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
-from numgrad.graph.tracing import address_of
+from numgrad.graph.tracing import address_of, place_of
 from numgrad.kernels import scatter
 from numgrad.kernels.memory_order import copy_like
 from numgrad.kernels.strides import Layout, extent, layout_of, repeats_elements, strided_view
@@ -64,6 +65,7 @@ _AS_STRIDED: Primitive = Primitive(
 )
 
 
+@silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
     return scatter.move_strided(array, source, target, shared)
 
@@ -299,7 +301,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     RuntimeError
         If it lies elsewhere by now.
     """
-    outer, inner = base._array, view._array
+    outer, inner = place_of(base._array), place_of(view._array)
     parts = ""
     if outer.dtype != inner.dtype:
         if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:

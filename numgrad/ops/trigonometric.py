@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from numgrad.kernels.expression import Symbol
 from numgrad.ops.complex import absolute, conj, is_complex
 from numgrad.ops.declare import binary, unary
 from numgrad.ops.domains import NONZERO, REAL, UNIT, away_from, interval
@@ -150,10 +152,18 @@ tanh = publish(
         example="ng.tanh(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.7616])",
     )
 )
+
+
+def _asinh_rule(g: Any, input: Any) -> Any:
+    if is_complex(input):
+        return g * conj(rsqrt(input * input + 1))
+    return g / hypot(input, 1.0)  # whose square does not overflow
+
+
 asinh = publish(
     unary(
         "asinh",
-        lambda g, input: g * conj(rsqrt(input * input + 1)),
+        _asinh_rule,
         REAL,
         doc="Return the inverse hyperbolic sine.\n\nDerivative: 1/sqrt(x**2 + 1).",
         example="ng.asinh(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.8814])",
@@ -167,7 +177,8 @@ def _acosh_rule(g: Any, input: Any) -> Any:
         # Subtracting -1 keeps the sign of an imaginary part that is 0, which tells the side of the
         # branch cut; adding 1 does not.
         return g * conj(rsqrt(input - 1) * rsqrt(input - -1))
-    return g * rsqrt(input * input - 1)
+    size = absolute(input)  # the square of a large number overflows
+    return g * (rsqrt(size - 1) * rsqrt(size + 1))
 
 
 acosh = publish(
@@ -194,19 +205,21 @@ atanh = publish(
 
 
 def _sinc_rule(g: Any, input: Any) -> Any:
-    if is_complex(input):
-        angle = PI * input
-        zero = input == 0
-        slope = (angle * cos(angle) - sin(angle)) / where(zero, 1, angle * input)
-        return where(zero, 0, g * conj(slope))
-    # Near 0 the two terms of the slope cancel; the series has what is left.
-    near = absolute(input) < 0.02
-    distant = where(near, 1, input)
-    angle, square = PI * distant, (PI * PI) * input * input
-    slope = (angle * cos(angle) - sin(angle)) / (angle * distant)
-    series = 1 / 3 - square * (1 / 30 - square * (1 / 840 - square * (1 / 45360)))
-    return g * conj(where(near, 0.0 - (PI * PI) * input * series, slope))
+    """Return g times cos(pi x)/x - sin(pi x)/(pi x**2); near 0, where those cancel, its series."""
+    half = Symbol.apply("real", 0.5) if isinstance(input, Symbol) else 0.5
+    near = absolute(input) < half
+    # Each is computed away from where it overflows or divides by 0, whose nan a choice keeps.
+    distant, close = where(near, 1, input), where(near, input, 0)
+    angle, square = PI * distant, (PI * PI) * close * close
+    slope = (cos(angle) - sin(angle) / angle) / distant
+    series = _SINC_SERIES[-1]
+    for coefficient in _SINC_SERIES[-2::-1]:
+        series = coefficient + square * series
+    return g * conj(where(near, 0.0 - (PI * PI) * close * series, slope))
 
+
+# The derivative of sin(u)/u is -(u/3 - u**3/30 + ...): (-1)**k 2 k / (2 k + 1)! for u**(2 k - 1).
+_SINC_SERIES = [(-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 13)]
 
 sinc = publish(
     unary(

@@ -8,13 +8,16 @@ leaf in place; every other gradient, whoever got it and whoever gave it, stays a
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
-__all__ = ["Program", "operations", "programs", "run"]
+import numgrad as ng
+
+__all__ = ["HOOKS", "Program", "diamonds", "operations", "programs", "run"]
 
 Array = np.ndarray[Any, Any]
 LEAVES = 2  # the first tensors of a graph
@@ -116,8 +119,13 @@ def operations(lib: Any) -> dict[str, Operation]:
     }
 
 
-NAMES = sorted(operations(__import__("numgrad")))
-HOOKS = ["keep", "double", "before", "after", "retain", "added"]
+# Most often those that hand a gradient on as it is, or make one that they do not keep.
+NAMES = sorted(operations(ng)) + ["shift"] * 8 + ["multiple", "sum"] * 4
+HOOKS = ["keep", "double", "before", "after", "after", "retain", "retain", "added"]
+# Operations of one node, whose hooks see the gradient of each tensor.
+PLAIN = {"sum", "difference", "multiple", "negative", "copy", "shift", "shares", "passes", "keeps"}
+# Those whose gradients are views of what they are given.
+VIEWS = {"alias", "transpose", "view"}
 
 
 class Pass(NamedTuple):
@@ -128,7 +136,7 @@ class Pass(NamedTuple):
     inputs: tuple[int, ...]  # none: everything
     create_graph: bool
     batch: int  # of the gradients that are given, the first element
-    write: str  # what the user does to the .grad of the leaves then
+    write: str  # what the user does then to the .grad of the leaves, or to what was captured
 
 
 class Program(NamedTuple):
@@ -140,26 +148,60 @@ class Program(NamedTuple):
 
 
 _number = st.integers(0, 11)
+_all = tuple(range(12))  # every tensor, some of them twice
+_one = st.sampled_from(["shift"] * 4 + ["multiple"] * 4 + ["alias", "transpose"])
+_two = st.sampled_from(["sum", "passes", "shares", "keeps", "written"])
+
+
+def _diamond(a: str, b: str, c: str, d: str, e: str) -> tuple[tuple[str, int, int], ...]:
+    """Return a graph in which a leaf's gradient comes in two parts, one over a longer way."""
+    return ((a, 0, 0), (b, 0, 0), (c, 3, 0), (d, 4, 2), (e, 5, 0))
+
+
+_diamonds = st.builds(_diamond, _one, _one, _one, _two, _one)
+_chains = st.lists(st.tuples(_one, st.just(1), st.just(0)), min_size=1, max_size=3).map(
+    lambda steps: tuple([(name, 1 if i == 0 else i + 1, 0) for i, (name, _, _) in enumerate(steps)])
+)
+_graphs = st.lists(st.tuples(st.sampled_from(NAMES), _number, _number), min_size=1, max_size=6)
 programs = st.builds(
     Program,
-    st.lists(st.tuples(st.sampled_from(NAMES), _number, _number), min_size=1, max_size=7).map(
-        tuple
+    st.one_of(_diamonds, _graphs.map(tuple), _chains, _diamonds),
+    st.one_of(
+        st.sampled_from(HOOKS).map(lambda kind: tuple([(kind, at) for at in _all])),
+        st.lists(st.tuples(st.sampled_from(HOOKS), _number), max_size=4).map(tuple),
     ),
-    st.lists(st.tuples(st.sampled_from(HOOKS), _number), max_size=5).map(tuple),
     st.lists(
         st.builds(
             Pass,
             st.booleans(),
             st.lists(_number, min_size=1, max_size=2).map(tuple),
-            st.lists(_number, max_size=3).map(tuple),
-            st.sampled_from([False, False, True]),
+            st.one_of(st.just(()), st.just(_all), st.lists(_number, max_size=4).map(tuple)),
+            st.sampled_from([False, False, False, True]),
             st.integers(1, 9),
-            st.sampled_from(["", "", "fill", "forget", "assign"]),
+            st.sampled_from(["", "", "", "fill", "forget", "assign", "capture"]),
         ),
-        min_size=1,
-        max_size=4,
+        min_size=2,
+        max_size=3,
     ).map(tuple),
 )
+
+
+def diamonds(hook: str) -> Iterable[Program]:
+    """Return a program for each small graph of two ways, all tensors of which have a hook."""
+    hooks = tuple([(hook, at) for at in range(6)]) if hook else ()
+    backward = Pass(True, (0,), (), False, 1, "")
+    towards, grad = backward._replace(inputs=_all), Pass(False, (0,), _all, False, 2, "capture")
+    recorded = backward._replace(create_graph=True)
+    for ones in itertools.product(("shift", "multiple"), repeat=4):
+        for two in ("sum", "passes", "shares", "keeps", "written"):
+            nodes = _diamond(*ones[:3], two, ones[3])
+            for passes in (
+                (backward, backward),
+                (grad, towards),
+                (towards, grad._replace(write="")),
+                (recorded, recorded),
+            ):
+                yield Program(nodes, hooks, passes)
 
 
 class Watch:
@@ -177,14 +219,22 @@ class Watch:
             assert tensor.detach().tolist() == cell.tolist(), label
 
 
-def run(lib: Any, program: Program) -> None:
-    """Run a program, and compare all that a user holds with the model after every pass."""
+def run(lib: Any, program: Program, apart: bool = True) -> None:
+    """Run a program, and compare all that a user holds with the model after every pass.
+
+    `apart` is whether a gradient that comes through a view shares no memory with what it is a view
+    of, and a captured one none with what was given.
+    """
     table = operations(lib)
     kept: dict[tuple[str, int], list[Any]] = {}
-    tensors = [lib.ones(2, 2, dtype=lib.float64, requires_grad=True) for _ in range(LEAVES)]
+    tensors = [lib.ones(2, 2, dtype=lib.float64) for _ in range(LEAVES)]
+    tensors[-1] = tensors[-1].t()  # gradients get the layout of their leaf
+    tensors = [tensor.requires_grad_() for tensor in tensors]
     parents: list[tuple[int, ...]] = [()] * LEAVES
     rules: list[Any] = [None] * LEAVES
     for number, (name, *picks) in enumerate(program.nodes, LEAVES):
+        if not apart and name in VIEWS:
+            name = "copy"
         operation = table[name]
         chosen = tuple([pick % number for pick in picks[: operation.count]])
         own = kept.setdefault(("keeps", number), [])
@@ -194,21 +244,31 @@ def run(lib: Any, program: Program) -> None:
     factors = [1] * len(tensors)
     retained: set[int] = set()
     asked = {i for each in program.passes for i in _asked(each, parents)[1]}
-    for kind, pick in program.hooks:
+    for kind, pick in sorted(program.hooks, key=lambda hook: hook[0] != "double"):  # those first
         at = pick % len(tensors)
         if kind == "double" and (at in asked or factors[at] == 2):
             continue  # what is asked for may be taken before hooks, and one hook is enough
-        _hang(kind, at, tensors[at], kept, factors, retained)
+        plain = at >= LEAVES and rules[at][0] in PLAIN
+        _hang(kind, at, tensors[at], kept, factors, retained, len(parents[at]) * plain)
     watch, grads = Watch(), [None] * len(tensors)
     for step in program.passes:
+        if not apart and step.write == "capture":
+            step = step._replace(write="")
         _take(lib, step, tensors, parents, rules, factors, retained, grads, kept, watch)
         watch.look()
 
 
 def _hang(
-    kind: str, at: int, tensor: Any, kept: Any, factors: list[int], retained: set[int]
+    kind: str,
+    at: int,
+    tensor: Any,
+    kept: Any,
+    factors: list[int],
+    retained: set[int],
+    handed_on: int,
 ) -> None:
     own = kept.setdefault((kind, at), [])
+    found = kept.setdefault(("handed on", at), [])
     if kind == "keep":
         tensor.register_hook(lambda g: own.append(g))
     elif kind == "double":
@@ -220,7 +280,13 @@ def _hang(
     elif kind == "before":
         tensor.grad_fn.register_prehook(lambda gs: own.append(gs[tensor.output_nr]))
     elif kind == "after":
-        tensor.grad_fn.register_hook(lambda _, gs: own.append(gs[tensor.output_nr]))
+
+        def hook(inputs: Any, outputs: Any) -> None:
+            own.append(outputs[tensor.output_nr])
+            if handed_on:
+                found.append(inputs[:handed_on])
+
+        tensor.grad_fn.register_hook(hook)
     elif kind == "retain":
         tensor.retain_grad()
         retained.add(at)
@@ -261,6 +327,8 @@ def _take(
     taken = set(inputs) if inputs else set(range(count))
     active = [i in taken or bool(taken & set(_below(i, parents))) for i in range(count)]
     runs = [any(active[j] for j in parents[i]) for i in range(count)]
+    if step.accumulate:  # then the nodes of what is asked for run, too
+        runs = [runs[i] or (i in inputs and i >= LEAVES) for i in range(count)]
     totals: list[Array | None] = [None] * count
     for root, cell in zip(roots, given_cells, strict=True):
         totals[root] = cell.copy()
@@ -291,11 +359,22 @@ def _take(
         parts = rule(total)
         if name == "keeps":
             _hold_last(watch, "keeps", kept[("keeps", i)], parts[0])
+        for inputs_seen in kept.get(("handed on", i), []):
+            for parent, part, seen in zip(parents[i], parts, inputs_seen, strict=True):
+                if active[parent]:
+                    watch.hold("handed on", [seen], [part.copy()])
+        kept.get(("handed on", i), []).clear()
         for parent, part in zip(parents[i], parts, strict=True):
             before = totals[parent]
             totals[parent] = part.copy() if before is None else before + part
-    watch.hold("captured", results, [totals[i] for i in inputs] if results else [])
+    captured = [totals[i].copy() for i in inputs] if results else []
+    watch.hold("captured", results, captured)
     assert all(not own for own in kept.values()), "a hook ran that should not"
+    if step.write == "capture" and not step.create_graph:
+        for i, result, cell in zip(inputs, results, captured, strict=False):
+            if not any(at == i and kind in ("keep", "before", "after") for kind, at in kept):
+                result.fill_(8.0)  # what hooks kept of the same tensor may be the same
+                cell[...] = 8.0
     _write(lib, step.write, tensors, grads, watch)
 
 

@@ -15,11 +15,17 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph import engine
-from tests.graph.ownership import Program, programs, run
+from tests.graph.ownership import HOOKS, Program, diamonds, programs, run
+
+
+@pytest.mark.parametrize("hook", ["", *sorted(set(HOOKS))])
+def test_gradients_that_come_in_two_parts_stay_what_they_were(hook: str) -> None:
+    for program in diamonds(hook):
+        run(ng, program)
 
 
 @pytest.mark.parametrize("large", [False, True])
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
     """Large ones are added without delay, by another way."""
@@ -27,7 +33,9 @@ def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
         run(ng, data.draw(programs))
 
 
+@pytest.mark.filterwarnings("ignore:grad and param do not obey:UserWarning")
 @settings(max_examples=60)
 @given(program=programs)
 def test_the_model_is_pytorchs(torch: Any, program: Program) -> None:
-    run(torch, program)
+    """But for memory that its gradients share through views, and that of what was given."""
+    run(torch, program, apart=False)

@@ -126,7 +126,7 @@ REFUSED = {
     "ng.full((2,), s)": "number",
     "x.tolist()": "list of Python numbers",
     "x.numpy()": "NumPy array",
-    "np.sin(x)": "NumPy array",
+    "np.percentile(x.numpy(), 50)": "NumPy array",
     "np.asarray(x)": "NumPy array",
     "np.array([s, s])": "number|NumPy array",
     "ng.tensor([s, s])": "number",
@@ -194,7 +194,7 @@ def test_the_graph_gives_what_the_function_gives(expression: str) -> None:
         "argument": lambda which: arguments[which],
         "static": lambda which: which,
     }
-    results = [found[kind](which) for kind, which, _ in traced.outputs]
+    results = [found[kind](which) for kind, which, *_ in traced.outputs]
     assert_same(unflatten(traced.spec, results), expected)
 
 

@@ -64,6 +64,7 @@ CANCELLING_VALUES = {"logaddexp2": "log2(2**-1 + 2**-1) is 0 here, -1e-8 in PyTo
 CANCELLING_GRADIENTS = {
     "sinc": "-pi**2 * x / 3 near 0, where PyTorch's two terms cancel to 0",
     "tanh": "1 - y**2 where y is near 1",
+    "logistic": "sigmoid, by which name it is called here",
     "sigmoid": "1 - y where y is near 1; at 30 PyTorch's y is an ulp off, ours is not",
 }
 
