@@ -179,7 +179,8 @@ _ATTRIBUTES = ("H", "T", "mT", "mH")
 def _lines(name: str) -> list[str]:
     """Return the calls of one function or method."""
     lines = []
-    default = ARGUMENTS.get(name.removesuffix("_").removesuffix("_copy"), " | @(c) | @(k)")
+    plain = name.removesuffix("_")
+    default = ARGUMENTS.get(plain, ARGUMENTS.get(plain.removesuffix("_copy"), " | @(c) | @(k)"))
     for arguments in ARGUMENTS.get(name, default).split(" | "):
         inside = arguments if "@" in arguments or name[0] == "_" else f"@(x, {arguments})"
         inside = inside.replace("(x, )", "(x)")
