@@ -170,7 +170,8 @@ _LEFT_OUT = """
 Generator arange broadcast_shapes empty eye from_numpy full get_rng_state initial_seed is_complex
 is_conj is_floating_point is_neg is_nonzero is_signed is_tensor linspace logspace manual_seed numel
 ones rand randint randn randperm scalar_tensor seed set_rng_state tril_indices triu_indices zeros
-is_contiguous result_type allclose equal is_same_size new_tensor
+empty_strided is_set_to new_empty_strided set_default_tensor_type unravel_index is_contiguous
+result_type allclose equal is_same_size new_tensor
 """
 _ATTRIBUTES = ("H", "T", "mT", "mH")
 
@@ -178,7 +179,8 @@ _ATTRIBUTES = ("H", "T", "mT", "mH")
 def _lines(name: str) -> list[str]:
     """Return the calls of one function or method."""
     lines = []
-    default = ARGUMENTS.get(name.removesuffix("_"), " | @(c) | @(k)")
+    plain = name.removesuffix("_")
+    default = ARGUMENTS.get(plain, ARGUMENTS.get(plain.removesuffix("_copy"), " | @(c) | @(k)"))
     for arguments in ARGUMENTS.get(name, default).split(" | "):
         inside = arguments if "@" in arguments or name[0] == "_" else f"@(x, {arguments})"
         inside = inside.replace("(x, )", "(x)")

@@ -28,6 +28,8 @@ DIFFERENT = {
     "torch.conj(c)": "new memory, where PyTorch has a view with a bit that says conjugate",
     "torch.einsum('ij->i', m)": "permuted and summed in another order, then viewed",
     "torch.einsum('ij,jk->ki', m, s)": "as above: the product's operands have the other order",
+    "torch.stack([x, y], out=torch.empty(0))": "laid out as without `out`: channels last",
+    "torch.stack([x, y], 3, out=torch.empty(0))": "as above",
     "torch.normal(x, 1.0, out=torch.empty(0))": "PyTorch gives `out` a shape that depends on x",
 }
 # What PyTorch does without and what we refuse, of every line.
@@ -141,7 +143,7 @@ def test_what_differs_still_does(torch: ModuleType, line: str) -> None:
     assert not all(
         agree(torch, line, layout, layout, shape)
         for layout in LAYOUTS.values()
-        for shape in ((2, 3, 4), (2, 1, 3), (2, 3, 1, 1))
+        for shape in ((2, 3, 4), (2, 1, 3), (2, 3, 1, 1), (2, 3, 4, 2))
     )
 
 
@@ -153,7 +155,7 @@ def test_every_line_is_a_call_somewhere(torch: ModuleType) -> None:
         for name, lines in CALLS.items()
         if all(run(torch, line, plain, plain, (2, 3, 4))[1] for line in lines)
     }
-    assert not dead
+    assert dead == {"float_power_"}  # which needs float64
 
 
 # --- gradients -----------------------------------------------------------------------------------
