@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,15 +25,19 @@ def programs(draw: st.DrawFn) -> Program:
     """Return a program of a few buffers, all of one or two dims, and arguments for it.
 
     Each line writes a part, adds to one, reads one into a new variable, or sums one up. The parts
-    of a line have one length, of few, so that lines of a length meet in one nest and others don't.
+    of a line have one length, of few, and to those of two lengths the same argument is added, for
+    jit to know that they are equally long: only then do such lines meet in one nest.
     """
     length = draw(st.sampled_from(LENGTHS))
     tail = draw(st.sampled_from(["", ", 2"]))
     random = np.random.default_rng(draw(st.integers(0, 99)))
     shape = (length, *([2] if tail else []))
     arguments = {name: random.normal(size=shape) for name in ("x0", "x1")}
+    widths = [draw(st.integers(2, length // 2)), draw(st.integers(1, length))]
+    for number, width in enumerate(widths):
+        arguments[f"t{number}"] = random.normal(size=(width, *shape[1:]))
     lines = [f"b0 = ng.zeros({length}{tail}, dtype=ng.float64)", "b1 = x0.clone()"]
-    buffers, known, scalars = ["b0", "b1"], ["x0", "x1"], []
+    buffers, known, scalars, parts = ["b0", "b1"], ["x0", "x1"], [], []
 
     def part(name: str, width: int) -> str:
         step = draw(st.sampled_from([s for s in (1, 2, -1) if s < 0 or (width - 1) * s < length]))
@@ -44,12 +49,16 @@ def programs(draw: st.DrawFn) -> Program:
     def value(width: int) -> str:
         source = part(draw(st.sampled_from(buffers + known)), width)
         formula = draw(st.sampled_from(FORMULAS))
-        return formula.format(*[source] * formula.count("{}"))
+        code = formula.format(*[source] * formula.count("{}"))
+        if width in widths:
+            code += f" + t{widths.index(width)}"
+        if scalars and draw(st.booleans()):
+            code = f"({code}) * {draw(st.sampled_from(scalars))}"
+        return code
 
-    widths = draw(st.lists(st.integers(1, length), min_size=2, max_size=2))
     for _ in range(draw(st.integers(3, 7))):
         width = draw(st.sampled_from([*widths, widths[0], length]))
-        kind = draw(st.sampled_from(["write", "write", "add", "new", "total", "scale"]))
+        kind = draw(st.sampled_from(["write", "write", "again", "add", "new", "total", "scale"]))
         target = draw(st.sampled_from(buffers))
         if kind in ("write", "add", "scale"):
             place = part(target, width).removesuffix(".flip(0)")
@@ -59,6 +68,12 @@ def programs(draw: st.DrawFn) -> Program:
             name = f"b{len(buffers)}"
             lines.append(f"{name} = {value(length)}" if width % 2 else f"{name} = {target}.clone()")
             buffers.append(name)
+        elif kind == "again":  # what every other place is written to is read in the same loops
+            short = widths[0]
+            lines.append(f"{target}[: {2 * short} : 2] = {value(short)}")
+            name = f"r{len(parts)}"
+            lines.append(f"{name} = {part(target, short)} + t0")
+            parts.append(name)
         else:
             total = draw(st.sampled_from(TOTALS))
             name = f"s{len(scalars)}"
@@ -66,7 +81,47 @@ def programs(draw: st.DrawFn) -> Program:
             scalars.append(name)
             if draw(st.booleans()):
                 lines.append(f"{target}[{draw(st.integers(0, length - 1))}] = {name}")
-    return Program(lines, ["x0", "x1"], buffers + scalars, arguments)
+    return Program(lines, list(arguments), buffers + parts + scalars, arguments)
+
+
+# Programs that read what the nest that would read it makes itself, so what is not complete there.
+READS_OF_ONE_NEST = {
+    "what other steps write": ["b[0:10:2] = t * 2", "c = b[0:5] + t"],
+    "what later steps write": ["b[0:9:2] = t * 2", "c = b[2:11:2] + t"],
+    "what is written, backwards": ["b[0:10:2] = t * 2", "c = b[1:6].flip(0) + t"],
+    "what is written, to write it": ["b[0:9:2] = t * 2", "b[1:6] = b[0:5] + t", "c = b[3:8] * t"],
+    "what is added to": ["b[0:9:2] += t", "b[0:5] += b[4:9].flip(0) * t", "c = b[:5] + t"],
+    "what is put": ["b[k] = t * 2", "c = b[0:5] + t"],
+    "what is put, at other positions": ["b[k] = t * 2", "c = b[k.flip(0)] + t"],
+    "what is added at positions": ["b.index_add_(0, k, t)", "c = b[0:5].flip(0) + t"],
+    "a sum": ["s = (t * 2).sum()", "c = t * s"],
+    "a sum, to write": ["s = t.sum()", "b[0:5] = t * s", "c = b[:5].flip(0) + t"],
+    "a sum of what is written": ["b[0:5] = t * 2", "s = b[0:5].sum()", "c = t * s"],
+    "sums of other rows": ["m = t[:, None] * x", "s = m.sum(1)", "c = m - s.flip(0)[:, None]"],
+    "sums of columns": ["m = t[:, None] * x", "c = m - m.sum(0)"],
+}
+
+
+def check_values(program: Program) -> None:
+    """Compare the results of a compiled function, of arguments without gradients."""
+    arguments = [argument.detach() for argument in program.arguments()]
+    wanted: Any = program.function(*arguments)
+    for found, expected in zip(ng.jit(program.function)(*arguments), wanted, strict=True):
+        assert isinstance(found, Tensor)
+        a, b = found.numpy(), expected.numpy()
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * (1 + np.abs(b).max()))
+
+
+@pytest.mark.parametrize("reads", READS_OF_ONE_NEST)
+def test_a_nest_does_not_read_what_it_makes(reads: str) -> None:
+    random = np.random.default_rng(0)
+    given = {
+        "x": random.normal(size=12),
+        "t": random.normal(size=5),
+        "k": np.array([1, 3, 2, 7, 0]),
+    }
+    lines = ["b = x.clone()", *READS_OF_ONE_NEST[reads]]
+    check_values(Program(lines, list(given), ["b", "c"], given))
 
 
 @settings(max_examples=MAX // 5)
@@ -84,9 +139,4 @@ def test_compiled_programs_that_write_parts(program: Program) -> None:
 @settings(max_examples=MAX // 10)
 @given(programs())
 def test_compiled_programs_without_derivatives(program: Program) -> None:
-    arguments = [argument.detach() for argument in program.arguments()]
-    wanted: Any = program.function(*arguments)
-    for found, expected in zip(ng.jit(program.function)(*arguments), wanted, strict=True):
-        assert isinstance(found, Tensor)
-        a, b = found.numpy(), expected.numpy()
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * (1 + np.abs(b).max()))
+    check_values(program)
