@@ -121,6 +121,8 @@ class Tracer:
         if len(shape) < 2:
             return self._array(result)
         given = [array for array in arrays if type(array) in ARRAYS]
+        if primitive.deciding is not None:
+            given = primitive.deciding(given)
         follows = deciding(shape, given)
         order = loop_order(shape, [place_of(array) for array in given])
         if list(order) == sorted(order):
