@@ -19,6 +19,7 @@ from numgrad.kernels.strides import extent, is_dense, layout_of, repeats_element
 from numgrad.ops.primitive import Primitive
 
 __all__ = [
+    "WITH_GAPS",
     "Laid",
     "cast_place",
     "deciding",
@@ -34,8 +35,15 @@ Array = np.ndarray[Any, Any]
 # The primitives whose result lies by how their operands lie, but for elementwise ones. The results
 # of all others are contiguous.
 FOLLOWS = frozenset(
-    ("clone", "complex", "polar", "roll", "rot90", "to_copy", "tril", "triu", "zero")
+    "addr as_strided_scatter clone complex copy diagonal_scatter fill_number fill_number_in_place "
+    "fill_tensor fill_tensor_in_place flip index_fill_number index_fill_tensor index_put "
+    "index_put_accumulate polar roll rot90 select_scatter slice_scatter sort sort_stable to_copy "
+    "tril triu zero".split()
 )
+# Of these, those whose result need not be contiguous if their operands are.
+BY_PARAMETERS = frozenset(("as_strided_scatter",))
+# And those whose result has gaps where an operand has them, so that one of one dim follows, too.
+WITH_GAPS = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"))
 
 
 def numberless(place: Array) -> Array:
@@ -66,8 +74,19 @@ def place_like(
     order = parameters.get("contiguous", False)  # asked for: row by row, or an order of the dims
     follows = frozenset() if order else followed(arrays)
     if order is True or (not order and all(place.flags.c_contiguous for place in places)):
-        return None, follows
-    return primitive.forward(*[numberless(place) for place in places], **parameters), follows
+        if primitive.name not in BY_PARAMETERS:
+            return None, follows
+    known = {name: _known(value) for name, value in parameters.items()}
+    return primitive.forward(*[numberless(place) for place in places], **known), follows
+
+
+def _known(parameter: Any) -> Any:
+    """Return a parameter with zeros in the place of traced arrays."""
+    if type(parameter) is Traced:
+        return numberless(parameter.place)
+    if type(parameter) in (tuple, list):
+        return type(parameter)([_known(item) for item in parameter])
+    return parameter
 
 
 def followed(arrays: Sequence[Any]) -> frozenset[int]:

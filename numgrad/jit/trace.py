@@ -25,7 +25,15 @@ from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.gathering import CHECKS, GATHERINGS
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
-from numgrad.jit.memory_order import FOLLOWS, cast_place, deciding, followed, memory_of, place_like
+from numgrad.jit.memory_order import (
+    FOLLOWS,
+    WITH_GAPS,
+    cast_place,
+    deciding,
+    followed,
+    memory_of,
+    place_like,
+)
 from numgrad.jit.places import read_place, root_of, write_place
 from numgrad.jit.rows import Rows, cut_out
 from numgrad.kernels.iteration import loop_order
@@ -145,7 +153,7 @@ class Tracer:
             else:
                 place, follows = place_like(primitive, arrays, parameters)
                 value = _with_origin(result, self._origin(primitive.name))
-                return self._array(value, place, follows)
+                return self._array(value, place, follows, primitive.name in WITH_GAPS)
         return self._call(primitive, arrays, parameters)
 
     def constant(self, array: Any) -> Any:
@@ -291,12 +299,16 @@ class Tracer:
         return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
     def _array(
-        self, value: Value, like: Array | None = None, follows: frozenset[int] = frozenset()
+        self,
+        value: Value,
+        like: Array | None = None,
+        follows: frozenset[int] = frozenset(),
+        gaps: bool = False,
     ) -> Traced:
         """Return a new array of that value.
 
         It lies as an array of its shape and dtype does that is `like` it, by default in C order,
-        and that `follows` from the strides of some arguments.
+        and that `follows` from the strides of some arguments, and so may its `gaps`.
         """
         if value.dtype == HALF:
             self._fail(_NO_HALVES)
@@ -304,7 +316,7 @@ class Tracer:
         if like is not None:
             whole, place, value = memory_of(like, value)
         storage = Storage(self, whole, value)
-        storage.follow(follows)
+        storage.follow(follows, gaps)
         return Traced(storage, place)
 
     def _capture(self, array: Array) -> Value:
@@ -339,7 +351,10 @@ class Tracer:
         metas = [(each.shape, each.dtype) for each in found]
         items = results_of(whole, values, metas, self._origin(primitive.name))
         follows = followed(operands) if primitive.name in FOLLOWS else frozenset()
-        results = tuple([self._array(*both, follows) for both in zip(items, found, strict=True)])
+        gaps = primitive.name in WITH_GAPS
+        results = tuple(
+            [self._array(*both, follows, gaps) for both in zip(items, found, strict=True)]
+        )
         return results[0] if single else results
 
 
