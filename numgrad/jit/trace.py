@@ -244,13 +244,15 @@ class Tracer:
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""
-        origin = self._origin(primitive.name)
         lower = CHECKS.get(primitive.name)
         if lower is not None:
-            return self._array(lower(self.value_of(array), **parameters))
-        metas = [(array.shape, array.dtype)]
-        whole = Whole(primitive, 1, parameters)
-        return self._array(results_of(whole, [self.value_of(array)], metas, origin)[0])
+            value = lower(self.value_of(array), **parameters)
+        else:
+            whole = Whole(primitive, 1, parameters)
+            metas = [(array.shape, array.dtype)]
+            operands = [self.value_of(array)]
+            (value,) = results_of(whole, operands, metas, self._origin(primitive.name))
+        return self._array(value, cast_place(array.place, array.dtype, "K"), array.storage.follows)
 
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is a constant of the trace, None for any other."""

@@ -282,6 +282,26 @@ def test_elementwise_results_of_operands_in_several_orders_lie_as_in_eager_mode(
     assert traced_strides(function, tensors)[0] == [expected]
 
 
+POSITIONS: list[Callable[[Any, Any], Any]] = [
+    lambda x, at: x[at],
+    lambda x, at: x[:, at],
+    lambda x, at: ng.index_put(x, (at,), ng.zeros((), dtype=x.dtype)),
+    lambda x, at: ng.index_put(x, (at,), ng.zeros((), dtype=x.dtype), accumulate=True),
+    lambda x, at: ng.gather(x, 0, at),
+    lambda x, at: ng.take(x, at),
+]
+
+
+@settings(max_examples=MAX)
+@given(st.sampled_from(POSITIONS), st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
+def test_what_positions_pick_lies_as_in_eager_mode(
+    function: Any, layout: str, of_positions: str
+) -> None:
+    x = wrap(laid_out(values_of((3, 4)), layout))
+    at = wrap(laid_out(np.array([[0, 1], [2, 0], [1, 1]]), of_positions))
+    assert traced_strides(function, [x, at])[0] == [strides_of(function(x, at))]
+
+
 # --- examples ------------------------------------------------------------------------------------
 
 
