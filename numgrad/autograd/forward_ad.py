@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.core import Tensor
 from numgrad.graph.modes import Mode, modes
 from numgrad.kernels.strides import layout_of
-from numgrad.ops.duals import DualLevel
+from numgrad.ops.duals import DualLevel, laid_out_as
 from numgrad.ops.primitive import Primitive
 
 __all__ = [
@@ -198,7 +198,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     with dual.hidden():
         made: Tensor = tensor.view_as(tensor)
         if isinstance(array, np.ndarray) and layout_of(array) != layout_of(given_array):
-            tangent = wrap(np.empty_like(array, given_array.dtype)).copy_(tangent)
+            same = array.dtype == given_array.dtype
+            tangent = laid_out_as(
+                tangent, array if same else np.empty_like(array, given_array.dtype)
+            )
     if not modes.inference:  # in which no operation hands tangents on
         dual.put(made._array, tangent)
     return made

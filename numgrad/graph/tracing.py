@@ -134,9 +134,12 @@ class Storage:
         self.follows: frozenset[int] = frozenset()
         self.shared_by: frozenset[int] = frozenset()
 
-    def follow(self, arguments: frozenset[int]) -> None:
-        """Say that these arguments' strides decide how it lies; with one dim, nothing does."""
-        if arguments and sum([length > 1 for length in self.whole.shape]) > 1:
+    def follow(self, arguments: frozenset[int], gaps: bool = False) -> None:
+        """Say that these arguments' strides decide how it lies.
+
+        With one dim nothing does, unless there may be gaps between the elements.
+        """
+        if arguments and sum([length > 1 for length in self.whole.shape]) > (not gaps):
             self.follows |= arguments
 
 

@@ -7,7 +7,7 @@ memory as those of the trace lay there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from numgrad.kernels.strides import extent, is_dense, layout_of, repeats_element
 from numgrad.ops.primitive import Primitive
 
 __all__ = [
+    "WITH_GAPS",
     "Laid",
     "cast_place",
     "deciding",
@@ -34,8 +35,40 @@ Array = np.ndarray[Any, Any]
 # The primitives whose result lies by how their operands lie, but for elementwise ones. The results
 # of all others are contiguous.
 FOLLOWS = frozenset(
-    ("clone", "complex", "polar", "roll", "rot90", "to_copy", "tril", "triu", "zero")
+    (
+        "addr",
+        "as_strided_scatter",
+        "clone",
+        "complex",
+        "copy",
+        "diagonal_scatter",
+        "fill_number",
+        "fill_number_in_place",
+        "fill_tensor",
+        "fill_tensor_in_place",
+        "flip",
+        "index",
+        "index_fill_number",
+        "index_fill_tensor",
+        "index_put",
+        "index_put_accumulate",
+        "polar",
+        "roll",
+        "rot90",
+        "select_scatter",
+        "slice_scatter",
+        "sort",
+        "sort_stable",
+        "to_copy",
+        "tril",
+        "triu",
+        "zero",
+    )
 )
+# Of these, those whose result need not be contiguous if their operands are.
+BY_PARAMETERS = frozenset(("as_strided_scatter",))
+# And those whose result has gaps where an operand has them, so that one of one dim follows, too.
+WITH_GAPS = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"))
 
 
 def numberless(place: Array) -> Array:
@@ -62,12 +95,33 @@ def place_like(
     """
     if primitive.name not in FOLLOWS:
         return None, frozenset()
-    places = [place_of(array) for array in arrays]
+    operands = [*arrays, *_arrays_in(tuple(parameters.values()))]
     order = parameters.get("contiguous", False)  # asked for: row by row, or an order of the dims
-    follows = frozenset() if order else followed(arrays)
-    if order is True or (not order and all(place.flags.c_contiguous for place in places)):
+    follows = frozenset() if order else followed(operands)
+    in_order = not order and all(place_of(array).flags.c_contiguous for array in operands)
+    if order is True or (in_order and primitive.name not in BY_PARAMETERS):
         return None, follows
-    return primitive.forward(*[numberless(place) for place in places], **parameters), follows
+    known = {name: _known(value) for name, value in parameters.items()}
+    given = [numberless(place_of(array)) for array in arrays]
+    return primitive.forward(*given, **known), follows
+
+
+def _arrays_in(parameter: Any) -> Iterator[Any]:
+    """Yield the arrays in a parameter."""
+    if isinstance(parameter, (Traced, np.ndarray)):
+        yield parameter
+    elif isinstance(parameter, (tuple, list)):
+        for item in parameter:
+            yield from _arrays_in(item)
+
+
+def _known(parameter: Any) -> Any:
+    """Return a parameter with zeros in the place of traced arrays."""
+    if type(parameter) is Traced:
+        return numberless(parameter.place)
+    if type(parameter) in (tuple, list):
+        return type(parameter)([_known(item) for item in parameter])
+    return parameter
 
 
 def followed(arrays: Sequence[Any]) -> frozenset[int]:

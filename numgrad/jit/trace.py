@@ -25,7 +25,15 @@ from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.gathering import CHECKS, GATHERINGS
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
-from numgrad.jit.memory_order import FOLLOWS, cast_place, deciding, followed, memory_of, place_like
+from numgrad.jit.memory_order import (
+    FOLLOWS,
+    WITH_GAPS,
+    cast_place,
+    deciding,
+    followed,
+    memory_of,
+    place_like,
+)
 from numgrad.jit.places import read_place, root_of, write_place
 from numgrad.jit.rows import Rows, cut_out
 from numgrad.kernels.iteration import loop_order
@@ -121,6 +129,8 @@ class Tracer:
         if len(shape) < 2:
             return self._array(result)
         given = [array for array in arrays if type(array) in ARRAYS]
+        if primitive.deciding is not None:
+            given = primitive.deciding(given)
         follows = deciding(shape, given)
         order = loop_order(shape, [place_of(array) for array in given])
         if list(order) == sorted(order):
@@ -143,7 +153,7 @@ class Tracer:
             else:
                 place, follows = place_like(primitive, arrays, parameters)
                 value = _with_origin(result, self._origin(primitive.name))
-                return self._array(value, place, follows)
+                return self._array(value, place, follows, primitive.name in WITH_GAPS)
         return self._call(primitive, arrays, parameters)
 
     def constant(self, array: Any) -> Any:
@@ -234,13 +244,15 @@ class Tracer:
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""
-        origin = self._origin(primitive.name)
         lower = CHECKS.get(primitive.name)
         if lower is not None:
-            return self._array(lower(self.value_of(array), **parameters))
-        metas = [(array.shape, array.dtype)]
-        whole = Whole(primitive, 1, parameters)
-        return self._array(results_of(whole, [self.value_of(array)], metas, origin)[0])
+            value = lower(self.value_of(array), **parameters)
+        else:
+            whole = Whole(primitive, 1, parameters)
+            metas = [(array.shape, array.dtype)]
+            operands = [self.value_of(array)]
+            (value,) = results_of(whole, operands, metas, self._origin(primitive.name))
+        return self._array(value, cast_place(array.place, array.dtype, "K"), array.storage.follows)
 
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is a constant of the trace, None for any other."""
@@ -289,12 +301,16 @@ class Tracer:
         return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
     def _array(
-        self, value: Value, like: Array | None = None, follows: frozenset[int] = frozenset()
+        self,
+        value: Value,
+        like: Array | None = None,
+        follows: frozenset[int] = frozenset(),
+        gaps: bool = False,
     ) -> Traced:
         """Return a new array of that value.
 
         It lies as an array of its shape and dtype does that is `like` it, by default in C order,
-        and that `follows` from the strides of some arguments.
+        and that `follows` from the strides of some arguments, and so may its `gaps`.
         """
         if value.dtype == HALF:
             self._fail(_NO_HALVES)
@@ -302,7 +318,7 @@ class Tracer:
         if like is not None:
             whole, place, value = memory_of(like, value)
         storage = Storage(self, whole, value)
-        storage.follow(follows)
+        storage.follow(follows, gaps)
         return Traced(storage, place)
 
     def _capture(self, array: Array) -> Value:
@@ -337,7 +353,10 @@ class Tracer:
         metas = [(each.shape, each.dtype) for each in found]
         items = results_of(whole, values, metas, self._origin(primitive.name))
         follows = followed(operands) if primitive.name in FOLLOWS else frozenset()
-        results = tuple([self._array(*both, follows) for both in zip(items, found, strict=True)])
+        gaps = primitive.name in WITH_GAPS
+        results = tuple(
+            [self._array(*both, follows, gaps) for both in zip(items, found, strict=True)]
+        )
         return results[0] if single else results
 
 

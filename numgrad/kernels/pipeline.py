@@ -218,6 +218,10 @@ class KernelDispatcher(CPUDispatcher):
     """A dispatcher whose compiling is done as a whole, or not at all."""
 
     def compile(self, sig: Any) -> Any:
+        for position, given in enumerate(getattr(sig, "args", sig)):
+            # In compiled code it gets as far as here: Numba has a type for it, but no numbers.
+            if getattr(given, "dtype", given) == types.float16:
+                self._refuse(position, "an array of float16")
         return whole(super().compile, sig)
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
@@ -236,6 +240,9 @@ class KernelDispatcher(CPUDispatcher):
         if isinstance(dtype, np.dtype):
             order = "" if dtype.isnative else " in foreign byte order"
             what = f"an array of {dtype.name}{order}"
+        self._refuse(position, what)
+
+    def _refuse(self, position: int, what: str) -> NoReturn:
         raise TypeError(
             f"argument {position} is {what}, but compiled code takes numbers, and NumPy arrays of "
             "bool, integers, float32, float64, complex64 and complex128 in native byte order"

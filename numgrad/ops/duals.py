@@ -23,12 +23,12 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
 from numgrad.kernels.memory_order import zeros_with_gaps
-from numgrad.kernels.strides import layout_of
+from numgrad.kernels.strides import layout_of, repeats_elements
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.push_forward import TangentMaps
 from numgrad.ops.strided import geometry_of, strided
 
-__all__ = ["DualLevel", "own"]
+__all__ = ["DualLevel", "laid_out_as", "own"]
 
 
 class DualLevel:
@@ -180,7 +180,7 @@ class DualLevel:
             not isinstance(array, np.ndarray) or layout_of(tangent._array) == layout_of(array)
         ):
             return tangent
-        made = wrap(np.empty_like(array)).copy_(tangent)
+        made = laid_out_as(tangent, array)
         self.put(array, made)
         return made
 
@@ -258,3 +258,15 @@ def own(tangent: Tensor | None, given: Sequence[Tensor | None]) -> Tensor | None
             copied: Tensor = tangent.clone()
             return copied
     return tangent
+
+
+def laid_out_as(tangent: Tensor, array: Any) -> Tensor:
+    """Return a copy of a tangent, of an array's dtype and with its strides.
+
+    Between the elements there is memory where there is some in the array: views of another dtype
+    may take it in. Where elements share memory, the copy has none of their strides.
+    """
+    shared = not isinstance(array, np.ndarray) or repeats_elements(array)
+    made = np.empty_like(array) if shared else zeros_with_gaps(array)
+    copy: Tensor = wrap(made).copy_(tangent)
+    return copy

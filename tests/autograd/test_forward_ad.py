@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad
 from numgrad.graph.modes import modes, traces
 from numgrad.ops.primitive import Primitive
+from tests.jit.layout_programs import laid_out
 from tests.ops.catalogue_strategies import array_primitives
 
 # PyTorch's own forward mode compiles with what PyTorch itself deprecates.
@@ -273,6 +276,33 @@ def test_tensor_multiplied_in_place_by_itself_has_the_tangent_of_its_square() ->
         a = forward_ad.make_dual(ng.tensor([1.0, 2.0]), ng.tensor([1.0, 10.0]))
         a.mul_(a)
         assert forward_ad.unpack_dual(a).tangent.tolist() == [2, 40]
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "fortran", "permuted", "stepped", "rows"])
+@given(order=st.permutations([0, 1, 2, 3]))
+def test_views_of_any_layout_write_to_one_tangent(layout: str, order: list[int]) -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    with forward_ad.dual_level():
+        x = ng.from_numpy(laid_out(values, layout))
+        dual = forward_ad.make_dual(x, ng.from_numpy(values + 1))
+        handed_out = forward_ad.unpack_dual(dual).tangent
+        before = dual[:, order[0]]
+        for column in order[1:]:
+            dual[:, column].mul_(dual[1:, order[0]].sum())
+        before.mul_(3)
+        assert np.array_equal(handed_out, forward_ad.unpack_dual(dual).tangent)
+        assert np.array_equal(forward_ad.unpack_dual(before).tangent, handed_out[:, order[0]])
+
+    def chain(x: Any) -> Any:
+        y = x.clone()
+        for column in order[1:]:
+            y[:, column] *= y[1:, order[0]].sum()
+        y[:, order[0]] *= 3
+        return y
+
+    point, direction = ng.from_numpy(values), ng.from_numpy(values + 1)
+    expected = ng.func.jvp(chain, (point,), (direction,))[1]
+    assert np.allclose(handed_out, expected)
 
 
 def test_func_jvp_inside_a_level_is_a_second_derivative() -> None:

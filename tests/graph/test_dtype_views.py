@@ -111,8 +111,6 @@ def test_gradient_and_tangent_are_the_central_difference(kind: str, seed: int) -
     point, along = ng.from_numpy(place), ng.from_numpy(direction)
     _, tangent = ng.func.jvp(lambda x: chain(x, kind, seed), (point,), (along,))
     assert abs(float(tangent) - slope) < 1e-5 * scale
-    if kind == "with gaps":
-        return  # dual tensors on such a base lose tangents in some chains
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(point, along)
         _, tangent = forward_ad.unpack_dual(chain(dual, kind, seed))

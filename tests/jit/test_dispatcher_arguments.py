@@ -91,6 +91,19 @@ def test_an_argument_of_no_kind_that_can_be_compiled(kind: str, position: int) -
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["from Python", "from compiled code"])
 @pytest.mark.parametrize("position", [0, 1])
+@given(shape=st.lists(st.integers(0, 3), max_size=3), gaps=st.booleans())
+@settings(max_examples=10)
+def test_float16_of_any_shape(compiled: bool, position: int, shape: list[int], gaps: bool) -> None:
+    half = np.zeros([*shape, 4], np.float16)[..., :: 2 if gaps else 1]
+    arguments = (half, 1.0) if position == 0 else (np.ones(3), half)
+    with pytest.raises(TypeError) as caught:
+        (caller() if compiled else dispatcher())(*arguments)
+    assert str(caught.value).startswith(f"argument {position} is an array of float16, but compiled")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["from Python", "from compiled code"])
+@pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (0,), (1, 1, 3)])
 def test_an_argument_of_another_shape(
     shape: tuple[int, ...], position: int, compiled: bool

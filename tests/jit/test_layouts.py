@@ -170,7 +170,11 @@ def elementwise_call(primitive: Any) -> tuple[Any, list[Any]]:
             values.append(random.random(shape) < 0.5)
         else:
             values.append(domain.draw(shape, random))
-    operands = as_tensors(values)
+    return function_of_tensors(primitive, as_tensors(values))
+
+
+def function_of_tensors(primitive: Any, operands: list[Any]) -> tuple[Any, list[Any]]:
+    """Return a function that takes those operands that are tensors, and these."""
 
     def function(*tensors: Any) -> Any:
         rest = iter(tensors)
@@ -250,6 +254,52 @@ def test_results_lie_as_in_eager_mode(name: str, call: Any) -> None:
             if other != found:
                 assert any(others[k] != strides[k] for k, _ in by), "is it in FOLLOWS?"
         known[tuple(strides)] = found, goes_by
+
+
+MIXED = [(3, 4), (1, 4), (3, 1), (4,), (2, 3, 4), (1, 3, 4), ()]
+
+
+@settings(max_examples=2 * MAX)
+@given(st.sampled_from(ELEMENTWISE), st.data())
+def test_elementwise_results_of_operands_in_several_orders_lie_as_in_eager_mode(
+    primitive: Any, data: st.DataObject
+) -> None:
+    """Which operands decide, and in which order, is for the operation to say."""
+    random = np.random.default_rng(3)
+    operands: list[Any] = []
+    for domain in primitive.domains:
+        if domain.is_number:
+            operands.append(domain.intervals[0][0])
+            continue
+        shape = data.draw(st.sampled_from(MIXED))
+        values = random.random(shape) < 0.5 if domain.is_mask else domain.draw(shape, random)
+        if "c" in primitive.accepts and not domain.is_mask and data.draw(st.booleans()):
+            values = values.astype(complex)
+        operands.append(wrap(laid_out(np.asarray(values), data.draw(st.sampled_from(LAYOUTS)))))
+
+    function, tensors = function_of_tensors(primitive, operands)
+    expected = strides_of(function(*tensors))
+    assert traced_strides(function, tensors)[0] == [expected]
+
+
+POSITIONS: list[Callable[[Any, Any], Any]] = [
+    lambda x, at: x[at],
+    lambda x, at: x[:, at],
+    lambda x, at: ng.index_put(x, (at,), ng.zeros((), dtype=x.dtype)),
+    lambda x, at: ng.index_put(x, (at,), ng.zeros((), dtype=x.dtype), accumulate=True),
+    lambda x, at: ng.gather(x, 0, at),
+    lambda x, at: ng.take(x, at),
+]
+
+
+@settings(max_examples=MAX)
+@given(st.sampled_from(POSITIONS), st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
+def test_what_positions_pick_lies_as_in_eager_mode(
+    function: Any, layout: str, of_positions: str
+) -> None:
+    x = wrap(laid_out(values_of((3, 4)), layout))
+    at = wrap(laid_out(np.array([[0, 1], [2, 0], [1, 1]]), of_positions))
+    assert traced_strides(function, [x, at])[0] == [strides_of(function(x, at))]
 
 
 # --- examples ------------------------------------------------------------------------------------
