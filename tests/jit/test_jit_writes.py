@@ -37,7 +37,9 @@ def programs(draw: st.DrawFn) -> Program:
     for number, width in enumerate(widths):
         arguments[f"t{number}"] = random.normal(size=(width, *shape[1:]))
     lines = [f"b0 = ng.zeros({length}{tail}, dtype=ng.float64)", "b1 = x0.clone()"]
-    buffers, known, scalars, parts = ["b0", "b1"], ["x0", "x1"], [], []
+    buffers, known = ["b0", "b1"], ["x0", "x1"]
+    scalars: list[str] = []
+    parts: list[str] = []
 
     def part(name: str, width: int) -> str:
         step = draw(st.sampled_from([s for s in (1, 2, -1) if s < 0 or (width - 1) * s < length]))
