@@ -36,7 +36,11 @@ __all__ = [
     "tensor",
 ]
 
-_astype = silent(np.ndarray.astype)
+
+@silent
+def _astype(array: Array, dtype: np.dtype[Any]) -> Array:
+    return array.astype(dtype, "C")
+
 
 _INHERITS_REQUIRES_GRAD = (
     "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
@@ -64,7 +68,7 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4
         )
         array = array.real
-    return laid_out_like(_astype(array, dtype.numpy, order="C"), array)
+    return laid_out_like(_astype(array, dtype.numpy), array)
 
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:

@@ -156,7 +156,8 @@ def test_in_place_is_out_of_place_with_the_result_put_back(lib: Any, method: str
     assert y.tolist() == expected.tolist()
     (want,) = lib.autograd.grad(expected.sum(), w)
     (got,) = lib.autograd.grad(y.sum(), w)
-    assert got.tolist() == want.tolist()
+    # sigmoid keeps its input where that is not overwritten, and its gradient is closer then.
+    assert got.tolist() == pytest.approx(want.tolist(), rel=1e-15, abs=0)
 
 
 def test_copy(lib: Any) -> None:
