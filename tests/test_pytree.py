@@ -130,8 +130,7 @@ def test_the_number_of_leaves_has_to_fit(leaves: list[int]) -> None:
 
 
 def test_pytorch_prints_structures_the_same(torch: Any) -> None:
-    from torch.utils import _pytree
-
+    _pytree = torch.utils._pytree
     tree = {"b": (1, [2, {}]), "a": Pair(3, None)}
     assert repr(pytree.flatten(tree)[1]) == repr(_pytree.tree_flatten(tree)[1])
     assert str(pytree.flatten(tree)[1]) == _pytree.treespec_pprint(_pytree.tree_flatten(tree)[1])

@@ -266,8 +266,9 @@ class Node:
 
         >>> import numgrad as ng
         >>> x = ng.tensor([1.0, 2.0], requires_grad=True)
+        >>> node = (x * x).sum().grad_fn
         >>> with ng.no_grad():
-        ...     (x * x).sum().grad_fn(ng.tensor(3.0))
+        ...     node(ng.tensor(3.0))
         tensor([3., 3.])
         """
         if keywords:
