@@ -50,11 +50,14 @@ def check_array(array: Array) -> Array:
 
 def is_foreign(kind: type) -> bool:
     """Whether instances of a class are arrays of another library: those say so by a protocol."""
+    if kind in _PYTHONS_OWN:  # most data is, and looking for what it lacks takes long
+        return False
     return any(hasattr(kind, name) for name in _PROTOCOLS) and not issubclass(
         kind, (np.ndarray, np.generic, Tensor)
     )
 
 
+_PYTHONS_OWN = frozenset((list, tuple, bool, int, float, complex))
 _PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
 
 
