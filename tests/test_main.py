@@ -108,6 +108,14 @@ def test_program_runs_as_a_module() -> None:
     assert done.stderr == ""
 
 
+def test_the_program_gives_the_tour() -> None:
+    """As ``__main__``, which is another module than the one that the other tests import."""
+    command = [sys.executable, "-m", "numgrad"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "What to read next" in done.stdout
+    assert done.stderr == ""
+
+
 def test_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["nonsense"])

@@ -9,7 +9,7 @@ from types import FrameType
 
 import numpy as np
 
-__all__ = ["is_library", "user_frame", "where_user_is"]
+__all__ = ["is_library", "is_of_package", "user_frame", "where_user_is"]
 
 # Where the frames are that are not the user's.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -45,6 +45,11 @@ def _is_foreign(file: str, name: str) -> bool:
 def is_library(file: str) -> bool:
     """Whether a file is a part of this package, of Python's library or of what is installed."""
     return file.startswith((_PACKAGE, _LIBRARY, _INSTALLED, "<frozen"))
+
+
+def is_of_package(file: str) -> bool:
+    """Whether a file is a part of this package, whatever its module is called while it runs."""
+    return file.startswith(_PACKAGE)
 
 
 def where_user_is() -> str:

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor
-from numgrad.graph.frames import is_library, where_user_is
+from numgrad.graph.frames import is_library, is_of_package, where_user_is
 from numgrad.graph.tracing import TracedTensor, TraceError
 from numgrad.jit.guards import Guards, is_number
 from numgrad.jit.places import root_of
@@ -485,7 +485,7 @@ def _home_of(function: Any) -> str | None:
     while _wrapped(function) is not None:
         function = _wrapped(function)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None or not is_library(code.co_filename) or _is_ours(function):
+    if code is None or not is_library(code.co_filename) or is_of_package(code.co_filename):
         return None
     return os.path.dirname(code.co_filename) + os.sep
 
