@@ -63,7 +63,7 @@ class AccumulateGrad(Node):
                 if traces:
                     before_write(current)
                     note_write(current._counter)
-                (add_halves if array.dtype is HALF else add_into)(array, gradient)
+                (add_halves if array.dtype == HALF else add_into)(array, gradient)
         if leaf._post_accumulate_hooks:
             self.call_post_accumulate_hooks()
 
@@ -134,7 +134,7 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
             tensor._grad = wrap(private_copy(gradient))
         else:
             array = present._array
-            is_half = array.dtype is HALF
+            is_half = array.dtype == HALF
             tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
 
 

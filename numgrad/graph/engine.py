@@ -365,10 +365,10 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
     elif isinstance(gradient, Tensor):
         arrived[at] = present + gradient
     elif arrived[at + 1]:
-        (add_halves if present.dtype is HALF else add_into)(present, gradient)
+        (add_halves if present.dtype == HALF else add_into)(present, gradient)
     elif owned:
-        (add_halves if present.dtype is HALF else add_into)(gradient, present)
+        (add_halves if present.dtype == HALF else add_into)(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
-        total = present + gradient if present.dtype is HALF else add_arrays(present, gradient)
+        total = present + gradient if present.dtype == HALF else add_arrays(present, gradient)
         arrived[at], arrived[at + 1] = total, True

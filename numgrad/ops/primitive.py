@@ -247,7 +247,7 @@ class PrimitiveNode(Node):
         primitive = self.primitive
         plan = primitive.plan(self.needs, count)
         environment = self._environment(plan, gradients, behind)
-        if self.output_metas[0][1] is HALF and not primitive.takes_half:
+        if self.output_metas[0][1] == HALF and not primitive.takes_half:
             environment = _in_float32(environment)
         for position, function, parameters in plan.rules:
             environment["position"] = position
@@ -508,7 +508,8 @@ class Primitive:
             arrays.append(tensor._array)
         if modes.trace is None:
             # Where operands may differ in dtype, the primitive takes float16 as it is.
-            if arrays[0].dtype is HALF and not self.takes_half:
+            half = arrays[0].dtype == HALF or (parameters and parameters.get("dtype") is HALF)
+            if half and not self.takes_half:
                 result = self._forward_of_halves(*arrays, **parameters)
             else:
                 result = self.forward(*arrays, **parameters)

@@ -92,7 +92,7 @@ class _TotalNode(PrimitiveNode):
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
         unlike = gradient is None or gradient.dtype != dtype or gradient.ndim
-        if unlike or dtype.kind == "c" or dtype is HALF:
+        if unlike or dtype.kind == "c" or dtype == HALF:
             return super().run_arrays(gradients)
         if self.primitive is not _TOTAL:
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
@@ -116,7 +116,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``short.apply`` does for the plain case, in a fraction of the time."""
     primitive = short.primitive
     short.remember(input, None, False, _PLAIN)
-    if observers or input._array.dtype is HALF:
+    if observers or input._array.dtype == HALF:
         result: Tensor = primitive.apply(input, dtype=None)
         return result
     if input._base is not None:

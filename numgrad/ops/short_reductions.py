@@ -159,7 +159,7 @@ class ShortNode(PrimitiveNode):
             shape, dtype = self.shapes[0]
             if (
                 gradient.dtype == dtype
-                and dtype is not HALF
+                and dtype != HALF
                 and type(array) is np.ndarray
                 and array.dtype == dtype
                 and counter[0] == version
