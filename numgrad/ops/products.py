@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.float_errors import restore, silence, silent
+from numgrad.float_errors import restore, silence
 from numgrad.graph.core import Tensor
 from numgrad.graph.node import unpack_array
 from numgrad.ops.arithmetic import mul
@@ -38,8 +38,6 @@ __all__ = [
     "vector_product",
 ]
 
-_dot = np.dot
-
 
 def adjoint_of(input: Tensor) -> Tensor:
     """Return the conjugate transpose of matrices."""
@@ -56,7 +54,8 @@ def vector_product(input: Array, tensor: Array) -> Array:
     """Return the product of a vector or a matrix and a vector."""
     before = silence()
     try:
-        return np.asarray(_dot(input, tensor))
+        # The method, because the function first asks what else than arrays it was given.
+        return np.asarray(input.dot(tensor))
     finally:
         restore(before)
 
@@ -76,7 +75,7 @@ def matrix_product(input: Array, other: Array) -> Array:
     before = silence()
     try:
         if input.ndim == 2 and other.ndim == 2:
-            product: Array = _dot(input, other)  # it copies where BLAS needs that
+            product: Array = input.dot(other)  # it copies where BLAS needs that
             return product
         return np.matmul(_for_blas(input), _for_blas(other))
     finally:
@@ -120,7 +119,7 @@ _DOT = Primitive(
 _VDOT = Primitive(
     "vdot",
     "VdotBackward0",
-    silent(lambda input, other: np.asarray(np.vdot(input, other))),
+    lambda input, other: np.asarray(np.vdot(input, other)),  # which has nothing to say of numbers
     ["input", "other"],
     [lambda g, other: conj(g) * other, lambda g, input: g * input],
     samples=[
