@@ -85,7 +85,7 @@ def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
         return build_array(data, dtype)
     if isinstance(data, Tensor):
         data = data._array
-    elif is_foreign(type(data)):
+    elif type(data) is not np.ndarray and is_foreign(type(data)):
         data = array_of(data)
     if isinstance(data, np.ndarray):
         array = check_array(data)

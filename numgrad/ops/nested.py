@@ -99,7 +99,7 @@ def _read_arrays(data: Any, depth: int = 0) -> Any:
         kinds = set(map(type, data))
         if kinds <= _PYTHON_NUMBERS:
             return data
-        if any(kind is list or kind is tuple or is_foreign(kind) for kind in kinds):
+        if not kinds.isdisjoint(_LISTS) or any(map(is_foreign, kinds)):
             return [_read_arrays(element, depth + 1) for element in data]
     elif is_foreign(kind):
         array = array_of(data)

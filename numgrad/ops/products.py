@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import dtypes
 from numgrad.float_errors import restore, silence
 from numgrad.graph.core import Tensor
 from numgrad.graph.node import unpack_array
@@ -51,10 +50,9 @@ def outer_product(input: Tensor, other: Tensor) -> Tensor:
 
 
 def vector_product(input: Array, tensor: Array) -> Array:
-    """Return the product of a vector or a matrix and a vector."""
+    """Return the product of two vectors, which NumPy gives as a number."""
     before = silence()
     try:
-        # The method, because the function first asks what else than arrays it was given.
         return np.asarray(input.dot(tensor))
     finally:
         restore(before)
@@ -71,11 +69,13 @@ def _for_blas(array: Array) -> Array:
 
 
 def matrix_product(input: Array, other: Array) -> Array:
-    """Return the products of matrices, of which there may be any number."""
+    """Return the products of matrices, of which there may be any number, or of one and a vector."""
     before = silence()
     try:
-        if input.ndim == 2 and other.ndim == 2:
-            product: Array = input.dot(other)  # it copies where BLAS needs that
+        if input.ndim == 2 and other.ndim <= 2:
+            # It copies where BLAS needs that. The function of that name would first ask what else
+            # than arrays it was given.
+            product: Array = input.dot(other)
             return product
         return np.matmul(_for_blas(input), _for_blas(other))
     finally:
@@ -130,7 +130,7 @@ _VDOT = Primitive(
 _MV = Primitive(
     "mv",
     "MvBackward0",
-    vector_product,
+    matrix_product,
     ["input", "vec"],
     [
         lambda g, vec: outer_product(g, conj(vec)),
@@ -178,12 +178,12 @@ for _primitive, _name in ((_MM, "MmBackward0"), (_BMM, "BmmBackward0")):
     )
 
 # What PyTorch's kernels multiply; bools and the wider unsigned integers are not among it.
-_REFUSED = frozenset({dtypes.bool_, dtypes.uint16, dtypes.uint32, dtypes.uint64})
+_REFUSED = frozenset(map(np.dtype, ("bool", "uint16", "uint32", "uint64")))
 
 
 def check_multiplies(kernel: str, tensor: Tensor) -> None:
     """Raise for dtypes that there is no product of, naming PyTorch's kernel."""
-    if tensor.dtype in _REFUSED:
+    if tensor._array.dtype in _REFUSED:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{tensor.dtype.scalar_name}'")
 
 
