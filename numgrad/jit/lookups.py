@@ -271,7 +271,7 @@ def own_attributes(value: Any) -> dict[str, Any]:
     if is_a(value, type):
         return {}
     found = dict(own_dict(value))
-    for each in type(value).__mro__:
+    for each in [each for each in type(value).__mro__ if "__slots__" in each.__dict__]:
         for name, raw in each.__dict__.items():
             if type(raw) is MemberDescriptorType and not name.startswith("__"):
                 with contextlib.suppress(AttributeError):  # a slot with nothing in it

@@ -377,7 +377,7 @@ class Watch(Lookups):
 
     def _is_open(self, value: Any) -> bool:
         """Whether attributes may be read whose names the code does not show."""
-        return "__dict__" in dir(type(value)) and bool(_REFLECTIVE & self._words)
+        return bool(type(value).__dictoffset__) and not _REFLECTIVE.isdisjoint(self._words)
 
     def _names_in(self, value: Any, label: str) -> Iterator[str]:
         own = own_attributes(value)

@@ -530,7 +530,7 @@ def check(
 
 
 @given(st.data())
-@settings(max_examples=MAX // 3)
+@settings(max_examples=MAX // 5)
 def test_any_change_is_noticed(data: st.DataObject) -> None:
     way = data.draw(st.sampled_from(WAYS))
     kind = data.draw(st.sampled_from(sorted(KINDS)))
