@@ -358,10 +358,15 @@ class Watch(Lookups):
     def _follow_words(self) -> None:
         """Look at attributes of the names that occur in the code, until no more are found."""
         done: set[tuple[int, str]] = set()
-        grown = (-1, -1)
-        while grown != (len(done), len(self._words)):
-            grown = len(done), len(self._words)
-            for value, label in list(self._looked_at):
+        known: dict[int, int] = {}  # how many words there were when an object was looked at
+        while True:
+            looked_at = [
+                each for each in self._looked_at if known.get(id(each[0])) != len(self._words)
+            ]
+            if not looked_at:
+                break
+            for value, label in looked_at:
+                known[id(value)] = len(self._words)
                 for name in self._names_in(value, label):
                     if (id(value), name) not in done:
                         done.add((id(value), name))
