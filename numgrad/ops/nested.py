@@ -14,6 +14,8 @@ import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, plain
+from numgrad.graph.modes import modes
+from numgrad.graph.tracing import note_copy
 from numgrad.halves import narrowed
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
@@ -105,6 +107,14 @@ def _read_arrays(data: Any, depth: int = 0) -> Any:
         array = array_of(data)
         return array if array.ndim else array[()]
     return data
+
+
+def _note_copies(data: Any) -> None:
+    """Let a traced function depend on the arrays in nested sequences."""
+    if type(data) is list or type(data) is tuple:
+        for element in data:
+            _note_copies(element)
+    note_copy(data)
 
 
 def _infer(data: Any) -> dtypes.dtype:
@@ -313,6 +323,8 @@ def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
     data = _read_arrays(plain(data))
+    if modes.trace is not None:
+        _note_copies(data)
     shape = _measure(data)
     chosen = dtype
     if chosen is None:
