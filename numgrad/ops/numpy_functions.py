@@ -317,7 +317,8 @@ def full_like(a: Tensor, fill_value: Any, shape: Any = None, dtype: Any = None) 
     if not isinstance(fill_value, (Tensor, list, tuple, np.ndarray)):
         return a.new_full(size, fill_value, dtype=dtype)
     value = FUNCTIONS["as_tensor"](fill_value)
-    return value.to(a.dtype if dtype is None else dtype).expand(size).clone()  # type: ignore[no-any-return]
+    filled: Tensor = value.to(a.dtype if dtype is None else dtype).expand(size).clone()
+    return filled
 
 
 def like(value: int) -> Callable[..., Tensor]:
