@@ -176,6 +176,11 @@ def jacfwd(
 
     @functools.wraps(func)
     def jacobian(*args: Any) -> Any:
+        if randomness not in ("error", "different", "same"):
+            raise RuntimeError(
+                "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+                f"{randomness}"
+            )
         check_real(pytree.leaves(args), "jacfwd", "inputs")
         function, leaves, spec = _function_of(func, args, argnums)
         check_primals(leaves)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -220,17 +221,38 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     def vjp_fn(
         cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
     ) -> tuple[Any, ...]:
+        for name, option in (("retain_graph", retain_graph), ("create_graph", create_graph)):
+            if not isinstance(option, (bool, int, NoneType)):
+                raise TypeError(
+                    f"vjp_fn(cotangents, {name}=): {name} is a bool, not {type(option).__name__}. "
+                    "The cotangents are one argument, of the structure of the function's output"
+                )
         given, given_spec = read_directions(cotangents, output_spec, pull.outputs)
         if given_spec != output_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
                 f"outputs to the function. cotangents: {given_spec}, primal output: {output_spec}"
             )
+        given = [
+            _implicit(output) if each is None else each
+            for each, output in zip(given, pull.outputs, strict=True)
+        ]
         result: tuple[Any, ...] = pytree.unflatten(spec, pull(given, retain_graph, create_graph))
         return result
 
     output = pytree.unflatten(output_spec, pull.outputs)
     return (output, vjp_fn, aux) if has_aux else (output, vjp_fn)
+
+
+def _implicit(output: Tensor) -> Tensor:
+    """Return the cotangent that None stands for: one, of an output of one element."""
+    if output._array.size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if output._array.dtype.kind == "c":
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
+        )
+    return fresh(np.ones(output._array.shape, output._array.dtype))
 
 
 def pull_back(

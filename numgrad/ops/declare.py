@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,8 @@ from numgrad.graph.core import NO_EDGE, Tensor
 from numgrad.graph.node import Node
 from numgrad.ops.domains import Domain
 from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.primitive import Rule
+from numgrad.ops.formulas import rebound, try_out
+from numgrad.ops.primitive import RESERVED, Rule
 
 __all__ = [
     "Declared",
@@ -67,6 +69,9 @@ class Declared(ElementwisePrimitive):
         closer: Rule | None = None,
         listed: bool = True,
     ) -> None:
+        if RESERVED:  # complete: a declaration of somebody else's
+            formula, vjp = rebound(formula), [rebound(rule) for rule in vjp]
+            _try_out(name, inputs, formula, vjp, accepts)
         if example is not None:
             doc += f"\n\n>>> import numgrad as ng\n>>> {example}\n"
         super().__init__(
@@ -107,6 +112,19 @@ class Declared(ElementwisePrimitive):
             common = dtypes.default_dtype()
         self.check_dtype(common)
         return super()._dtypes(common)
+
+
+def _try_out(
+    name: str, inputs: Sequence[str], formula: Any, vjp: Sequence[Rule | None], accepts: str
+) -> None:
+    """Raise if the formula or a rule of a new operation calls what it may not call."""
+    if formula is not None:
+        try_out(name, "its formula", formula, inputs, accepts)
+    for rule in vjp:
+        if rule is not None:
+            named = list(inspect.signature(rule).parameters)
+            if {*named} <= {"g", "y", *inputs}:  # else there are other words for it
+                try_out(name, "a rule", rule, named, accepts)
 
 
 class _NotImplementedNode(Node):

@@ -18,6 +18,7 @@ from numgrad.graph.tracing import place_of
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS
 from numgrad.ops.inplace import inplace
 from numgrad.ops.nested import is_foreign
+from numgrad.ops.numpy_functions import alike
 from numgrad.ops.numpy_names import (
     FACTS,
     NAMES,
@@ -26,8 +27,8 @@ from numgrad.ops.numpy_names import (
     UFUNCS,
     WRITERS,
     Target,
-    alike,
 )
+from numgrad.ops.numpy_reductions import REDUCED, axes_of
 from numgrad.ops.promotion import result_dtype
 
 __all__ = ["array_function", "array_ufunc", "operand_of"]
@@ -126,8 +127,8 @@ def _is_default(value: Any, default: Any) -> bool:
 def _operands(kind: str, value: Any) -> list[Any]:
     if kind == "operand":
         return [operand_of(value)]
-    found = [operand_of(each) for each in value]
-    return found if kind == "variadic" else [[_tensor_of(each) for each in found]]
+    found = [_tensor_of(operand_of(each)) for each in value]
+    return found if kind == "variadic" else [found]
 
 
 def _in_one_row(operand: Any) -> Any:
@@ -265,11 +266,19 @@ def array_ufunc(
         inputs = (one.reshape(*one.shape, *[1] * other.ndim), other)
         return _call_ufunc(name, target, inputs, out, {})
     along = REDUCTIONS.get((name, method))
-    if along is None or out:
-        raise _missing(f"{where}{'(out=)' if out else ''}")
-    parameters = "*array axis:dim=0 dtype -out keepdims:keepdim -initial -where=True"
-    read = tuple(map(_parameter, parameters.split()))
-    return Reading(f"{name}.{method}", read, FUNCTIONS[along])(inputs, options)
+    if along is None:
+        raise _missing(where)
+    more = " keepdims initial where" if method == "reduce" else ""
+    read = tuple(map(_parameter, f"*array axis dtype out{more}".split()))
+    options = {"axis": 0, **options} if len(inputs) < 2 else options
+    if method == "accumulate" and not isinstance(axis := options.get("axis", 0), int):
+        axes = axes_of(axis, inputs[0].ndim)
+        if len(axes) != 1:
+            raise ValueError("accumulate does not allow multiple axes")
+        options["axis"] = axes[0]
+    if out:
+        options["out"] = out
+    return Reading(f"{name}.{method}", read, REDUCED[along])(inputs, options)
 
 
 def _call_ufunc(

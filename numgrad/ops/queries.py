@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from operator import eq
 from typing import Any
 
 from numgrad import dtypes
 from numgrad.graph.core import Size, Tensor
+from numgrad.kernels.iteration import loop_order
+from numgrad.layouts import channels_last, memory_format, order_in_memory
+from numgrad.ops.casts import is_contiguous
 from numgrad.ops.conversion import to_bool
 from numgrad.ops.functions import OPERANDS, public
 from numgrad.ops.primitive import require_tensor
@@ -14,6 +19,7 @@ from numgrad.ops.promotion import result_dtype
 
 __all__ = [
     "broadcast_shapes",
+    "dim_order",
     "is_complex_tensor",
     "is_floating_point",
     "is_nonzero",
@@ -184,3 +190,50 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
                 )
             found[dim] = shape[dim]
     return Size(found)
+
+
+_AMBIGUOUS = (
+    "The tensor does not have unique dim order, or cannot map to exact one of the given memory "
+    "formats."
+)
+
+
+@public(function=False)
+def dim_order(input: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """Return the dims in the order in which memory has them, the outermost first.
+
+    Parameters
+    ----------
+    input : tensor
+    ambiguity_check : bool or list of memory formats
+        Whether it is an error if there are several such orders, as with dims of length 1. With a
+        list it is none if the tensor is in exactly one of these formats.
+
+    Raises
+    ------
+    RuntimeError
+        If there are several such orders, and that is an error.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3, 4).transpose(1, 2).dim_order()
+    (0, 2, 1)
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not (formats or ambiguity_check == [] or isinstance(ambiguity_check, bool)) or not all(
+        isinstance(each, memory_format) for each in formats
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    array = input._array
+    shape, strides, ndim = array.shape, array.strides, array.ndim
+    if ambiguity_check is not False and (1 in shape or any(map(eq, strides, strides[1:]))):
+        fits = [each for each in formats if is_contiguous(input, memory_format=each)]
+        if len(fits) != 1:
+            raise RuntimeError(_AMBIGUOUS)
+    in_order = is_contiguous(input)
+    if in_order == (ndim == 4 and is_contiguous(input, memory_format=channels_last)):
+        order = loop_order(shape, [array])  # in neither, or in both
+        steps = [strides[dim] for dim in order]
+        if ambiguity_check and not all(0 < inner < outer for outer, inner in pairwise(steps)):
+            raise RuntimeError("The tensor does not have unique dim order.")
+        return order
+    return tuple(range(ndim)) if in_order else order_in_memory(channels_last, ndim) or ()

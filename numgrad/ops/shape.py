@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from numgrad import dtypes
 from numgrad.graph.core import Tensor
 from numgrad.graph.tracing import Traced, note_alternative, reshaped
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, contiguous, expand_to
+from numgrad.ops.dtype_views import view_dtype
 from numgrad.ops.functions import public
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
@@ -18,6 +21,7 @@ from numgrad.ops.promotion import broadcast_shapes
 __all__ = ["expand", "flatten", "reshape", "squeeze", "unsqueeze", "view"]
 
 Array = np.ndarray[Any, Any]
+_PYTHON_TYPES = (bool, int, float, complex)  # which stand for dtypes
 
 
 def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
@@ -83,6 +87,17 @@ def _infer(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (*shape[:inferred], size // known, *shape[inferred + 1 :])
 
 
+def _only_dtype(given: Sequence[Any], dtype: Any) -> dtypes.dtype | None:
+    """Return the dtype that `view` was given in place of sizes, None if it was not given one."""
+    if dtype is not None:
+        given = (*given, dtype)
+    if len(given) != 1:
+        return None
+    (one,) = given
+    named = isinstance(one, dtypes.dtype) or any(one is kind for kind in _PYTHON_TYPES)
+    return dtypes.to_dtype(one) if named else None
+
+
 def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
     """Return whether an array has that shape without a copy."""
     if type(array) is Traced:
@@ -103,29 +118,46 @@ def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 @public(function=False)
-def view(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """Return the elements in another shape, as a view of the same memory.
+def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """Return the elements in another shape, or the memory as another dtype, as a view of it.
 
-    The gradient is g in the input's shape.
+    The gradient is g in the input's shape. None flows through a view of another dtype.
 
     Parameters
     ----------
     input : tensor
     size : ints
         One of them may be -1: what is left.
+    dtype : dtype, optional
+        Alone, in place of sizes: what to read the bits as. Elements of another size change the
+        length of the last dim, which has to lie in one stretch.
 
     Raises
     ------
     RuntimeError
-        If the number of elements differs, or the shape needs a copy.
+        If the number of elements differs, or the shape needs a copy; or if the bits can't be read
+        as elements of that dtype.
 
     >>> import numgrad as ng
     >>> ng.arange(4.0).view(2, -1)
     tensor([[0., 1.],
             [2., 3.]])
+    >>> ng.tensor([1.0, -0.0]).view(ng.int32)
+    tensor([ 1065353216, -2147483648], dtype=torch.int32)
     """
     array: Any = input._array
-    shape = _infer(read_sizes("view", sizes if size is None else (size,)), array.size)
+    wanted = None
+    try:
+        given = read_sizes("view", sizes if size is None else (size,))
+    except TypeError:
+        wanted = _only_dtype(sizes if size is None else (*sizes, size), dtype)
+        if wanted is None:
+            raise
+    if wanted is not None:
+        return view_dtype(input, wanted)
+    if dtype is not None:
+        raise TypeError("view() takes sizes or a dtype, not both")
+    shape = _infer(given, array.size)
     if type(array) is Traced and not _can_always_view(array.shape, shape):
         array.note_strides()  # whether it is an error follows from them
     if not _can_view(array, shape):

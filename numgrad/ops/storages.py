@@ -24,7 +24,10 @@ __all__ = [
     "TypedStorage",
     "UntypedStorage",
     "is_set_to",
+    "is_shared",
     "is_storage",
+    "share_memory_",
+    "storage_type",
     "tensor_in",
     "typed_storage",
     "untyped_storage",
@@ -36,6 +39,12 @@ _DEPRECATED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
     "only storage class. This should only matter to you if you are using storages directly.  To "
     "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
+_NOT_SHARED = (
+    "share_memory_: numgrad has no memory that processes share. What is sent to another process is "
+    "copied; for memory that both see, put a numpy array over multiprocessing.shared_memory and "
+    "give it to from_numpy in each of them"
 )
 
 _warned = False
@@ -69,6 +78,32 @@ class _Storage:
     def is_shared(self) -> bool:
         """Return whether other processes see the memory: never."""
         return False
+
+    def share_memory_(self) -> None:
+        """Refuse: no process sees the memory of another one."""
+        raise RuntimeError(_NOT_SHARED)
+
+    def resizable(self) -> bool:
+        """Return whether `resize_` may change the size: no, tensors' memory does not move."""
+        return False
+
+    def resize_(self, size: int) -> Any:
+        """Return the storage if it has that size, and refuse any other one.
+
+        Raises
+        ------
+        RuntimeError
+            `Tensor.resize_` gives a tensor more memory.
+        """
+        if not isinstance(size, int):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        if size != self.size():
+            raise RuntimeError(
+                f"Trying to resize storage that is not resizable, from {self.size()} to {size}: "
+                "the memory of a tensor stays where and as large as it is. Tensor.resize_ gives a "
+                "tensor more memory; where memory is to be freed, drop the tensors in it"
+            )
+        return self
 
     def tolist(self) -> list[Any]:
         """Return the elements."""
@@ -139,17 +174,6 @@ class UntypedStorage(_Storage):
         """Write the bytes of another storage, and return this one."""
         self._flat[...] = source._flat.view(np.uint8)
         return self
-
-    def resizable(self) -> bool:
-        """Return whether `resize_` may change the size: no, tensors' memory does not move."""
-        return False
-
-    def resize_(self, size: int) -> None:
-        """Refuse; `Tensor.resize_` gives a tensor more memory."""
-        raise RuntimeError(
-            "Trying to resize storage that is not resizable. Tensor.resize_ gives a tensor more "
-            "memory."
-        )
 
     def _title(self) -> str:
         return f"[torch.storage.UntypedStorage(device=cpu) of size {self.size()}]"
@@ -254,12 +278,54 @@ def typed_storage(self: Tensor) -> TypedStorage:
     ...     ng.zeros(3)[1:].storage().size()
     3
     """
-    global _warned
-    if not _warned:  # once a process, as PyTorch
-        _warned = True
-        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    _warn_once(2)
     flat, dtype = _bytes_of(self), self._array.dtype
     return _typed(flat[: flat.size // dtype.itemsize * dtype.itemsize].view(dtype))
+
+
+def _warn_once(stacklevel: int) -> None:
+    """Warn of typed storages, once a process, as PyTorch."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=stacklevel + 1)
+
+
+@public(function=False)
+def storage_type(self: Tensor) -> type[TypedStorage]:
+    """Return the class of the tensor's storage, which is one for all dtypes; deprecated.
+
+    >>> import warnings
+    >>> import numgrad as ng
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     ng.zeros(3).storage_type().__name__
+    'TypedStorage'
+    """
+    _warn_once(2)
+    return TypedStorage
+
+
+@public(function=False)
+def is_shared(self: Tensor) -> bool:
+    """Return whether other processes see the memory: never.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).is_shared()
+    False
+    """
+    return False
+
+
+@public(function=False)
+def share_memory_(self: Tensor) -> Tensor:
+    """Refuse: no process sees the memory of another one.
+
+    Raises
+    ------
+    RuntimeError
+        Always.
+    """
+    raise RuntimeError(_NOT_SHARED)
 
 
 @public(function=False)

@@ -152,3 +152,13 @@ def test_siskind_and_pearlmutters_case() -> None:
     for outer in (func.grad, jvp):
         for inner in (func.grad, jvp):
             assert outer(lambda x: x * inner(lambda y: x + y)(one))(one).item() == 1
+
+
+@given(extra=st.lists(st.sampled_from(["tensor", "array", "text"]), min_size=1, max_size=2))
+def test_cotangents_are_one_argument(extra: list[str]) -> None:
+    x = ng.tensor(2.0)
+    kinds = {"tensor": x, "array": np.ones(2), "text": "x"}
+    _, pull = func.vjp(lambda x: (x, x), x)
+    with pytest.raises(TypeError, match="cotangents are one argument"):
+        pull(x, *[kinds[each] for each in extra])
+    assert pull((x, x), False)[0].item() == 4

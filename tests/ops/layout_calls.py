@@ -101,7 +101,8 @@ ARGUMENTS: dict[str, str] = {
     "squeeze": " | 0 | 1",
     "flatten": " | 1 | 0, 1",
     "reshape": "(-1,) | (x.shape[0], -1) | (-1, x.shape[2])",
-    "view": "-1 | x.shape | *x.shape, 1 | x.shape[0], -1",
+    "view": "-1 | x.shape | *x.shape, 1 | x.shape[0], -1 | torch.int32 | torch.int16 | torch.int64"
+    " | @(c, torch.float32) | @(d, torch.complex64) | @(b, dtype=torch.uint8)",
     "unflatten": "0, (x.shape[0], 1) | 2, (1, -1)",
     "unfold": "0, 1, 1 | 2, 2, 1",
     "broadcast_tensors": "@(x, z) | @(x, y)",
@@ -171,7 +172,7 @@ Generator arange broadcast_shapes empty eye from_numpy full get_rng_state initia
 is_conj is_floating_point is_neg is_nonzero is_signed is_tensor linspace logspace manual_seed numel
 ones rand randint randn randperm scalar_tensor seed set_rng_state tril_indices triu_indices zeros
 empty_strided is_set_to new_empty_strided set_default_tensor_type unravel_index is_contiguous
-result_type allclose equal is_same_size new_tensor
+result_type allclose equal is_same_size new_tensor is_shared share_memory_ storage_type dim_order
 """
 _ATTRIBUTES = ("H", "T", "mT", "mH")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -330,3 +331,26 @@ def test_legacy_types_pickle_and_print(name: str) -> None:
     assert isinstance(made, kind)
     assert made.type() == f"torch.{name}"
     assert ng.ones(2).type(kind).dtype is made.dtype
+
+
+@given(st.lists(st.integers(0, 4), max_size=3), st.integers(-1, 200), st.booleans())
+def test_storages_keep_their_size_and_their_process(
+    shape: list[int], size: int, typed: bool
+) -> None:
+    x = ng.ones(shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        storage = x.storage() if typed else x.untyped_storage()
+        assert x.storage_type() is ng.TypedStorage
+    assert not storage.resizable()
+    assert storage.resize_(storage.size()) is storage
+    if size != storage.size():
+        with pytest.raises(RuntimeError, match=r"not resizable.*Tensor\.resize_ gives a tensor"):
+            storage.resize_(size)
+    with pytest.raises(RuntimeError, match="resize_ expects an int, but got str"):
+        storage.resize_("2")
+    for each in (x, storage):
+        assert not each.is_shared()
+        with pytest.raises(RuntimeError, match="no memory that processes share"):
+            each.share_memory_()
+    assert x.tolist() == ng.ones(shape).tolist()

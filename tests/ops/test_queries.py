@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
+from tests.ops.layouts import LAYOUTS, Layout, place
 
 CALLS = """
 torch.is_tensor(torch.ones(2)); torch.is_tensor(3.0); torch.is_tensor(None)
@@ -28,6 +29,9 @@ torch.broadcast_shapes(); torch.broadcast_shapes((2, 1), (3,)); torch.broadcast_
 torch.broadcast_shapes((2, 3), (1,), (5, 1, 1)); torch.broadcast_shapes((0,), (1,))
 torch.broadcast_shapes((2,), (3,)); torch.broadcast_shapes((3,), (0,))
 torch.broadcast_shapes((-2,)); torch.broadcast_shapes(torch.ones(2, 1).shape, [4])
+torch.ones(2, 3).is_shared(); torch.ones(2).dim_order(ambiguity_check="a")
+torch.ones(2).dim_order(ambiguity_check=["a"]); torch.ones(()).dim_order()
+torch.ones(0).dim_order()
 """
 EXPRESSIONS = [part for line in CALLS.strip().splitlines() for part in line.split("; ")]
 
@@ -42,3 +46,30 @@ def answer(library: Any, expression: str) -> str:
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_answers_are_pytorchs(torch: ModuleType, expression: str) -> None:
     assert answer(ng, expression) == answer(torch, expression)
+
+
+ORDERS = [
+    "x.dim_order()",
+    "x.dim_order(ambiguity_check=True)",
+    "x.dim_order(ambiguity_check=[torch.contiguous_format])",
+    "x.dim_order(ambiguity_check=[torch.contiguous_format, torch.channels_last])",
+    "x.dim_order(ambiguity_check=[])",
+]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 2), (2, 3, 4), (4, 2), (3,), (2, 1, 3, 2), (1, 3, 1)])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_the_order_of_dims_is_pytorchs(
+    torch: ModuleType, layout: Layout, shape: tuple[int, ...]
+) -> None:
+    strides, room = place(layout, shape)
+    found = []
+    for library in (ng, torch):
+        x = library.zeros(room).as_strided(shape, strides)
+        found.append([])
+        for expression in ORDERS:
+            try:
+                found[-1].append(eval(expression, {"torch": library, "x": x}))
+            except RuntimeError as error:
+                found[-1].append(str(error))
+    assert found[0] == found[1]
