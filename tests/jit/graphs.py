@@ -84,3 +84,16 @@ def join(dim: int, *parts: Value) -> Value:
 def update(value: Value, other: Value, offset: int, *strides: int) -> Value:
     """Return a value with a part replaced."""
     return Value("update", (value, other), value.shape, value.dtype, offset=offset, strides=strides)
+
+
+def gather(value: Value, shape: tuple[int, ...], maps: Any, *positions: Value) -> Value:
+    """Return elements of a value at positions: dims of the maps after the shape's are positions."""
+    operands = (value, *positions)
+    return Value("gather", operands, shape, value.dtype, maps=tuple(Affine(*m) for m in maps))
+
+
+def scatter(value: Value, other: Value, maps: Any, *positions: Value, adds: bool) -> Value:
+    """Return a value with another one added, or put, at positions."""
+    affine = tuple(Affine(*m) for m in maps)
+    operands = (value, other, *positions)
+    return Value("scatter", operands, value.shape, value.dtype, maps=affine, adds=adds)

@@ -36,7 +36,7 @@ def softmax(x: Value) -> Value:
     return g.op("true_divide", powers, g.keep(g.reduce("sum", powers, 1), 1))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_random_graphs(seed: int) -> None:
     graph = random_graph(Random(seed))

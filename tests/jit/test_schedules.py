@@ -1,0 +1,73 @@
+"""What nests a graph becomes, how it was simplified before: the numbers stay those of the graph.
+
+The source of its program is run as plain Python, so that many graphs can be tried: nothing of what
+is said here is about machine code.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from random import Random
+
+import numpy as np
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from numgrad.jit.graph import Graph, Value
+from numgrad.jit.simplify import simplify
+from numgrad.jit.validate import validate
+from tests.jit.interpreter import fold_by_numpy, interpret
+from tests.jit.random_graphs import random_arrays, random_graph
+from tests.jit.run_source import run_source
+
+MAX = settings().max_examples  # 100, and 1000 with the profile "thorough"
+LARGEST = 3000  # elements of a value
+TOGETHER = 6  # graphs of an example: to draw one takes Hypothesis as long as to run it
+
+
+def tolerance_of(graph: Graph) -> float:
+    single = any(value.dtype in (np.float32, np.complex64) for value in graph.values())
+    return 1e-3 if single else 1e-9
+
+
+def rounded_otherwise(value: Value, operands: list[np.ndarray]) -> np.ndarray:
+    """Return a reduction with an error as another order of its additions could give."""
+    result = fold_by_numpy(value, operands)
+    if value.dtype.kind not in "fc" or value.attributes["kind"] not in ("sum", "prod"):
+        return result
+    return result * result.dtype.type(1 + 8 * np.finfo(value.dtype).eps)
+
+
+def is_chaotic(graph: Graph, arrays: list[np.ndarray], wanted: list[np.ndarray]) -> bool:
+    """Whether roundings decide the result, as in the sine of a large product."""
+    moved = interpret(graph, arrays, fold=rounded_otherwise)
+    tolerance = tolerance_of(graph) / 8
+    return not all(
+        np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
+        for a, b in zip(moved, wanted, strict=True)
+    )
+
+
+def check(graph: Graph, arrays: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    note(str(graph))
+    tolerance = tolerance_of(graph)
+    for found, expected in zip(run_source(graph, arrays), wanted, strict=True):
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@settings(max_examples=MAX)
+@given(st.integers(0, 10**9))
+def test_programs_of_random_graphs_give_what_the_graphs_mean(seed: int) -> None:
+    for number in range(seed, seed + TOGETHER):
+        graph = random_graph(Random(number), largest=400)
+        if max(prod(value.shape) for value in graph.values()) > LARGEST:
+            continue
+        with np.errstate(all="ignore"):
+            arrays = random_arrays(graph, number)
+        validate(graph)
+        wanted = interpret(graph, arrays)
+        if is_chaotic(graph, arrays, wanted):
+            continue
+        check(graph, arrays, wanted)
+        check(simplify(graph), arrays, wanted)
