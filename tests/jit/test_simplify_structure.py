@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
@@ -113,6 +117,22 @@ def test_reductions_of_a_fill(number: Any, dtype: str, kind: str, expected: Any)
     assert repr(y.attributes["value"]) == repr(expected)
 
 
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32", "float64", "complex128"])
+def test_reductions_of_any_fill_keep_their_bits(dtype: str, kind: str, dims: Any) -> None:
+    if dtype == "complex128" and kind in ("max", "min"):
+        return  # they have no order
+    (x,) = inputs((dtype, (1,)))
+    for number in (0, 1, 2, 3, -1, -0.0, 0.5):
+        if np.asarray(number).astype(dtype) != number:
+            continue
+        fill = reduce(
+            kind, expand(constant(np.dtype(dtype).type(number).item(), dtype), (2, 3, 2)), *dims
+        )
+        simplified([x], fill, reduce(kind, expand(x, (2, 3, 1)), *dims))
+
+
 def test_a_sum_of_nothing_is_zero() -> None:
     (x,) = inputs(("float64", (3, 0)))
     (y,) = simplified([x], reduce("sum", x, 1))
@@ -195,3 +215,37 @@ def test_windows_that_wrap_around_rows_are_told_apart() -> None:
     column = view(written, (3,), (0, {0: 1}), (1, {}))
     (z,) = simplified([x, y], column)
     assert z.operands[0].operation == "update"
+
+
+@st.composite
+def windows(draw: Any, shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """Draw slices of every dim: the first index, the step, and how many there are."""
+    found = []
+    for n in shape:
+        start, step = draw(st.integers(0, n - 1)), draw(st.integers(1, 3))
+        found.append((start, step, draw(st.integers(1, (n - 1 - start) // step + 1))))
+    return found
+
+
+@given(st.data())
+def test_a_window_is_read_through_one_that_was_written_elsewhere(data: Any) -> None:
+    shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    written, read = data.draw(windows(shape)), data.draw(windows(shape))
+    own = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    x, y = inputs(("float64", shape), ("float64", tuple(count for _, _, count in written)))
+    offset = sum(a * start for a, (start, _, _) in zip(own, written, strict=True))
+    strides = [a * step for a, (_, step, _) in zip(own, written, strict=True)]
+    maps = [
+        (start, {dim: step} if count > 1 else {}) for dim, (start, step, count) in enumerate(read)
+    ]
+    counts = tuple(count for _, _, count in read)
+    (z,) = simplified([x, y], view(update(x, y, offset, *strides), counts, *maps))
+    ends = [[a + step * (count - 1) for a, step, count in each] for each in (written, read)]
+    if any(
+        end < other or other_end < first
+        for (first, *_), end, (other, *_), other_end in zip(
+            written, ends[0], read, ends[1], strict=True
+        )
+    ):
+        steps = Graph([x, y], [z]).values()
+        assert all(step.operation in ("input", "view", "reshape") for step in steps)
