@@ -97,3 +97,11 @@ def scatter(value: Value, other: Value, maps: Any, *positions: Value, adds: bool
     affine = tuple(Affine(*m) for m in maps)
     operands = (value, other, *positions)
     return Value("scatter", operands, value.shape, value.dtype, maps=affine, adds=adds)
+
+
+def checked(index: Value, size: int) -> Value:
+    """Return positions that are checked to be those of a dim of some size."""
+    bad = op("bitwise_or", op("lt", index, 0), op("ge", index, size))
+    flag = reduce("any", bad) if index.shape else bad
+    attributes = {"kind": "check_bounds", "low": 0, "size": size, "dim": 0}
+    return Value("check", (index, flag), index.shape, index.dtype, **attributes)

@@ -12,6 +12,7 @@ from numgrad.jit.graph import Graph, Value
 from tests.jit.graphs import (
     BOOL,
     cast,
+    checked,
     gather,
     join,
     keep,
@@ -142,7 +143,9 @@ def _view(random: Random, value: Value, values: list[Value], sizes: list[int]) -
     maps: list[Any] = [(0, ((dim, 1),)) for dim in range(rank)]
     dim = random.randrange(rank)
     size = shape[dim]
-    kind = random.choice(["flip", "slice", "steps", "select", "permute", "diagonal", "window"])
+    kind = random.choice(
+        ["flip", "slice", "steps", "select", "permute", "diagonal", "window", "all"]
+    )
     if kind == "flip":
         maps[dim] = (size - 1, ((dim, -1),))
     elif kind == "slice":
@@ -163,6 +166,15 @@ def _view(random: Random, value: Value, values: list[Value], sizes: list[int]) -
     elif kind == "diagonal" and rank > 1:
         shape = [min(shape[:2]), *shape[2:]]
         maps = [(0, ((max(0, d - 1), 1),)) for d in range(rank)]
+    elif kind == "all":  # steps along all dims, in any order, some backwards
+        order = random.sample(range(rank), rank)
+        shape = [0] * rank
+        for dim in range(rank):
+            step = random.choice([1, 2, 3, 4, 5])
+            count = shape[order[dim]] = (value.shape[dim] - 1) // step + 1
+            back = random.random() < 0.3
+            first = step * (count - 1) if back else value.shape[dim] - 1 - step * (count - 1)
+            maps[dim] = (first, ((order[dim], -step if back else step),))
     elif kind == "window":
         width = min(2, size)
         shape[dim] = size - width + 1
@@ -198,10 +210,17 @@ def _reshape(random: Random, value: Value, values: list[Value], sizes: list[int]
 def _update(random: Random, value: Value, values: list[Value], sizes: list[int]) -> list[Value]:
     if not value.shape or 0 in value.shape:
         return []
-    strides = [math.prod(value.shape[dim + 1 :]) for dim in range(len(value.shape))]
-    shape = tuple(random.randint(1, size) for size in value.shape)
-    starts = [random.randint(0, a - b) for a, b in zip(value.shape, shape, strict=True)]
-    offset = sum(a * b for a, b in zip(starts, strides, strict=True))
+    rank = len(value.shape)
+    own = [math.prod(value.shape[dim + 1 :]) for dim in range(rank)]
+    order = random.sample(range(rank), rank) if random.random() < 0.3 else list(range(rank))
+    shape, strides, offset = [], [], 0
+    for dim in order:
+        start, step = random.randrange(value.shape[dim]), random.choice([1, 1, 2])
+        shape.append(random.randint(1, (value.shape[dim] - 1 - start) // step + 1))
+        strides.append(step * own[dim])
+        offset += start * own[dim]
+    if rank > 1 and random.random() < 0.15:  # a diagonal
+        shape, strides, offset = [min(value.shape)], [sum(own)], 0
     other = random.choice(values)
     if other.dtype.kind == "c" and value.dtype.kind != "c":
         return []
@@ -214,7 +233,7 @@ def _update(random: Random, value: Value, values: list[Value], sizes: list[int])
     maps = [
         (0, ((leading + dim, 1),)) if size != 1 else (0, ()) for dim, size in enumerate(other.shape)
     ]
-    part = view(_same(other, value.dtype), shape, *maps)
+    part = view(_same(other, value.dtype), tuple(shape), *maps)
     return [update(value, part, offset, *strides)]
 
 
@@ -244,7 +263,7 @@ def _positions(random: Random, size: int, shape: tuple[int, ...], dim: int) -> t
     numbers = np.array([random.randrange(size) for _ in range(shape[dim])], np.int64)
     held = Value("array", (), numbers.shape, numbers.dtype, array=numbers)
     along = (0, ((dim, 1),)) if step > 0 else (shape[dim] - 1, ((dim, -1),))
-    position = view(held, shape, along)
+    position = view(checked(held, size) if random.random() < 0.5 else held, shape, along)
     return position, (size - 1, ((len(shape), -1),)) if back else (0, ((len(shape), 1),))
 
 
