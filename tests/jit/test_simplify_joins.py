@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import hypothesis
 import numpy as np
+from hypothesis import strategies as st
 
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
@@ -140,3 +142,23 @@ def test_zero_and_minus_zero_are_told_apart_at_the_edges() -> None:
     (z,) = simplified([x], apply("add", zeros_around(x, 3, 0), zeros_around(x, 3, 1)))
     outcome = evaluate(Graph([x], [z]), [np.array([-0.0, -0.0])])[0]
     assert np.signbit(outcome).tolist() == [False, True, False]
+
+
+@hypothesis.given(st.data())
+def test_any_view_of_what_is_made_of_parts_has_its_elements(data: Any) -> None:
+    draw = data.draw
+    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    dim = draw(st.integers(0, len(shape) - 1))
+    lengths = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+    parts = given(*((*shape[:dim], n, *shape[dim + 1 :]) for n in lengths))
+    shape[dim] = sum(lengths)
+    whole = apply("exp", join(dim, *parts[:-1], apply("neg", parts[-1])))
+    order = draw(st.permutations(range(len(shape))))
+    maps, counts = [], [0] * len(shape)
+    for own, target in enumerate(order):
+        step, first = draw(st.integers(1, 3)), draw(st.integers(0, shape[own] - 1))
+        counts[target] = draw(st.integers(1, (shape[own] - 1 - first) // step + 1))
+        if draw(st.booleans()):
+            first, step = first + step * (counts[target] - 1), -step
+        maps.append((first, {target: step} if counts[target] > 1 else {}))
+    simplified(parts, apply("sin", view(whole, tuple(counts), *maps)))
