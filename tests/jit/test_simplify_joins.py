@@ -6,6 +6,7 @@ from typing import Any
 
 import hypothesis
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from numgrad.jit.graph import Graph, Value
@@ -51,6 +52,21 @@ def test_reading_a_part_of_a_join_reads_the_part() -> None:
     columns = view(join(0, x, y), (2, 2), (3, {0: 1}), (1, {1: 2}))
     (z,) = simplified([x, y], columns)
     assert (z.operation, z.operands) == ("view", (y,))
+
+
+@pytest.mark.parametrize("chosen", range(4))
+def test_reading_a_part_of_a_join_of_boxes_reads_the_part(chosen: int) -> None:
+    starts = ((0, 0), (0, 3), (2, 0), (2, 3))
+    parts = given((2, 3), (2, 2), (2, 3), (2, 2))
+    whole = Value("join", parts, (4, 5), parts[0].dtype, starts=starts)
+    row, column = starts[chosen]
+    z, across = simplified(
+        parts,
+        view(whole, (2,), (row, {0: 1}), (column + 1, {})),
+        view(view(whole, (4, 3), (0, {0: 1}), (1, {1: 1})), (3, 2), (0, {1: 3}), (0, {0: 1})),
+    )
+    assert (z.operation, z.operands) == ("view", (parts[chosen],))
+    assert across.operands[0].operation == "join"  # of a view of it
 
 
 def test_a_join_of_joins_is_one_join() -> None:
