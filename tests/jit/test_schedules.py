@@ -6,16 +6,20 @@ is said here is about machine code.
 
 from __future__ import annotations
 
+from itertools import permutations
 from math import prod
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
 from numgrad.jit.validate import validate
+from tests.jit.graphs import given as given_value
+from tests.jit.graphs import op, view
 from tests.jit.interpreter import fold_by_numpy, interpret
 from tests.jit.random_graphs import random_arrays, random_graph
 from tests.jit.run_source import run_source
@@ -49,7 +53,6 @@ def is_chaotic(graph: Graph, arrays: list[np.ndarray], wanted: list[np.ndarray])
 
 
 def check(graph: Graph, arrays: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    note(str(graph))
     tolerance = tolerance_of(graph)
     for found, expected in zip(run_source(graph, arrays), wanted, strict=True):
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
@@ -69,5 +72,21 @@ def test_programs_of_random_graphs_give_what_the_graphs_mean(seed: int) -> None:
         wanted = interpret(graph, arrays)
         if is_chaotic(graph, arrays, wanted):
             continue
+        note(str(graph))
         check(graph, arrays, wanted)
-        check(simplify(graph), arrays, wanted)
+        simple = simplify(graph)
+        note(str(simple))
+        check(simple, arrays, wanted)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_large_steps_and_starts_along_several_dims_are_told_apart(order: tuple[int, ...]) -> None:
+    """They are numbers that the program is given: each has a name of its own."""
+    x = given_value(16, 18, 20)
+    starts, steps, counts = (3, 5, 4), (3, 4, 5), (4, 3, 3)
+    shape = tuple(counts[order.index(target)] for target in range(3))
+    maps = [(starts[dim], ((order[dim], steps[dim]),)) for dim in range(3)]
+    windows = [(starts[dim], ((order[dim], 1), (order[dim] + 3, steps[dim]))) for dim in range(3)]
+    graph = Graph([x], [op("neg", view(x, shape, *maps)), view(x, (*shape, 2, 2, 2), *windows)])
+    arrays = [np.random.default_rng(0).normal(size=x.shape)]
+    check(graph, arrays, interpret(graph, arrays))
