@@ -344,3 +344,20 @@ def test_windows_of_a_tensor_without_dims(size):
     assert (windows.shape, windows.stride()) == ((size,), (1,))
     (gradient,) = ng.autograd.grad(windows.sum(), x)
     assert gradient.item() == size
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_windows_are_numpys_at_every_size_and_step(dim):
+    array = np.random.default_rng(0).normal(size=(7, 8))
+    for size in range(1, array.shape[dim] + 1):
+        windows = np.lib.stride_tricks.sliding_window_view(array, size, axis=dim)
+        for step in (1, 2, 3, 5, 9):
+            x = ng.from_numpy(array.copy()).requires_grad_()
+            found = x.unfold(dim, size, step)
+            expected = windows[::step] if dim == 0 else windows[:, ::step]
+            np.testing.assert_array_equal(found.numpy(force=True), expected)
+            (gradient,) = ng.autograd.grad(found, x, ng.from_numpy(expected.copy()))
+            starts = range(0, array.shape[dim] - size + 1, step)
+            count = [sum(a <= k < a + size for a in starts) for k in range(array.shape[dim])]
+            times = np.expand_dims(np.array(count), 1 - dim)  # an element is in so many windows
+            np.testing.assert_allclose(gradient.numpy(), times * array, rtol=1e-12)
