@@ -129,6 +129,8 @@ def _reduction(random: Random, value: Value, values: list[Value], sizes: list[in
         value = _same(value, np.dtype(np.int64))
     result = reduce(kind, value, *dims)
     found = [result]
+    if random.random() < 0.3:  # over other dims, by the same loops
+        found.append(reduce(kind, value, random.randrange(rank)))
     if random.random() < 0.6:
         for dim in dims:
             result = keep(result, dim)
