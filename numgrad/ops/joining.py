@@ -73,6 +73,7 @@ _CAT: Primitive = Primitive(
         lambda make: (lambda *x: cat(x, 1), [make(2, 3), make(2, 1)], {}),
         lambda make: (lambda *x: cat(x), [make(2), make(0), make(1)], {}),
         lambda make: (lambda *x: cat(x), [make(2, 3), make(0, 3)], {}),
+        lambda make: (lambda *x: cat(x, 1), [make(2, 3), make(0), make(2, 1)], {}),
     ],
 )
 

@@ -84,3 +84,24 @@ def join(dim: int, *parts: Value) -> Value:
 def update(value: Value, other: Value, offset: int, *strides: int) -> Value:
     """Return a value with a part replaced."""
     return Value("update", (value, other), value.shape, value.dtype, offset=offset, strides=strides)
+
+
+def gather(value: Value, shape: tuple[int, ...], maps: Any, *positions: Value) -> Value:
+    """Return elements of a value at positions: dims of the maps after the shape's are positions."""
+    operands = (value, *positions)
+    return Value("gather", operands, shape, value.dtype, maps=tuple(Affine(*m) for m in maps))
+
+
+def scatter(value: Value, other: Value, maps: Any, *positions: Value, adds: bool) -> Value:
+    """Return a value with another one added, or put, at positions."""
+    affine = tuple(Affine(*m) for m in maps)
+    operands = (value, other, *positions)
+    return Value("scatter", operands, value.shape, value.dtype, maps=affine, adds=adds)
+
+
+def checked(index: Value, size: int) -> Value:
+    """Return positions that are checked to be those of a dim of some size."""
+    bad = op("bitwise_or", op("lt", index, 0), op("ge", index, size))
+    flag = reduce("any", bad) if index.shape else bad
+    attributes = {"kind": "check_bounds", "low": 0, "size": size, "dim": 0}
+    return Value("check", (index, flag), index.shape, index.dtype, **attributes)

@@ -15,7 +15,7 @@ import scipy.special
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.rows import Rows
 
-__all__ = ["UFUNCS", "interpret"]
+__all__ = ["UFUNCS", "by_numpy", "fold_by_numpy", "interpret"]
 
 Array = np.ndarray[Any, Any]
 Operation = Callable[[Value, list[Array]], Array]

@@ -1,4 +1,4 @@
-"""Graphs at random: elementwise, broadcast, views, reshapes, reductions, updates, dtypes mixed."""
+"""Graphs at random: elementwise, broadcast, views, reductions, updates, gathers, dtypes mixed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from numgrad.jit.graph import Graph, Value
 from tests.jit.graphs import (
     BOOL,
     cast,
-    given,
+    checked,
+    gather,
     join,
     keep,
     number,
     op,
     reduce,
     reshape,
+    scatter,
     update,
     view,
 )
@@ -29,24 +31,25 @@ _DTYPES = [np.float64, np.float64, np.float32, np.int64, np.int32, np.bool_, np.
 _LARGEST = 20_000
 
 
-def random_graph(random: Random) -> Graph:
-    """Return a graph of up to 14 operations on up to 3 inputs."""
+def random_graph(random: Random, largest: int = _LARGEST) -> Graph:
+    """Return a graph of up to 14 operations on up to 3 inputs of about so many elements at most."""
     sizes = [random.choice([1, 2, 3, 4, 5, 7]) for _ in range(3)]
     if random.random() < 0.15:
         sizes[0] = 0
     if random.random() < 0.2:
         sizes[1] = random.choice([9, 300, 1030])
     inputs = []
-    for _ in range(random.randint(1, 3)):
+    for position in range(random.randint(1, 3)):
         shape = [random.choice(sizes) for _ in range(random.randint(0, 3))]
-        while math.prod(shape) > _LARGEST:
+        while math.prod(shape) > largest:
             shape.pop()
-        inputs.append(given(*shape, dtype=random.choice(_DTYPES)))
+        dtype = np.dtype(random.choice(_DTYPES))
+        inputs.append(Value("input", (), tuple(shape), dtype, position=position))
     values = list(inputs)
     for _ in range(random.randint(3, 14)):
         value = random.choice(values[-6:] if random.random() < 0.7 else values)
         step = random.choice(_STEPS)
-        if math.prod(value.shape) > _LARGEST:
+        if math.prod(value.shape) > largest:
             step = _reduction
         values += step(random, value, values, sizes)
     outputs = [values[-1]]
@@ -122,9 +125,12 @@ def _reduction(random: Random, value: Value, values: list[Value], sizes: list[in
     kind = random.choice(kinds.get(value.dtype.kind, ["sum", "sum", "max", "min", "prod"]))
     if kind in ("max", "min") and 0 in value.shape:
         kind = "sum"
-    is_integer = value.dtype.kind in "iu" and kind in ("sum", "prod")
-    result = reduce(kind, value, *dims, dtype=np.int64 if is_integer else None)
+    if value.dtype.kind in "iu" and kind in ("sum", "prod"):
+        value = _same(value, np.dtype(np.int64))
+    result = reduce(kind, value, *dims)
     found = [result]
+    if random.random() < 0.3:  # over other dims, by the same loops
+        found.append(reduce(kind, value, random.randrange(rank)))
     if random.random() < 0.6:
         for dim in dims:
             result = keep(result, dim)
@@ -139,7 +145,9 @@ def _view(random: Random, value: Value, values: list[Value], sizes: list[int]) -
     maps: list[Any] = [(0, ((dim, 1),)) for dim in range(rank)]
     dim = random.randrange(rank)
     size = shape[dim]
-    kind = random.choice(["flip", "slice", "steps", "select", "permute", "diagonal", "window"])
+    kind = random.choice(
+        ["flip", "slice", "steps", "select", "permute", "diagonal", "window", "all"]
+    )
     if kind == "flip":
         maps[dim] = (size - 1, ((dim, -1),))
     elif kind == "slice":
@@ -160,6 +168,15 @@ def _view(random: Random, value: Value, values: list[Value], sizes: list[int]) -
     elif kind == "diagonal" and rank > 1:
         shape = [min(shape[:2]), *shape[2:]]
         maps = [(0, ((max(0, d - 1), 1),)) for d in range(rank)]
+    elif kind == "all":  # steps along all dims, in any order, some backwards
+        order = random.sample(range(rank), rank)
+        shape = [0] * rank
+        for dim in range(rank):
+            step = random.choice([1, 2, 3, 4, 5])
+            count = shape[order[dim]] = (value.shape[dim] - 1) // step + 1
+            back = random.random() < 0.3
+            first = step * (count - 1) if back else value.shape[dim] - 1 - step * (count - 1)
+            maps[dim] = (first, ((order[dim], -step if back else step),))
     elif kind == "window":
         width = min(2, size)
         shape[dim] = size - width + 1
@@ -195,10 +212,17 @@ def _reshape(random: Random, value: Value, values: list[Value], sizes: list[int]
 def _update(random: Random, value: Value, values: list[Value], sizes: list[int]) -> list[Value]:
     if not value.shape or 0 in value.shape:
         return []
-    strides = [math.prod(value.shape[dim + 1 :]) for dim in range(len(value.shape))]
-    shape = tuple(random.randint(1, size) for size in value.shape)
-    starts = [random.randint(0, a - b) for a, b in zip(value.shape, shape, strict=True)]
-    offset = sum(a * b for a, b in zip(starts, strides, strict=True))
+    rank = len(value.shape)
+    own = [math.prod(value.shape[dim + 1 :]) for dim in range(rank)]
+    order = random.sample(range(rank), rank) if random.random() < 0.3 else list(range(rank))
+    shape, strides, offset = [], [], 0
+    for dim in order:
+        start, step = random.randrange(value.shape[dim]), random.choice([1, 1, 2])
+        shape.append(random.randint(1, (value.shape[dim] - 1 - start) // step + 1))
+        strides.append(step * own[dim])
+        offset += start * own[dim]
+    if rank > 1 and random.random() < 0.15:  # a diagonal
+        shape, strides, offset = [min(value.shape)], [sum(own)], 0
     other = random.choice(values)
     if other.dtype.kind == "c" and value.dtype.kind != "c":
         return []
@@ -211,7 +235,7 @@ def _update(random: Random, value: Value, values: list[Value], sizes: list[int])
     maps = [
         (0, ((leading + dim, 1),)) if size != 1 else (0, ()) for dim, size in enumerate(other.shape)
     ]
-    part = view(_same(other, value.dtype), shape, *maps)
+    part = view(_same(other, value.dtype), tuple(shape), *maps)
     return [update(value, part, offset, *strides)]
 
 
@@ -232,5 +256,54 @@ def _join(random: Random, value: Value, values: list[Value], sizes: list[int]) -
     return [join(dim, *parts)]
 
 
+def _positions(random: Random, size: int, shape: tuple[int, ...], dim: int) -> tuple[Value, Any]:
+    """Return positions in a dim, for each index along it, and the map that reads at them."""
+    back, step = random.random() < 0.3, random.choice([1, 1, -1])
+    if random.random() < 0.3:
+        position = view(number(random.randrange(size), np.int64), shape)
+        return position, (size - 1, ((len(shape), -1),)) if back else (0, ((len(shape), 1),))
+    numbers = np.array([random.randrange(size) for _ in range(shape[dim])], np.int64)
+    held = Value("array", (), numbers.shape, numbers.dtype, array=numbers)
+    along = (0, ((dim, 1),)) if step > 0 else (shape[dim] - 1, ((dim, -1),))
+    position = view(checked(held, size) if random.random() < 0.5 else held, shape, along)
+    return position, (size - 1, ((len(shape), -1),)) if back else (0, ((len(shape), 1),))
+
+
+def _gather(random: Random, value: Value, values: list[Value], sizes: list[int]) -> list[Value]:
+    if not value.shape or 0 in value.shape:
+        return []
+    dim = random.randrange(len(value.shape))
+    shape = (*value.shape[:dim], random.choice([1, 2, 6]), *value.shape[dim + 1 :])
+    maps: list[Any] = [(0, ((d, 1),)) for d in range(len(shape))]
+    position, maps[dim] = _positions(random, value.shape[dim], shape, dim)
+    return [gather(value, shape, maps, position)]
+
+
+def _scatter(random: Random, value: Value, values: list[Value], sizes: list[int]) -> list[Value]:
+    if not value.shape or 0 in value.shape or value.dtype.kind == "b":
+        return []
+    dim = random.randrange(len(value.shape))
+    size = random.choice([1, 2, value.shape[dim], 3 * value.shape[dim]])
+    shape = (*value.shape[:dim], size, *value.shape[dim + 1 :])
+    if math.prod(shape) > _LARGEST:
+        return []
+    maps: list[Any] = [(0, ((d, 1),)) for d in range(len(shape))]
+    position, maps[dim] = _positions(random, size, value.shape, dim)
+    base = view(number(0, value.dtype), shape)
+    if random.random() < 0.3:
+        base = op("add", base, number(2, value.dtype))
+    return [scatter(base, value, maps, position, adds=random.random() < 0.7)]
+
+
+def _matmul(random: Random, value: Value, values: list[Value], sizes: list[int]) -> list[Value]:
+    if len(value.shape) != 2 or value.dtype.kind != "f":
+        return []
+    other = view(value, value.shape[::-1], (0, ((1, 1),)), (0, ((0, 1),)))
+    if random.random() < 0.5:
+        other = op("add", other, other)
+    shape = (value.shape[0], value.shape[0])
+    return [Value("matmul", (value, other), shape, value.dtype)]
+
+
 _STEPS = [_unary, _binary, _binary, _binary, _where, _reduction, _reduction]
-_STEPS += [_view, _view, _expand, _reshape, _reshape, _update, _join]
+_STEPS += [_view, _view, _expand, _reshape, _reshape, _update, _join, _gather, _scatter, _matmul]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def softmax(x: Value) -> Value:
     return g.op("true_divide", powers, g.keep(g.reduce("sum", powers, 1), 1))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_random_graphs(seed: int) -> None:
     graph = random_graph(Random(seed))
@@ -55,6 +56,29 @@ def test_softmax_takes_one_nest(shape: tuple[int, int]) -> None:
     check(graph, numbers(*shape))
     if min(shape) > 1:
         assert build(graph).source.count("for item in") == 1
+
+
+def length_of_rows(x: Value) -> list[Value]:
+    return [g.op("sqrt", g.reduce("sum", g.op("mul", x, x), 1))]
+
+
+def centred_rows(x: Value) -> list[Value]:
+    mean = g.op("mul", g.reduce("sum", x, 1), 0.25)
+    return [mean, g.op("sub", x, g.keep(mean, 1))]
+
+
+def logarithms_of_sums(x: Value) -> list[Value]:
+    largest = g.reduce("max", x, 1)
+    powers = g.op("exp", g.op("sub", x, g.keep(largest, 1)))
+    return [g.op("add", g.op("log", g.reduce("sum", powers, 1)), largest)]
+
+
+@pytest.mark.parametrize("make", [length_of_rows, centred_rows, logarithms_of_sums])
+def test_what_is_made_of_the_sum_of_a_row_takes_the_nest_of_the_row(make: Any) -> None:
+    x = g.given(30, 7)
+    graph = Graph([x], make(x))
+    check(graph, numbers(30, 7))
+    assert build(graph).source.count("for item in") == 1
 
 
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])

@@ -77,3 +77,29 @@ def test_what_numpy_rounds_otherwise_is_not_folded(operation: str) -> None:
 def test_an_integer_division_by_zero_is_not_folded() -> None:
     value: Value = apply("floor_divide", constant(1, "int64"), constant(0, "int64"))
     assert fold(value) is None
+
+
+_DTYPES = ["bool", "int8", "uint8", "int64", "float32", "float64", "complex128"]
+_EDGES = [126.5, 127.5, 128.0, 255.0, 255.5, 256.0, 2.0**31, 2.0**63, -(2.0**63), 1e300, 1 << 40]
+
+
+@pytest.mark.parametrize("dtype", _DTYPES)
+@pytest.mark.parametrize("source", _DTYPES)
+def test_casts_are_folded_where_the_number_fits(source: str, dtype: str) -> None:
+    kind = np.dtype(source).kind
+    numbers = {"b": [True, False], "i": [0, 1, -1, 127, -128], "u": [0, 1, 127, 255]}
+    if source == "int64":
+        numbers["i"] = [*numbers["i"], 1 << 40, -(1 << 63), (1 << 63) - 1, (1 << 53) + 1]
+    for number in numbers.get(kind, [*FLOATS, *_EDGES]):
+        with np.errstate(all="ignore"):
+            given = np.asarray(number).astype(source)
+            found = fold(apply("cast", constant(given.item(), source), dtype=dtype))
+            if kind == "c" and dtype not in ("bool", "complex128"):
+                given = given.real
+            if kind in "fc" and np.dtype(dtype).kind in "iu":
+                info = np.iinfo(dtype)
+                if not np.isfinite(given) or not info.min <= int(given) <= info.max:
+                    assert found is None, number  # processors do not agree on it
+                    continue
+            assert found is not None, number
+            assert same_bits(np.array(found, dtype), given.astype(dtype)), number

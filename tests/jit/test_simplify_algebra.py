@@ -338,3 +338,15 @@ def test_powers_of_0_and_1(dtype: str) -> None:
     assert result(lambda x, y, z: f("pow", x, 0.0), dtype) == "expand(1.0)"
     assert result(lambda x, y, z: f("pow", x, 1.0), dtype) == "x"
     assert result(lambda x, y, z: f("pow", x, 3.0), dtype) == "pow(x, 3.0)"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("source", ["bool", "int64", "float32", "float64"])
+def test_zero_is_added_where_a_cast_can_give_negative_zeros(source: str, dtype: str) -> None:
+    (x,) = inputs((source, (4,)))
+    smallest = apply("add", x, constant(np.dtype(source).type(0).item(), source))  # not -0.0
+    total = apply("add", apply("cast", smallest, dtype=dtype), constant(0.0, dtype))
+    graph = Graph([x], [total])
+    numbers = [np.array([-1e-300, -0.0, 1e-300, -1e-45], "float64").astype(source)]
+    (before,), (after,) = evaluate(graph, numbers), evaluate(simplify(graph), numbers)
+    assert same_bits(before, after)

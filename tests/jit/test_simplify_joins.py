@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import hypothesis
 import numpy as np
+import pytest
+from hypothesis import strategies as st
 
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.simplify import simplify
@@ -49,6 +52,21 @@ def test_reading_a_part_of_a_join_reads_the_part() -> None:
     columns = view(join(0, x, y), (2, 2), (3, {0: 1}), (1, {1: 2}))
     (z,) = simplified([x, y], columns)
     assert (z.operation, z.operands) == ("view", (y,))
+
+
+@pytest.mark.parametrize("chosen", range(4))
+def test_reading_a_part_of_a_join_of_boxes_reads_the_part(chosen: int) -> None:
+    starts = ((0, 0), (0, 3), (2, 0), (2, 3))
+    parts = given((2, 3), (2, 2), (2, 3), (2, 2))
+    whole = Value("join", parts, (4, 5), parts[0].dtype, starts=starts)
+    row, column = starts[chosen]
+    z, across = simplified(
+        parts,
+        view(whole, (2,), (row, {0: 1}), (column + 1, {})),
+        view(view(whole, (4, 3), (0, {0: 1}), (1, {1: 1})), (3, 2), (0, {1: 3}), (0, {0: 1})),
+    )
+    assert (z.operation, z.operands) == ("view", (parts[chosen],))
+    assert across.operands[0].operation == "join"  # of a view of it
 
 
 def test_a_join_of_joins_is_one_join() -> None:
@@ -140,3 +158,23 @@ def test_zero_and_minus_zero_are_told_apart_at_the_edges() -> None:
     (z,) = simplified([x], apply("add", zeros_around(x, 3, 0), zeros_around(x, 3, 1)))
     outcome = evaluate(Graph([x], [z]), [np.array([-0.0, -0.0])])[0]
     assert np.signbit(outcome).tolist() == [False, True, False]
+
+
+@hypothesis.given(st.data())
+def test_any_view_of_what_is_made_of_parts_has_its_elements(data: Any) -> None:
+    draw = data.draw
+    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    dim = draw(st.integers(0, len(shape) - 1))
+    lengths = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+    parts = given(*((*shape[:dim], n, *shape[dim + 1 :]) for n in lengths))
+    shape[dim] = sum(lengths)
+    whole = apply("exp", join(dim, *parts[:-1], apply("neg", parts[-1])))
+    order = draw(st.permutations(range(len(shape))))
+    maps, counts = [], [0] * len(shape)
+    for own, target in enumerate(order):
+        step, first = draw(st.integers(1, 3)), draw(st.integers(0, shape[own] - 1))
+        counts[target] = draw(st.integers(1, (shape[own] - 1 - first) // step + 1))
+        if draw(st.booleans()):
+            first, step = first + step * (counts[target] - 1), -step
+        maps.append((first, {target: step} if counts[target] > 1 else {}))
+    simplified(parts, apply("sin", view(whole, tuple(counts), *maps)))

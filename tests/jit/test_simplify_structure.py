@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from numgrad.jit.graph import Graph, Value
@@ -113,6 +116,22 @@ def test_reductions_of_a_fill(number: Any, dtype: str, kind: str, expected: Any)
     assert repr(y.attributes["value"]) == repr(expected)
 
 
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32", "float64", "complex128"])
+def test_reductions_of_any_fill_keep_their_bits(dtype: str, kind: str, dims: Any) -> None:
+    if dtype == "complex128" and kind in ("max", "min"):
+        return  # they have no order
+    (x,) = inputs((dtype, (1,)))
+    for number in (0, 1, 2, 3, -1, -0.0, 0.5):
+        if np.asarray(number).astype(dtype) != number:
+            continue
+        fill = reduce(
+            kind, expand(constant(np.dtype(dtype).type(number).item(), dtype), (2, 3, 2)), *dims
+        )
+        simplified([x], fill, reduce(kind, expand(x, (2, 3, 1)), *dims))
+
+
 def test_a_sum_of_nothing_is_zero() -> None:
     (x,) = inputs(("float64", (3, 0)))
     (y,) = simplified([x], reduce("sum", x, 1))
@@ -195,3 +214,35 @@ def test_windows_that_wrap_around_rows_are_told_apart() -> None:
     column = view(written, (3,), (0, {0: 1}), (1, {}))
     (z,) = simplified([x, y], column)
     assert z.operands[0].operation == "update"
+
+
+def window(random: Random, shape: list[int]) -> list[tuple[int, int, int]]:
+    """Draw slices of every dim: the first index, the step, and how many there are."""
+    found = []
+    for n in shape:
+        start, step = random.randrange(n), random.randint(1, 3)
+        found.append((start, step, random.randint(1, (n - 1 - start) // step + 1)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_window_is_read_through_one_that_was_written_elsewhere(seed: int) -> None:
+    random = Random(seed)
+    shape = [random.randint(1, 6) for _ in range(random.randint(1, 3))]
+    written, read = window(random, shape), window(random, shape)
+    own = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    counts = [tuple(count for _, _, count in each) for each in (written, read)]
+    x, y = inputs(("float64", tuple(shape)), ("float64", counts[0]))
+    offset = sum(a * start for a, (start, _, _) in zip(own, written, strict=True))
+    strides = [a * step for a, (_, step, _) in zip(own, written, strict=True)]
+    maps = [
+        (start, {dim: step} if count > 1 else {}) for dim, (start, step, count) in enumerate(read)
+    ]
+    (z,) = simplified([x, y], view(update(x, y, offset, *strides), counts[1], *maps))
+    apart = [
+        a + step * (count - 1) < b or b + other_step * (other_count - 1) < a
+        for (a, step, count), (b, other_step, other_count) in zip(written, read, strict=True)
+    ]
+    if any(apart):
+        steps = Graph([x, y], [z]).values()
+        assert all(each.operation in ("input", "view", "reshape") for each in steps)

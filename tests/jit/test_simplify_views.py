@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numgrad.jit.graph import Graph, Value
+from numgrad.jit.graph import Affine, Graph, Value
 from numgrad.jit.simplify import simplify
 from numgrad.jit.validate import validate
 from tests.jit.evaluate import evaluate, same_bits
@@ -199,3 +199,25 @@ def test_nothing_without_elements_is_harmed() -> None:
     (x,) = given(0, 3)
     (y,) = simplified([x], reshape(transpose(apply("exp", x)), 3, 0))
     assert y.shape == (3, 0)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (3, 4), (1, 2), (0, 4), (3, 0)])
+def test_a_gather_at_known_positions_is_a_view(first: int, second: int, count: int) -> None:
+    x, known = inputs(("float64", (4, 5)), ("bool", (3,)))
+    numbers = [expand(constant(n, "int64"), (3,)) for n in (first, second)]
+    positions = [*numbers[:count], apply("cast", known, dtype="int64")][:2]
+    maps = (Affine(0, ((1, 1),)), Affine(0, ((2, 1),)))
+    found = Value("gather", (x, *positions), (3,), x.dtype, maps=maps)
+    (y,) = simplified([x, known], found)
+    assert (y.operation == "view") == (count == 2)
+    assert len(y.operands) == 3 - count
+
+
+@pytest.mark.parametrize("position", [-1, 4, 9])
+def test_a_gather_at_known_positions_that_are_not_there_stays(position: int) -> None:
+    (x,) = given(4)
+    positions = expand(constant(position, "int64"), (3,))
+    gather = Value("gather", (x, positions), (3,), x.dtype, maps=(Affine(0, ((1, 1),)),))
+    (y,) = simplify(Graph([x], [gather])).outputs
+    assert y.operation == "gather"

@@ -95,6 +95,18 @@ def test_gradient_of_a_real_operand_beside_complex_ones_is_real(primitive, real)
     assert gradient is None or gradient.dtype is ng.float64
 
 
+@pytest.mark.parametrize("name", ["abs", "angle", "sgn"])
+def test_derivatives_at_zero_are_zero(name):
+    """Nothing is divided by the size 0 on the way, which would make the second derivative nan."""
+    z = ng.tensor([0j, 1 + 2j], dtype=ng.complex128, requires_grad=True)
+    value = getattr(ng, name)(z)
+    for order in (1, 2):
+        parts = value.real + value.imag if value.is_complex() else value
+        (value,) = grad(parts.sum(), z, create_graph=order == 1)
+        assert value[0].item() == 0
+        assert np.isfinite(value.numpy(force=True)).all()
+
+
 @pytest.mark.parametrize("name", SINGLE)
 def test_complex64_agrees_with_complex128(name):
     """Values and gradients in complex64 are those in complex128 to 64 roundings of their scale."""

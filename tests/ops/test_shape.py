@@ -311,3 +311,53 @@ def test_a_view_of_part_of_a_complex_base_finds_its_history_after_a_write(
         (gradient,) = library.autograd.grad((view * view).sum(), x)
         found.append(gradient.tolist())
     np.testing.assert_allclose(found[0], found[1])
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda x, dim: x.split(2, dim),
+        lambda x, dim: x.split([1, x.shape[dim] - 1], dim),
+        lambda x, dim: x.chunk(2, dim),
+        lambda x, dim: x.tensor_split(3, dim),
+        lambda x, dim: x.unbind(dim),
+    ],
+    ids=["split", "split_sizes", "chunk", "tensor_split", "unbind"],
+)
+def test_a_part_passes_its_gradient_on_where_the_others_are_not_used(split, dim):
+    count = len(split(ng.zeros(2, 4, 3), dim))
+    for used in range(count):
+        x = ng.ones(2, 4, 3, dtype=ng.float64, requires_grad=True)
+        part = split(x, dim)[used]
+        weights = ng.arange(part.numel(), dtype=ng.float64).reshape(part.shape) + 1
+        (gradient,) = ng.autograd.grad(part, x, weights)
+        expected = np.zeros((2, 4, 3))
+        split(ng.from_numpy(expected), dim)[used].copy_(weights)  # shares memory with it
+        np.testing.assert_array_equal(gradient.numpy(), expected)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_windows_of_a_tensor_without_dims(size):
+    x = ng.tensor(3.0, requires_grad=True)
+    windows = x.unfold(0, size, 1)
+    assert (windows.shape, windows.stride()) == ((size,), (1,))
+    (gradient,) = ng.autograd.grad(windows.sum(), x)
+    assert gradient.item() == size
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_windows_are_numpys_at_every_size_and_step(dim):
+    array = np.random.default_rng(0).normal(size=(7, 8))
+    for size in range(1, array.shape[dim] + 1):
+        windows = np.lib.stride_tricks.sliding_window_view(array, size, axis=dim)
+        for step in (1, 2, 3, 5, 9):
+            x = ng.from_numpy(array.copy()).requires_grad_()
+            found = x.unfold(dim, size, step)
+            expected = windows[::step] if dim == 0 else windows[:, ::step]
+            np.testing.assert_array_equal(found.numpy(force=True), expected)
+            (gradient,) = ng.autograd.grad(found, x, ng.from_numpy(expected.copy()))
+            starts = range(0, array.shape[dim] - size + 1, step)
+            count = [sum(a <= k < a + size for a in starts) for k in range(array.shape[dim])]
+            times = np.expand_dims(np.array(count), 1 - dim)  # an element is in so many windows
+            np.testing.assert_allclose(gradient.numpy(), times * array, rtol=1e-12)

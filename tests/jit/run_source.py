@@ -1,0 +1,152 @@
+"""Running the source of a program as plain Python: slow, checked, and nothing is compiled for it.
+
+So hundreds of programs can be tried in the time that compiling a few takes. Reading or writing past
+the end of an array, which compiled code does without a word, is an error here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from numgrad.jit import program
+from numgrad.jit.graph import Graph
+from numgrad.jit.program import build
+from numgrad.kernels import nests
+from tests.jit.interpreter import UFUNCS
+
+__all__ = ["run_source"]
+
+Array = np.ndarray[Any, Any]
+
+
+def run_source(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    """Return what the program of a graph computes, run in Python.
+
+    Parameters
+    ----------
+    graph : Graph
+    arrays : sequence of numpy.ndarray
+        The inputs.
+
+    Raises
+    ------
+    IndexError
+        If it reads or writes where its arrays are not.
+    """
+    built = build(graph)
+    with mock.patch.object(program, "compile_source", _Uncompiled), np.errstate(all="ignore"):
+        return built._by_steps(arrays)
+
+
+class _Uncompiled:
+    """What stands in for a dispatcher: the function, whatever the types of its arguments."""
+
+    def __init__(self, name: str, source: str) -> None:
+        namespace: dict[str, Any] = {"__name__": __name__}
+        exec(compile(source, f"<{name}>", "exec"), namespace)
+        function = namespace[name]
+        namespace.update(_PYTHON)
+        self.overloads = _Overloads(function)
+
+    def compile(self, signature: Any) -> None:
+        """Do nothing."""
+
+
+class _Overloads:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._entry = SimpleNamespace(entry_point=function)
+
+    def __getitem__(self, signature: Any) -> Any:
+        return self._entry
+
+
+# --- what the source calls ------------------------------------------------------------------------
+
+
+class _Number:
+    """A type of NumPy's that takes any number, nan to integers too, as a cast of arrays does."""
+
+    def __init__(self, kind: Any) -> None:
+        self.dtype = np.dtype(kind)
+
+    def __call__(self, number: Any) -> Any:
+        return np.asarray(number).astype(self.dtype)[()]
+
+
+_TYPES = ("bool_", "int8", "int16", "int32", "int64", "uint8", "float32", "float64")
+_NUMPY = SimpleNamespace(
+    **{name: getattr(np, name) for name in ("inf", "nan", "complex64", "complex128")},
+    **{name: _Number(getattr(np, name)) for name in _TYPES},
+    uintp=int,  # of indices: an int that is never negative
+    intp=int,
+)
+
+
+def _place(array: Array, position: Any) -> int:
+    if not 0 <= position < array.size:
+        raise IndexError(f"element {position} of {array.size}")
+    return int(position)
+
+
+def _element(array: Array, position: Any) -> Any:
+    return array.reshape(-1)[_place(array, position)]
+
+
+def _store(array: Array, position: Any, value: Any) -> None:
+    array.reshape(-1)[_place(array, position)] = value
+
+
+def _part(room: Array, start: int, count: int, kind: Any) -> Array:
+    dtype = np.dtype(kind)
+    return room.view(np.uint8)[start : start + count * dtype.itemsize].view(dtype)
+
+
+def _stack(kind: Any, count: int) -> Array:
+    return np.full(count, 77, np.dtype(kind))  # what nobody should read before it is written
+
+
+def _rows_folder(fold: Callable[..., Any]) -> Callable[..., None]:
+    def fold_rows(values: Array, rows: int, width: int, out: Array, identity: Any) -> None:
+        for i in range(width):
+            _store(out, i, fold(values[: rows * width].reshape(rows, width)[:, i], rows, identity))
+
+    return fold_rows
+
+
+def _wave(function: Callable[..., Any]) -> Callable[..., None]:
+    def fill(angles: Array, start: int, count: int, out: Array) -> None:
+        for i in range(count):
+            out[i] = function(_element(angles, start + i))
+
+    return fill
+
+
+def _near_sin_cos(angles: Array, start: int, count: int, sines: Array, cosines: Array) -> None:
+    _wave(np.sin)(angles, start, count, sines)
+    _wave(np.cos)(angles, start, count, cosines)
+
+
+_PYTHON: dict[str, Any] = {
+    "np": _NUMPY,
+    "scalar": SimpleNamespace(**{**UFUNCS, "where": lambda c, a, b: a if c else b}),
+    "element": _element,
+    "store": _store,
+    "part": _part,
+    "stack": _stack,
+    "unseen": lambda number: number,
+    "distinct": lambda: None,
+    "use_wide_vectors": lambda: None,
+    "near_sin": _wave(np.sin),
+    "near_cos": _wave(np.cos),
+    "near_tan": _wave(np.tan),
+    "near_sin_cos": _near_sin_cos,
+    **{
+        f"fold_rows_{kind}": _rows_folder(getattr(nests, f"fold_{kind}"))
+        for kind in ("sum", "prod", "max", "min", "all", "any")
+    },
+}
