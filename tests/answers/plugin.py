@@ -30,8 +30,20 @@ THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 RECORD_TO = os.environ.get("NUMGRAD_TESTS_RECORD_TO")
 # Set to do without PyTorch where it is installed.
 WITHOUT = bool(os.environ.get("NUMGRAD_TESTS_WITHOUT_PYTORCH"))
+
+
+class _Missing:
+    """Finds nothing: an import of PyTorch raises, as where it is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        """Raise what an import of a missing module raises."""
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+
+
 if WITHOUT:
-    sys.modules["torch"] = None  # type: ignore[assignment]  # an import raises, as if it were missing
+    sys.meta_path.insert(0, _Missing)  # type: ignore[arg-type]
 
 
 def recordable(item: Any) -> bool:
