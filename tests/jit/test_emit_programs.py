@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import numgrad.kernels.threads as threads
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.program import build
+from tests.cases import examples
 from tests.jit import graphs as g
 from tests.jit.interpreter import interpret
 from tests.jit.random_graphs import random_arrays, random_graph
@@ -36,7 +37,7 @@ def softmax(x: Value) -> Value:
     return g.op("true_divide", powers, g.keep(g.reduce("sum", powers, 1), 1))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_random_graphs(seed: int) -> None:
     graph = random_graph(Random(seed))

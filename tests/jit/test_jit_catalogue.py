@@ -96,6 +96,7 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     assert_same(jit(derived)(*moving), derived(*moving))
 
 
+@pytest.mark.sampled(0.1, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_other_operations(primitive: Any, sample: Any) -> None:
     function, tensors, keywords = sample(make_samples())

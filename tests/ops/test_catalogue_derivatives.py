@@ -196,6 +196,7 @@ def test_array_operation_passes_gradcheck_and_gradgradcheck(primitive: Primitive
     assert gradgradcheck(bound, tensors)
 
 
+@pytest.mark.sampled(0.1, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_array_operation_has_forward_mode(primitive: Primitive, sample):
     function, tensors, keywords = sample(make_samples())
@@ -225,6 +226,7 @@ def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
     assert_batched_alike(output, [tensors[p] for p in differentiable(primitive, operands)])
 
 
+@pytest.mark.sampled(0.1, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_batched_gradients_of_a_sample_are_those_of_each_cotangent(primitive, sample):
     function, tensors, keywords = sample(make_samples())

@@ -80,6 +80,7 @@ def outcome(module: Any, function: Reduction, row: Any, cotangent: float) -> lis
     return [y.numpy(force=True), None if slope is None else slope.numpy(force=True)]
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("cotangent", COTANGENTS)
 @pytest.mark.parametrize("name", [*REDUCTIONS, *(f"{name} of all" for name in OF_ALL)])
 def test_values_and_gradients_are_pytorchs(torch: Any, name: str, cotangent: float) -> None:
