@@ -9,7 +9,7 @@ marked, with how much of it a plain run takes::
 
 Which ones goes by a hash of their names: the same in every run and on every machine, others in
 every test. ``--cases=all`` runs all of them, and Hypothesis draws its 100 examples, of which a
-sample has a quarter. ``--cases=tenfold`` draws ten times as many as that. A run that names tests,
+sample has a fifth. ``--cases=tenfold`` draws ten times as many as that. A run that names tests,
 by ``::`` or ``-k``, runs all the cases of these.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["examples", "sample"]
 CASES = pytest.StashKey[str]()
 LEFT_OUT = pytest.StashKey[int]()
 # How many examples Hypothesis draws for a test that does not say.
-DRAWN = {"sample": 25, "all": 100, "tenfold": 1000}
+DRAWN = {"sample": 20, "all": 100, "tenfold": 1000}
 
 
 def examples(of_hundred: int) -> int:
@@ -139,7 +139,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     count = terminalreporter.config.stash[LEFT_OUT]
     if count:
         terminalreporter.write_line(
-            f"{count} cases of long tables were left out, and Hypothesis drew a quarter of its "
+            f"{count} cases of long tables were left out, and Hypothesis drew a fifth of its "
             "examples: this was a sample. --cases=all runs everything.",
             yellow=True,
         )

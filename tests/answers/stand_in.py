@@ -76,6 +76,10 @@ class StandIn:
         answer: bool = self._session.ask("isinstance", isinstance, instance, self)
         return answer
 
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        answer: bool = self._session.ask("issubclass", issubclass, subclass, self)
+        return answer
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self._session.ask("list", list, self))
 
@@ -176,7 +180,14 @@ def _named_tuple(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
     members: dict[str, Any] = {
         field: property(lambda self, at=at: self[at]) for at, field in enumerate(fields)
     }
-    return type(name, (tuple,), {"__slots__": (), "_fields": fields, **members})
+
+    def show(self: Any) -> str:
+        pairs = [f"{field}={value!r}" for field, value in zip(fields, self, strict=True)]
+        if name[0].isupper():  # a class of Python's own named tuples
+            return f"{name}({', '.join(pairs)})"
+        return f"torch.return_types.{name}(\n" + ",\n".join(pairs) + ")"
+
+    return type(name, (tuple,), {"__slots__": (), "_fields": fields, "__repr__": show, **members})
 
 
 @functools.cache
@@ -345,8 +356,8 @@ class Recorder(Session):
         """Return what PyTorch is to be given for what the test gives."""
         if isinstance(value, StandIn):
             return self.real[value._handle]
-        if isinstance(value, Size):
-            return tuple(value)
+        if isinstance(value, Size):  # some functions tell it from a tuple
+            return getattr(self.real[0], "Size", tuple)(value)
         if isinstance(value, (tuple, list)):
             items = [self._unwrap(each) for each in value]
             return items if isinstance(value, list) else tuple(items)

@@ -681,6 +681,7 @@ def test_writes_at_listed_positions():
         where.add_(1)
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize(
     "take",
     [
