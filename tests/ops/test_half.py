@@ -82,9 +82,10 @@ torch.ones(300000, dtype=torch.half).requires_grad_().mean()
 b = torch.ones(300000, dtype=torch.half).requires_grad_(); b.mean().backward() -> b.grad[:2]
 torch.autograd.grad(torch.autograd.grad((g ** 3).sum(), g, create_graph=True)[0].sum(), g)
 """
+CODES = list(filter(None, LINES.split("\n")))
 
 
-@pytest.mark.parametrize("code", list(filter(None, LINES.split("\n"))))
+@pytest.mark.parametrize("code", CODES, ids=CODES)
 def test_lines(torch: ModuleType, code: str) -> None:
     assert answer(ng, code, SETUP) == answer(torch, code, SETUP)
 

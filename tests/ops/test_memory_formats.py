@@ -57,9 +57,10 @@ x4.clone(memory_format='a')
 y._is_view(), y._base
 z = torch.ones(2, 3, 4, 5, requires_grad=True); w = z.clone(memory_format=cl); (w * w).sum().backward() -> w.grad_fn.name(), float(z.grad.sum())
 """
+CODES = list(filter(None, LINES.split("\n")))
 
 
-@pytest.mark.parametrize("code", list(filter(None, LINES.split("\n"))))
+@pytest.mark.parametrize("code", CODES, ids=CODES)
 def test_memory_formats(torch: ModuleType, code: str) -> None:
     assert answer(ng, code, SETUP) == answer(torch, code, SETUP)
 

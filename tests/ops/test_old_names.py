@@ -219,9 +219,10 @@ CALLS_UNDER_JIT = [
     "x.masked_fill(i[:, None], 0.0)",
 ]
 LINES = "".join((TYPES, STORAGES, AS_STRIDED, INDICES))
+CODES = list(filter(None, LINES.split("\n")))
 
 
-@pytest.mark.parametrize("code", list(filter(None, LINES.split("\n"))))
+@pytest.mark.parametrize("code", CODES, ids=CODES)
 def test_old_names_do_what_they_did(torch: ModuleType, code: str) -> None:
     assert answer(ng, code, SETUP) == answer(torch, code, SETUP)
 
