@@ -281,6 +281,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("inner", [1, 2, 3, 17])
 def test_long_columns(n: int, inner: int) -> None:
