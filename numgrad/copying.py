@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.storage import Span, array_within, compact, span_of
-from numgrad.graph.tracing import is_traced_array
+from numgrad.graph.frames import where_user_is
+from numgrad.graph.storage import array_within, compact, span_of
+from numgrad.graph.tracing import TracedTensor, TraceError, at_hand, is_traced_array, note_numbers
 
 __all__ = ["attributes_of", "deep_copy", "reduce_tensor", "shallow_copy", "warn_of_hooks"]
 
 # What a tensor is; anything else in its __dict__ was put there by the user.
-_OWN = frozenset(Tensor.__annotations__)
+_OWN = frozenset((*Tensor.__annotations__, *TracedTensor.__annotations__))
 # Where `copy.deepcopy` notes which memory it has copied already.
 _COPIED = "numgrad: spans of memory and their copies"
 
@@ -80,11 +81,19 @@ def deep_copy(self: Tensor, memo: dict[Any, Any]) -> Tensor:
 
 def _copied_array(tensor: Tensor, memo: dict[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a tensor's array in a copy of its memory, one copy for all that lie in it."""
-    array = tensor._array
+    array = at_hand(tensor._array)  # in a traced function it is copied in every call
+    copies: list[tuple[Any, Any]] = memo.setdefault(_COPIED, [])
     if is_traced_array(array):
-        return array.copy()
+        whole = tensor if tensor._base is None else tensor._base
+        if any(known is whole for known, _ in copies):
+            raise TraceError(
+                f"{where_user_is()}jit: two tensors that share memory are copied together, so that "
+                "the copies would share theirs. That can't be compiled: copy one of them, and make "
+                "the other one of the copy"
+            )
+        copies.append((whole, None))
+        return array.copy("K")
     span = span_of(tensor)
-    copies: list[tuple[Span, Any]] = memo.setdefault(_COPIED, [])
     found = next((entry for entry in copies if entry[0].contains(span)), None)
     if found is None:
         found = (span, span.copy())
@@ -102,6 +111,7 @@ def reduce_tensor(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     The graph, the gradient, and what shares the memory are not pickled.
     """
     warn_of_hooks(self)
+    note_numbers(self._array)
     array = np.asarray(self._array)  # raises what there is to say in a traced function
     flat, strides = compact(array)
     attributes = attributes_of(self) or None

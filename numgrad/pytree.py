@@ -12,7 +12,16 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["LEAF", "TreeSpec", "flatten", "leaves", "map_tree", "register", "unflatten"]
+__all__ = [
+    "LEAF",
+    "TreeSpec",
+    "containers",
+    "flatten",
+    "leaves",
+    "map_tree",
+    "register",
+    "unflatten",
+]
 
 
 class Container(NamedTuple):
@@ -167,6 +176,25 @@ def leaves(tree: Any) -> list[Any]:
     [1, 2, 3]
     """
     return flatten(tree)[0]
+
+
+def containers(tree: Any) -> list[tuple[Any, tuple[Any, ...], Hashable]]:
+    """Return the containers of a pytree, each with its children and what else makes it.
+
+    Examples
+    --------
+    >>> containers({"a": [1, 2]})
+    [({'a': [1, 2]}, ([1, 2],), ('a',)), ([1, 2], (1, 2), None)]
+    """
+    kind = type(tree)
+    container = _CONTAINERS.get(kind) or _container_of(kind)
+    if container is None:
+        return []
+    children, context = container.take_apart(tree)
+    found = [(tree, tuple(children), context)]
+    for child in children:
+        found += containers(child)
+    return found
 
 
 def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:

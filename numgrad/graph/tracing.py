@@ -31,6 +31,7 @@ __all__ = [
     "follow_strides",
     "is_traced_array",
     "note_alternative",
+    "note_copy",
     "note_numbers",
     "place_of",
     "refuse_shape_of",
@@ -95,6 +96,9 @@ class Recorder(Protocol):
 
     def bake(self, array: Array) -> None:
         """Note that the trace depends on the numbers in an array that was there before it."""
+
+    def copies(self, array: Array) -> None:
+        """Note that the function copies an array, which may have been there before it."""
 
     def laid_out(self, array: Traced, place: Array, source: Traced) -> Traced:
         """Return a copy that lies as `place` does, which follows from how `source` lies."""
@@ -305,6 +309,12 @@ def note_numbers(array: Any) -> None:
     """Say that a traced function goes by the numbers in an array that was there before."""
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.bake(array)
+
+
+def note_copy(array: Any) -> None:
+    """Say that a traced function copies the numbers in an array, whoever made that."""
+    if modes.trace is not None and type(array) is np.ndarray:
+        modes.trace.copies(array)
 
 
 def follow_strides(source: Any, result: Any) -> None:

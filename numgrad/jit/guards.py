@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
+from itertools import repeat
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Guard", "Guards", "is_number"]
+__all__ = [
+    "ERRORS",
+    "FUNCTIONS",
+    "Guard",
+    "Guards",
+    "is_a",
+    "is_number",
+    "own_dict",
+    "same_function",
+]
 
-_NUMBERS = (int, float, complex, str, bytes, np.generic)
+_NUMBERS = frozenset((int, float, complex, str, bytes))
+FUNCTIONS = (FunctionType, functools.partial)
+_UNBOUND = object()
+_NO_NAMES: dict[str, Any] = {}
+
+
+def is_a(value: Any, kinds: Any) -> bool:
+    """Whether an object is of a class, as `isinstance` does, but without asking the object."""
+    return issubclass(type(value), kinds)
+
+
+def own_dict(value: Any) -> dict[str, Any]:
+    """Return the ``__dict__`` of an object that is no class, without asking the object."""
+    get: Any = type(value).__getattribute__
+    if type(get) is FunctionType:
+        get = object.__getattribute__
+    try:
+        found = get(value, "__dict__")
+    except (AttributeError, TypeError):
+        return _NO_NAMES
+    return found if type(found) is dict else _NO_NAMES
 
 
 def is_number(value: Any) -> bool:
     """Whether of a value only its type and what it says count, not which object it is."""
-    return isinstance(value, _NUMBERS) and type(value) is not bool
+    kind = type(value)
+    return kind in _NUMBERS or (issubclass(kind, np.generic) and kind.__module__ == "numpy")
 
 
 class Guard(NamedTuple):
@@ -46,10 +79,12 @@ class Guard(NamedTuple):
             return False
 
 
-def same_items(found: Iterable[Any], held: tuple[Any, ...]) -> bool:
+def same_items(
+    found: Iterable[Any], held: tuple[Any, ...], met: frozenset[Any] = frozenset()
+) -> bool:
     """Whether a container has the same items, in the same order."""
     items = tuple(found)
-    return len(items) == len(held) and all(map(_is_same, items, held))
+    return len(items) == len(held) and all(map(_is_same, items, held, repeat(met)))
 
 
 def same_keys(found: dict[Any, Any], held: tuple[Any, ...]) -> bool:
@@ -81,15 +116,58 @@ def same_value(found: Any, held: Any) -> bool:
 
 def has_own(found: Any, name: str) -> bool:
     """Whether an object itself has an attribute, and not its class."""
-    return name in getattr(found, "__dict__", ())
+    return name in own_dict(found)
 
 
-def _is_same(found: Any, held: Any) -> bool:
-    return found is held or (is_number(held) and same_number(found, held))
+def same_function(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
+    """Whether two functions do the same: of one code, with the same variables and defaults.
+
+    `met` has those that are being compared: a function may be a variable of its own.
+    """
+    pair = id(found), id(held)
+    if found is held or pair in met:
+        return True
+    kind, met = type(held), met | {pair}
+    if type(found) is not kind or kind not in FUNCTIONS:
+        return False
+    if kind is FunctionType:
+        if found.__code__ is not held.__code__ or found.__globals__ is not held.__globals__:
+            return False
+    elif not _is_same(found.func, held.func, met):
+        return False
+    return same_items(_parts(found), _parts(held), met)
+
+
+def _parts(function: Any) -> tuple[Any, ...]:
+    """Return what makes a function of some code another than the next one of that code."""
+    if type(function) is functools.partial:
+        named = (function.keywords, vars(function))
+        found = [*function.args, len(function.args)]
+    else:
+        named = (function.__kwdefaults__ or {}, vars(function))
+        found = [*(function.__defaults__ or ())]
+        for cell in function.__closure__ or ():
+            try:
+                found.append(cell.cell_contents)
+            except ValueError:  # it is not bound
+                found.append(_UNBOUND)
+    for table in named:
+        found += [*table, *table.values()]
+    return tuple(found)
+
+
+def _is_same(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
+    if found is held:
+        return True
+    if type(held) in FUNCTIONS:
+        return same_function(found, held, met)
+    return is_number(held) and same_number(found, held)
 
 
 _HELPERS: dict[str, Callable[..., Any]] = {
     "has_own": has_own,
+    "own_dict": own_dict,
+    "same_function": same_function,
     "same_items": same_items,
     "same_keys": same_keys,
     "same_names": same_names,
@@ -107,7 +185,7 @@ def _grew(guard: Guard) -> bool:
         values = guard.value[len(held) :]
         return all(k in found and _is_same(found[k], v) for k, v in zip(held, values, strict=True))
     if guard.text.startswith("same_names"):
-        return set(guard.value) <= vars(guard.object).keys()
+        return set(guard.value) <= own_dict(guard.object).keys()
     return "not in" in guard.text or "not has" in guard.text
 
 
@@ -119,10 +197,13 @@ class Guards:
         self._function: Callable[[], bool] | None = None
 
     def add(self, label: str, text: str, thing: Any, value: Any = None, key: Any = None) -> None:
-        """Add a condition; of numbers it is enough that they are equal."""
-        if is_number(value) and text.endswith(" is {v}"):
+        """Add a condition; of numbers and functions it is enough that they are equal."""
+        if text.endswith(" is {v}"):
             found = text.removesuffix(" is {v}")
-            text = f"({text} or same_number({found}, {{v}}))"
+            if is_number(value):
+                text = f"({text} or same_number({found}, {{v}}))"
+            elif type(value) in FUNCTIONS:
+                text = f"({text} or same_function({found}, {{v}}))"
         guard = Guard(label, text, thing, key, value)
         # One that does not hold now never will: what makes up the answer is watched in its place.
         if (text, id(thing), repr(key)) not in self._found and guard.holds():

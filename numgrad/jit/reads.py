@@ -13,7 +13,9 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["Chain", "Reads", "reads_of"]
+__all__ = ["BLIND", "Chain", "Reads", "reads_of"]
+
+BLIND = ("eval", "exec", "globals")  # whose calls read what the code need not show
 
 
 class Chain(NamedTuple):
@@ -23,12 +25,16 @@ class Chain(NamedTuple):
     ----------
     steps : tuple
         Each ``("attribute", name)`` or ``("entry", key)``.
-    ends : bool
-        Whether the last value is only written to, and so not read.
+    ends : str
+        ``"write"`` if the last value is only written to, and so not read, ``"length"`` if only its
+        length is, ``"number"`` if Python would compute with it by itself; else nothing.
+    given : str
+        The global name of which an attribute may be called with the value, or computed with.
     """
 
     steps: tuple[tuple[str, Any], ...] = ()
-    ends: bool = False
+    ends: str = ""
+    given: str = ""
 
 
 class Reads(NamedTuple):
@@ -54,12 +60,21 @@ class Reads(NamedTuple):
 
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CONSTANT = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
+_LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL", "LOAD_NAME")
+_OPERATORS = frozenset(("BINARY_OP", "COMPARE_OP"))
+_ALONE = frozenset(("GET_ITER", "UNARY_NEGATIVE", "UNARY_INVERT", "UNPACK_SEQUENCE"))
+# fmt: off
+_OF_NUMBERS = frozenset((
+    "abs", "all", "any", "bool", "complex", "divmod", "enumerate", "filter", "float", "int", "iter",
+    "list", "map", "max", "min", "reversed", "round", "set", "sorted", "sum", "tuple", "zip",
+))
+# fmt: on
 _SILENT = frozenset(("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "PUSH_NULL"))
 
 
 @lru_cache(4096)
-def reads_of(code: CodeType) -> Reads:
-    """Return what a function's code may read."""
+def reads_of(code: CodeType, lengths: bool = True) -> Reads:
+    """Return what a function's code may read; `lengths` says that its ``len`` is Python's."""
     reads = Reads({}, {}, {}, frozenset(_words(code)))
     instructions = [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
     for at, instruction in enumerate(instructions):
@@ -72,10 +87,21 @@ def reads_of(code: CodeType) -> Reads:
             if _is_counted(instructions, at):
                 continue
             table = reads.names if instruction.opname in _GLOBAL else reads.variables
-            table.setdefault(name, set()).add(_chain(instructions, at + 1))
+            inner = _evaluated(instructions, at) if table is reads.names else None
+            if inner is not None:
+                _merge(reads, reads_of(inner, lengths), inner)
+                continue
+            # Of globals() and a constant name, it is the chain of that name.
+            is_call = name == "globals" and _is_call(instructions, at + 1, 0)
+            chain = _chain(instructions, at + 1 + is_call)
+            if chain.ends == "length" and not lengths:
+                chain = chain._replace(ends="")
+            if chain.steps and is_call and chain.steps[0][0] == "attribute":
+                chain = Chain()
+            table.setdefault(name, set()).add(chain)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            _merge(reads, reads_of(inner), inner)
+            _merge(reads, reads_of(inner, lengths), inner)
     return reads
 
 
@@ -116,8 +142,30 @@ def _is_counted(instructions: Sequence[dis.Instruction], at: int) -> bool:
     )
 
 
+def _is_call(instructions: Sequence[dis.Instruction], at: int, count: int) -> bool:
+    """Whether a function is called with so many arguments."""
+    found = instructions[at : at + 1]
+    return bool(found) and found[0].opname == "CALL" and found[0].arg == count
+
+
+def _evaluated(instructions: Sequence[dis.Instruction], at: int) -> CodeType | None:
+    """Return the code of ``eval("a constant")``, None where it is something else."""
+    if instructions[at].argval not in ("eval", "exec") or not _is_call(instructions, at + 2, 1):
+        return None
+    text = instructions[at + 1].argval
+    if instructions[at + 1].opname != "LOAD_CONST" or not isinstance(text, str):
+        return None
+    try:
+        return compile(text, "<string>", instructions[at].argval)
+    except (SyntaxError, ValueError):  # it is for Python to say that when it comes there
+        return None
+
+
 def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
     """Return what is looked up, in a straight line, in a value that was just loaded."""
+    start = at
+    called = instructions[at - 2] if at > 1 else None
+    is_length = called is not None and called.opname in _GLOBAL and called.argval == "len"
     steps: list[tuple[str, Any]] = []
     while at + 1 < len(instructions):
         first, second = instructions[at], instructions[at + 1]
@@ -130,8 +178,31 @@ def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
         else:
             is_key = first.opname in _CONSTANT or first.opname.startswith("LOAD_FAST")
             ends = first.opname == "STORE_ATTR" or (is_key and second.opname == "STORE_SUBSCR")
-            return Chain(tuple(steps), ends)
+            if ends:
+                return Chain(tuple(steps), "write")
+            if is_length and _is_call(instructions, at, 1):
+                return Chain(tuple(steps), "length")
+            return Chain(tuple(steps), *_use(instructions, start - 1, at))
     return Chain(tuple(steps))
+
+
+def _use(instructions: Sequence[dis.Instruction], start: int, at: int) -> tuple[str, str]:
+    """Return how a value that is loaded from `start` to `at` may be computed with."""
+    first, second, before = instructions[at], instructions[at + 1], instructions[start - 1]
+    is_operand = first.opname in _CONSTANT and second.opname in _OPERATORS
+    is_second = start and before.opname in _CONSTANT and first.opname in _OPERATORS
+    if is_operand or is_second or first.opname in _ALONE:
+        return "number", ""
+    k = start - 1
+    while k >= 0 and instructions[k].opname.startswith(_LOADS):  # other arguments
+        if instructions[k].opname in _GLOBAL and instructions[k].argval in _OF_NUMBERS:
+            return "number", ""
+        k -= 1
+    is_attribute = False
+    while k >= 0 and instructions[k].opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        k, is_attribute = k - 1, True
+    name = instructions[k].argval if k >= 0 and instructions[k].opname in _GLOBAL else ""
+    return "", name if is_attribute else ""
 
 
 def _is_subscript(instruction: dis.Instruction) -> bool:

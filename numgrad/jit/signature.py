@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,17 +11,19 @@ import numpy as np
 from numgrad.graph.core import Tensor, plain
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.tracing import TraceError
+from numgrad.jit.guards import FUNCTIONS, same_function
 
 __all__ = ["LAYOUTS", "Static", "array_of", "describe", "fitting", "is_traced"]
 
 LAYOUTS = 16  # traces that are kept for arguments that differ in their strides only
 
 _SCALARS = (float, complex)  # Python's own; those of NumPy have a dtype
+_PLAIN = (int, bool, str)
 
 
 def is_traced(leaf: Any) -> bool:
     """Whether an argument enters a traced function without its numbers."""
-    return isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex))
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic)) or type(leaf) in _SCALARS
 
 
 def describe(leaf: Any) -> Any:
@@ -38,6 +41,8 @@ def describe(leaf: Any) -> Any:
         return (leaf._array.shape, leaf._array.dtype, leaf.requires_grad)
     if kind in _SCALARS:
         return kind
+    if kind in FUNCTIONS:
+        return (kind, Function(leaf))
     if isinstance(leaf, np.ndarray | np.generic):
         return (leaf.shape, leaf.dtype)
     try:
@@ -48,6 +53,8 @@ def describe(leaf: Any) -> Any:
             f"{where_user_is()}jit: an argument of type {kind.__name__} is neither an array nor a "
             "number, and it cannot be a static argument, because it is not hashable"
         ) from None
+    if isinstance(leaf, (int, str, *_SCALARS)) and kind not in _PLAIN:  # it may have attributes
+        return (kind, leaf, id(leaf))
     return (kind, leaf)
 
 
@@ -71,7 +78,12 @@ def fitting(head: Any, leaves: Sequence[Any]) -> Any:
         The arguments.
     """
     for each in (head, *head.others):
-        if all(array_of(leaves[k]).strides == strides for k, strides in each.strides):
+        for k, strides in each.strides:
+            leaf = leaves[k]
+            array = leaf if type(leaf) is np.ndarray else array_of(leaf)
+            if array.strides != strides:
+                break
+        else:
             return each
     return None
 
@@ -87,9 +99,34 @@ class Static:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Static) or type(self.value) is not type(other.value):
             return False
+        if type(self.value) in FUNCTIONS:
+            return same_function(self.value, other.value)
         if isinstance(self.value, (float, complex)):  # of which 0.0 and -0.0 are two
             return repr(self.value) == repr(other.value)
         return bool(self.value == other.value)
 
     def __hash__(self) -> int:
+        if type(self.value) in FUNCTIONS:
+            return hash(Function(self.value))
         return hash((Static, type(self.value), self.value))
+
+
+class Function:
+    """A function that is an argument: equal to one that does the same, such as one made anew."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and same_function(self.value, other.value)
+
+    def __hash__(self) -> int:
+        function = self.value
+        while type(function) is functools.partial:
+            function = function.func
+        return hash(getattr(function, "__name__", None))
+
+    def __repr__(self) -> str:
+        return repr(self.value)

@@ -72,6 +72,8 @@ class Tracer:
         self.depends_on: frozenset[int] = frozenset()
         # What `bake` noted, and what it held then; by id.
         self.baked: dict[int, tuple[Array, Array]] = {}
+        # Arrays that were copied; by the id of the array whose memory it is.
+        self.copied: dict[int, Array] = {}
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -273,6 +275,11 @@ class Tracer:
         """Note that the trace depends on the numbers in an array that was there before it."""
         if id(array) not in self.baked:
             self.baked[id(array)] = (array, array.copy())
+
+    def copies(self, array: Array) -> None:
+        """Note that the function copies an array, which may have been there before it."""
+        root = root_of(array)
+        self.copied[id(root)] = root
 
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""

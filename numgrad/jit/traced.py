@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,12 +15,13 @@ from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tracing import Traced, TracedTensor, TraceError
 from numgrad.jit.graph import Graph, Value
+from numgrad.jit.guards import own_dict
 from numgrad.jit.memory_order import Laid, laid
 from numgrad.jit.signature import Static, array_of, is_traced
 from numgrad.jit.trace import Tracer
 from numgrad.kernels.strides import layout_of, may_overlap
 from numgrad.ops.nested import check_array
-from numgrad.pytree import TreeSpec, flatten, unflatten
+from numgrad.pytree import TreeSpec, containers, flatten, unflatten
 
 __all__ = ["Output", "Trace", "edges_from_outside", "trace_function"]
 
@@ -42,6 +44,7 @@ class Trace(NamedTuple):
     spec: TreeSpec  # of the result
     outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
     baked: dict[int, Any]  # arrays whose numbers the trace depends on, and what they held; by id
+    copied: dict[int, Any]  # arrays of which the trace has copies; by id
     required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
     strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
 
@@ -105,7 +108,9 @@ def _trace(
                 stand_ins[k]._edge = None
         stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
         args, kwargs = unflatten(spec, stand_ins)
+        given = [(*each, dict(own_dict(each[0]))) for each in containers((args, kwargs))]
         found, result_spec = flatten(function(*args, **kwargs))
+        _refuse_changes(function, given)
         values: list[Value] = []
         outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
         for k in traced:
@@ -134,9 +139,27 @@ def _trace(
         result_spec,
         tuple(outside),
         tracer.baked,
+        tracer.copied,
         required,
         strides,
     )
+
+
+def _refuse_changes(function: Callable[..., Any], given: Sequence[Any]) -> None:
+    """Raise if the containers among the arguments are not what they were: those are copies."""
+    for container, children, context, own in given:
+        try:
+            now = containers(container)[0]
+        except AttributeError:  # a field was deleted
+            now = (container, (), None)
+        before, after = (*children, *own.values()), (*now[1], *own_dict(container).values())
+        is_same = len(before) == len(after) and all(map(operator.is_, before, after))
+        if not is_same or now[2] != context or list(own) != list(own_dict(container)):
+            raise TraceError(
+                f"{_beginning(function)}jit: the function changes a {type(container).__name__} "
+                "among its arguments. That can't be compiled: return what it is to hold, or copy "
+                "it first"
+            )
 
 
 def _beginning(function: Callable[..., Any]) -> str:

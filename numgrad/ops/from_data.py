@@ -10,9 +10,19 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.graph.modes import modes
+from numgrad.graph.tracing import at_hand, note_copy
+from numgrad.kernels.memory import LARGE
 from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.ops.functions import public
-from numgrad.ops.nested import array_of, build_array, check_array, is_foreign, is_sequence
+from numgrad.ops.nested import (
+    PYTHONS_OWN,
+    array_of,
+    build_array,
+    check_array,
+    is_foreign,
+    is_sequence,
+)
 from numgrad.ops.options import (
     Array,
     check_device,
@@ -73,14 +83,21 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return data of any kind as a new array."""
+    if type(data) in PYTHONS_OWN:  # as most data is
+        return build_array(data, dtype)
     if isinstance(data, Tensor):
+        if modes.trace is not None:  # it is copied in every call
+            return wrap(at_hand(data._array)).to(dtype or data.dtype, copy=True)._array
         data = data._array
-    elif is_foreign(type(data)):
+    elif type(data) is not np.ndarray and is_foreign(type(data)):
         data = array_of(data)
     if isinstance(data, np.ndarray):
         array = check_array(data)
+        if modes.trace is not None:
+            note_copy(array)
         if dtype is None or dtype.numpy == array.dtype:
-            return copy_like(array)
+            is_small = array.nbytes < LARGE and array.flags.c_contiguous
+            return array.copy() if is_small else copy_like(array)
         return cast_array(array, dtype)
     return build_array(data, dtype)
 
@@ -186,12 +203,13 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         if wanted is None or wanted is data.dtype:
             return data
         return _recorded_cast(data, wanted)
-    if is_foreign(type(data)):
+    if type(data) is not np.ndarray and is_foreign(type(data)):
         data = _writable(array_of(data))
     if isinstance(data, np.ndarray):
         array = check_array(data)
         if wanted is None or wanted.numpy == array.dtype:
             return wrap(array)
+        note_copy(array)
         return fresh(cast_array(array, wanted))
     return fresh(build_array(data, wanted))
 
@@ -202,7 +220,7 @@ def _writable(array: Array) -> Array:
 
 
 def _recorded_cast(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
-    if tensor._edge is NO_EDGE and tensor._base is None:
+    if tensor._edge is NO_EDGE and tensor._base is None and modes.trace is None:
         return fresh(cast_array(tensor._array, dtype))
     converted: Tensor = tensor.to(dtype)
     return converted
@@ -262,7 +280,8 @@ def asarray(
         if not same and wanted is not None:
             result = _recorded_cast(source, wanted)
         elif copy:
-            result = source.clone() if isinstance(obj, Tensor) else wrap(copy_like(source._array))
+            is_plain = not isinstance(obj, Tensor) and modes.trace is None
+            result = wrap(copy_like(source._array)) if is_plain else source.clone()
         else:
             result = source
         if requires_grad is False and result.requires_grad:
@@ -300,10 +319,11 @@ def from_numpy(array: Array) -> Tensor:
     >>> ng.from_numpy(np.array([1, 2, 3])[::-1])
     tensor([3, 2, 1])
     """
-    if is_foreign(type(array)):
-        array = array_of(array)
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type_name(array)})")
+    if type(array) is not np.ndarray:
+        if is_foreign(type(array)):
+            array = array_of(array)
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"expected np.ndarray (got {type_name(array)})")
     array = check_array(array)
     if not array.flags.writeable:
         warnings.warn(
