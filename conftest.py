@@ -14,6 +14,8 @@ import numgrad
 from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS
 from numgrad.ops.primitive import CATALOGUE
 
+pytest_plugins = ["tests.cases"]  # how much of it all a run tests
+
 
 @pytest.fixture
 def forgotten() -> Iterator[None]:

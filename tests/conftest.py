@@ -13,19 +13,17 @@ Comparisons with PyTorch
     by hand.
 
 Hypothesis
-    No deadline, because the first example of a test may compile a kernel. ``HYPOTHESIS_PROFILE``
-    picks the profile: ``default`` draws new examples every time; ``ci`` (chosen where the variable
-    ``CI`` is set) draws the same ones in every run; ``thorough`` draws ten times as many.
+    It draws new examples every time, and the same ones in every run where the variable ``CI`` is
+    set. How many goes by ``--cases`` (see `tests.cases`): a test that wants more than others, or
+    fewer, says so by ``@settings(max_examples=examples(200))``.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.answers import plugin
 
@@ -34,20 +32,6 @@ torch = plugin.torch
 pytest_collection_modifyitems = plugin.pytest_collection_modifyitems
 pytest_runtest_makereport = plugin.pytest_runtest_makereport
 pytest_terminal_summary = plugin.pytest_terminal_summary
-
-# The first example of a test compiles, so the time that examples take says nothing about them.
-# The fixture `torch` keeps nothing from one example to the next.
-settings.register_profile(
-    "default",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    print_blob=True,
-)
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=1000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "default")
-)
 
 
 @pytest.fixture

@@ -82,7 +82,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_of_the_tree(Path(folder) / "tree")
         configuration, database = Path(folder) / "config.toml", Path(folder) / "session.sqlite"
-        run = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {' '.join(options.tests)}"
+        run = f"{sys.executable} -m pytest -x -q --cases=all -p no:cacheprovider "
+        run += " ".join(options.tests)
         configuration.write_text(
             CONFIGURATION.format(
                 modules=json.dumps(options.modules),

@@ -23,6 +23,7 @@ from numgrad.float_errors import restore, silence, silent
 from numgrad.graph.core import Tensor
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import CATALOGUE
+from tests.cases import examples
 from tests.ops.test_catalogue_torch import call, grid, to_module
 
 DTYPES = ("float32", "float64", "complex128")
@@ -131,6 +132,7 @@ def built(case: Any, seed: int) -> tuple[Any, list[Any]]:
     return sample_case(sample, dtype, seed)
 
 
+@pytest.mark.sampled(0.3, by="dtype")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_operation_lets_numpy_warn(dtype: str, seed: int) -> None:
@@ -146,7 +148,7 @@ def test_no_operation_lets_numpy_warn(dtype: str, seed: int) -> None:
 
 
 @given(case=st.sampled_from(cases(DTYPES)), seed=st.integers(0, 99))
-@settings(max_examples=settings.default.max_examples // 20)
+@settings(max_examples=examples(5))
 def test_no_compiled_operation_lets_numpy_warn(case: Any, seed: int) -> None:
     assert_compiled_is_quiet(case, seed)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.utils.checkpoint import checkpoint, checkpoint_sequential
+from tests.cases import examples
 from tests.graph.test_thread_state import PLACES, state
 
 fw = ng.autograd.forward_ad
@@ -207,7 +208,7 @@ def test_every_phase_calls(phase: str) -> None:
     assert state() == before
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.sampled_from(sorted(PHASES)),
     st.sampled_from(sorted(PHASES)),

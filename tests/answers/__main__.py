@@ -21,7 +21,7 @@ from tests.answers.plugin import differs
 
 def run(paths: list[str], more: list[str], **environment: str) -> None:
     """Run the tests that ask for PyTorch; some may fail with stand-ins, and are left out."""
-    command = [sys.executable, "-m", "pytest", "-m", "torch", "-q", "--tb=no", "--no-header"]
+    command = [sys.executable, "-m", "pytest", "-m", "torch", "--cases=all", "-q", "--tb=no"]
     subprocess.run([*command, *more, *paths], env={**os.environ, "CI": "1", **environment})
 
 

@@ -76,6 +76,10 @@ class StandIn:
         answer: bool = self._session.ask("isinstance", isinstance, instance, self)
         return answer
 
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        answer: bool = self._session.ask("issubclass", issubclass, subclass, self)
+        return answer
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self._session.ask("list", list, self))
 
@@ -146,6 +150,19 @@ for _name, _function in _SPECIAL.items():
     setattr(StandIn, f"__{_name}__", _forwarded(_name, _function))
 
 
+class Address(int):
+    """Where a tensor's memory starts: another number in every run, so only relations are kept."""
+
+    def __add__(self, other: int) -> Address:
+        return Address(int(self) + other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> int:
+        distance = int(self) - int(other)
+        return distance if isinstance(other, Address) else Address(distance)
+
+
 class Size(tuple[int, ...]):
     """``torch.Size``, as far as tests look at it."""
 
@@ -163,7 +180,14 @@ def _named_tuple(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
     members: dict[str, Any] = {
         field: property(lambda self, at=at: self[at]) for at, field in enumerate(fields)
     }
-    return type(name, (tuple,), {"__slots__": (), "_fields": fields, **members})
+
+    def show(self: Any) -> str:
+        pairs = [f"{field}={value!r}" for field, value in zip(fields, self, strict=True)]
+        if name[0].isupper():  # a class of Python's own named tuples
+            return f"{name}({', '.join(pairs)})"
+        return f"torch.return_types.{name}(\n" + ",\n".join(pairs) + ")"
+
+    return type(name, (tuple,), {"__slots__": (), "_fields": fields, "__repr__": show, **members})
 
 
 @functools.cache
@@ -260,6 +284,8 @@ class Recorder(Session):
             self.entries.append([number, "raise", kind.__name__, _builtin_base(kind), words])
             raise
         self._record_warnings(caught)
+        if function is _call and getattr(self._unwrap(args[0]), "__name__", "") == "data_ptr":
+            result = Address(result)
         answer, encoded = self._keep(result)
         self.entries.append([number, *encoded])
         return answer
@@ -330,8 +356,8 @@ class Recorder(Session):
         """Return what PyTorch is to be given for what the test gives."""
         if isinstance(value, StandIn):
             return self.real[value._handle]
-        if isinstance(value, Size):
-            return tuple(value)
+        if isinstance(value, Size):  # some functions tell it from a tuple
+            return getattr(self.real[0], "Size", tuple)(value)
         if isinstance(value, (tuple, list)):
             items = [self._unwrap(each) for each in value]
             return items if isinstance(value, list) else tuple(items)

@@ -30,6 +30,9 @@ class Number:
     def __iter__(self) -> Any:
         return iter([Number(self.value), Number(-self.value)])
 
+    def data_ptr(self) -> int:
+        return id(self)
+
     def array(self) -> np.ndarray:
         return np.full((2, 2), self.value)
 
@@ -70,6 +73,19 @@ def arithmetic(lib: Any) -> list[Any]:
     total = 1 + lib.Number(2.0) + lib.Number(0.5)
     total += 1
     return [total.value, total.array(), [each.value for each in total], total.same is total]
+
+
+def addresses(lib: Any) -> list[Any]:
+    one, other = lib.Number(1.0), lib.Number(2.0)
+    first, second = one.data_ptr(), other.data_ptr()
+    assert [type(each) for each in (first, second)] in ([int] * 2, [StandIn] * 2)
+    return [
+        first == second,
+        first == one.same.data_ptr(),
+        first + 8 - one.data_ptr(),
+        first < first + 1,
+        bool(first),
+    ]
 
 
 def containers(lib: Any) -> list[Any]:
@@ -114,6 +130,7 @@ def refusing_functions(lib: Any) -> list[Any]:
 
 PROGRAMS = [
     arithmetic,
+    addresses,
     containers,
     classes,
     exceptions,

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad
+from tests.cases import examples
 
-EXAMPLES = settings(max_examples=max(60, settings.default.max_examples // 2))
+EXAMPLES = settings(max_examples=examples(60))
 BASES = ("complex", "pairs", "permuted", "without a history", "with gaps", "of two parts")
 STEP = 1e-6
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from tests.cases import examples
 
 # What an operation makes of two tensors and of several ones, all of shape (2, 2).
 OPERATIONS: dict[str, Any] = {
@@ -83,7 +84,7 @@ def run(m: Any, seed: int) -> list[Any]:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @pytest.mark.filterwarnings("ignore:Using backward")
 def test_hooks_of_random_graphs_run_in_pytorchs_order(torch: Any, seed: int) -> None:
     assert run(ng, seed) == run(torch, seed)
@@ -116,7 +117,7 @@ def modelled(root: Any, names: dict[Any, Any]) -> list[Any]:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_nodes_of_random_graphs_run_in_the_order_of_the_model(seed: int) -> None:
     choose = random.Random(seed)
     pool, leaves = build(ng, choose, [], several=6)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph import engine
+from tests.cases import examples
 from tests.graph.ownership import HOOKS, Program, diamonds, programs, run
 
 
@@ -25,7 +26,7 @@ def test_gradients_that_come_in_two_parts_stay_what_they_were(hook: str) -> None
 
 
 @pytest.mark.parametrize("large", [False, True])
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(data=st.data())
 def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
     """Large ones are added without delay, by another way."""
@@ -34,7 +35,7 @@ def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:grad and param do not obey:UserWarning")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(program=programs)
 def test_the_model_is_pytorchs(torch: Any, program: Program) -> None:
     """But for memory that its gradients share through views, and that of what was given."""

@@ -18,6 +18,7 @@ from numgrad.graph.anomaly import anomaly
 from numgrad.graph.modes import modes, observers, restore, traces
 from numgrad.kernels.threads import _here
 from numgrad.utils.checkpoint import checkpoint
+from tests.cases import examples
 
 hooks_on_saved = ng.autograd.graph.saved_tensors_hooks
 
@@ -166,7 +167,7 @@ def _within(deep: int, function: Callable[[], None]) -> None:
     root.backward()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from(sorted(PLACES)),
     st.lists(st.sampled_from(sorted(ENTERED)), min_size=1, max_size=3),
@@ -343,7 +344,7 @@ def test_modes_left_in_any_order_put_back_what_they_found(script: list[tuple[str
     assert state() == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(script=SCRIPTS)
 def test_modes_left_in_any_order_are_pytorchs(
     torch: ModuleType, script: list[tuple[str, int]]

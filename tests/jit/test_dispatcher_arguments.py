@@ -56,6 +56,7 @@ def caller() -> Any:
     return njit(lambda x, y: inner(x, y))
 
 
+@pytest.mark.sampled(0.25, by="kind")
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("compiled", [False, True], ids=["from Python", "from compiled code"])
 @pytest.mark.parametrize("kind", OTHERS)
@@ -102,6 +103,7 @@ def test_float16_of_any_shape(compiled: bool, position: int, shape: list[int], g
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("compiled", [False, True], ids=["from Python", "from compiled code"])
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (0,), (1, 1, 3)])

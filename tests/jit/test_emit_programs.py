@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import numgrad.kernels.threads as threads
 from numgrad.jit.graph import Graph, Value
 from numgrad.jit.program import build
+from tests.cases import examples
 from tests.jit import graphs as g
 from tests.jit.interpreter import interpret
 from tests.jit.random_graphs import random_arrays, random_graph
@@ -37,7 +38,7 @@ def softmax(x: Value) -> Value:
     return g.op("true_divide", powers, g.keep(g.reduce("sum", powers, 1), 1))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_random_graphs(seed: int) -> None:
     graph = random_graph(Random(seed))
@@ -81,6 +82,7 @@ def test_what_is_made_of_the_sum_of_a_row_takes_the_nest_of_the_row(make: Any) -
     assert build(graph).source.count("for item in") == 1
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 300, 7), (700, 2, 3), (3, 1, 1500), (0, 2, 3)])
 def test_sums_over_any_dims(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:

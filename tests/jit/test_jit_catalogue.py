@@ -73,6 +73,7 @@ def assert_same(compiled: list[Any], eager: list[Any]) -> None:
         )
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     random = np.random.default_rng(3)
@@ -96,6 +97,7 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     assert_same(jit(derived)(*moving), derived(*moving))
 
 
+@pytest.mark.sampled(0.1, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_other_operations(primitive: Any, sample: Any) -> None:
     function, tensors, keywords = sample(make_samples())

@@ -23,6 +23,7 @@ def assert_same(ours: Any, expected: Any) -> None:
 POINT = ng.linspace(-1, 1.5, 6, dtype=ng.float64)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize(
     "transformed",
     [

@@ -11,6 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from tests.cases import examples
 
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "index": lambda x, i: x[i],
@@ -70,7 +71,7 @@ def arguments() -> list[Any]:
     return [*(ng.from_numpy(random.normal(size=6)) for _ in range(3)), ng.tensor([5, 0, 5, 2])]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(programs())
 def test_any_of_them_can_be_scheduled(program: tuple[str, Callable[..., Any]]) -> None:
     assert ng.jit(program[1]).lower(*arguments()).source
@@ -87,6 +88,7 @@ def test_they_are_what_they_are_without_jit(program: tuple[str, Callable[..., An
         np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-13)
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_gradient_of_an_argument_that_is_not_used(way: str) -> None:
     def value(w: Any, b: Any, i: Any) -> Any:

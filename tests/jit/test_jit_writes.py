@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.core import Tensor
+from tests.cases import examples
 from tests.jit.programs import Program
 from tests.jit.test_programs import check_compiled, check_graphs
 
-MAX = settings().max_examples  # 100, and 1000 with the profile "thorough"
 LENGTHS = [5, 7, 12]
 FORMULAS = ["{} * 2", "{}.sin()", "{} + 1", "{} * {}", "-{}", "{}.exp() * 0.125", "{}.flip(0)"]
 TOTALS = ["{}.sum()", "{}.amax()", "({} * {}).sum()"]
@@ -126,19 +126,19 @@ def test_a_nest_does_not_read_what_it_makes(reads: str) -> None:
     check_values(Program(lines, list(given), ["b", "c"], given))
 
 
-@settings(max_examples=MAX // 5)
+@settings(max_examples=examples(20))
 @given(programs())
 def test_graphs_of_programs_that_write_parts(program: Program) -> None:
     check_graphs(program)
 
 
-@settings(max_examples=MAX // 100)
+@settings(max_examples=examples(1))
 @given(programs())
 def test_compiled_programs_that_write_parts(program: Program) -> None:
     check_compiled(program)
 
 
-@settings(max_examples=MAX // 10)
+@settings(max_examples=examples(10))
 @given(programs())
 def test_compiled_programs_without_derivatives(program: Program) -> None:
     check_values(program)

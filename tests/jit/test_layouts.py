@@ -18,13 +18,13 @@ from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import trace_function
 from numgrad.jit.validate import validate
 from numgrad.pytree import flatten
+from tests.cases import examples
 from tests.jit.layout_programs import LAYOUTS, Program, laid_out, programs
 from tests.jit.run_graph import run_graph
 from tests.jit.test_jit_catalogue import ELEMENTWISE, SAMPLES, SHAPE_DEPENDS_ON_VALUES
 from tests.ops.catalogue_strategies import as_tensors
 from tests.ops.test_catalogue_derivatives import make_samples
 
-MAX = settings().max_examples  # 100, and 1000 with the profile "thorough"
 SHAPES = [(3, 4), (2, 3, 2), (4,), (1, 4), (3, 1), (2, 1, 3), (2, 2), (), (0, 3), (2, 0, 2)]
 
 
@@ -102,7 +102,7 @@ def with_gradient(program: Program) -> Callable[[Any], list[Any]]:
     return derived
 
 
-@settings(max_examples=2 * MAX)
+@settings(max_examples=examples(200))
 @given(programs(), st.sampled_from(SHAPES), st.sampled_from(LAYOUTS))
 def test_views_and_copies_are_those_of_eager_mode(
     program: Program, shape: tuple[int, ...], layout: str
@@ -111,7 +111,7 @@ def test_views_and_copies_are_those_of_eager_mode(
     assert_same(outcome(interpreted(program), x), outcome(program, x))
 
 
-@settings(max_examples=MAX)
+@settings(max_examples=examples(100))
 @given(programs(), st.sampled_from(SHAPES), st.sampled_from(LAYOUTS))
 def test_gradients_are_those_of_eager_mode(
     program: Program, shape: tuple[int, ...], layout: str
@@ -121,7 +121,7 @@ def test_gradients_are_those_of_eager_mode(
     assert_same(outcome(interpreted(derived), x), outcome(derived, x))
 
 
-@settings(max_examples=max(3, MAX // 30))
+@settings(max_examples=examples(3))
 @given(programs(), st.sampled_from(SHAPES[:6]))
 def test_one_function_for_all_layouts(program: Program, shape: tuple[int, ...]) -> None:
     compiled = ng.jit(program)
@@ -130,7 +130,7 @@ def test_one_function_for_all_layouts(program: Program, shape: tuple[int, ...]) 
         assert_same(outcome(compiled, x), outcome(program, x))
 
 
-@settings(max_examples=max(3, MAX // 30))
+@settings(max_examples=examples(3))
 @given(programs(), st.sampled_from(SHAPES[:6]), st.sampled_from(LAYOUTS))
 def test_a_dispatcher_goes_by_the_layout_of_its_example(
     program: Program, shape: tuple[int, ...], layout: str
@@ -259,7 +259,7 @@ def test_results_lie_as_in_eager_mode(name: str, call: Any) -> None:
 MIXED = [(3, 4), (1, 4), (3, 1), (4,), (2, 3, 4), (1, 3, 4), ()]
 
 
-@settings(max_examples=2 * MAX)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(ELEMENTWISE), st.data())
 def test_elementwise_results_of_operands_in_several_orders_lie_as_in_eager_mode(
     primitive: Any, data: st.DataObject
@@ -292,7 +292,7 @@ POSITIONS: list[Callable[[Any, Any], Any]] = [
 ]
 
 
-@settings(max_examples=MAX)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(POSITIONS), st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
 def test_what_positions_pick_lies_as_in_eager_mode(
     function: Any, layout: str, of_positions: str

@@ -17,13 +17,13 @@ from numgrad.jit.simplify import simplify
 from numgrad.jit.traced import trace_function
 from numgrad.jit.validate import validate
 from numgrad.pytree import flatten, unflatten
+from tests.cases import examples
 from tests.jit.evaluate import same_bits
 from tests.jit.programs import ELEMENTWISE, EVERYTHING, Program, programs
 from tests.jit.run_graph import run_graph
 
 # Casts of complex numbers to real ones warn, with jit as without.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-MAX = settings().max_examples  # 100, and 1000 with the profile "thorough"
 
 
 def with_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,26 +135,26 @@ def check_compiled(program: Program) -> None:
     assert_same(together, expected, exact)
 
 
-@settings(max_examples=MAX // 2)
+@settings(max_examples=examples(50))
 @given(programs(EVERYTHING))
 def test_graphs_of_programs(program: Program) -> None:
     check_graphs(program)
 
 
-@settings(max_examples=MAX // 2)
+@settings(max_examples=examples(50))
 @given(programs(ELEMENTWISE, special=True))
 def test_graphs_of_elementwise_programs(program: Program) -> None:
     check_graphs(program)
 
 
 # Their second derivatives take up to minutes to compile, so there are few, and they are short.
-@settings(max_examples=MAX // 25)
+@settings(max_examples=examples(4))
 @given(programs(EVERYTHING, longest=3))
 def test_compiled_programs(program: Program) -> None:
     check_compiled(program)
 
 
-@settings(max_examples=MAX // 10)
+@settings(max_examples=examples(10))
 @given(programs(ELEMENTWISE, longest=5, special=True))
 def test_compiled_elementwise_programs(program: Program) -> None:
     check_compiled(program)

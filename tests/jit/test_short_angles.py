@@ -15,6 +15,7 @@ def function(x: Any) -> Any:
     return y.sum(), y
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [3, 20])
 def test_near_and_far_angles(dtype: Any, size: int) -> None:

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from tests.cases import examples
 
 Pair = collections.namedtuple("Pair", "items number")
-MAX = settings().max_examples  # 100, and 1000 with the profile "thorough"
 CALLED_OFTEN = 105  # by then a call has its conditions built in
 
 
@@ -291,7 +291,7 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("read", READS)
 @given(st.data())
-@settings(max_examples=MAX // 50)
+@settings(max_examples=examples(2))
 def test_any_change_is_noticed(read: str, data: st.DataObject) -> None:
     state = State()
     function = READS[read](state)
@@ -312,6 +312,7 @@ def test_any_change_is_noticed(read: str, data: st.DataObject) -> None:
     assert compiled.cache_info().misses == before
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("read", READS)
 def test_every_change_is_noticed(read: str) -> None:
     state = State()

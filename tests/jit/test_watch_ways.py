@@ -25,8 +25,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from tests.cases import examples
 
-MAX = settings().max_examples  # 100, and 1000 with the profile "thorough"
 CALLED_OFTEN = 105  # by then a call has its conditions built in
 
 Read = Callable[[], Any]
@@ -530,7 +530,7 @@ def check(
 
 
 @given(st.data())
-@settings(max_examples=MAX // 5)
+@settings(max_examples=examples(20))
 def test_any_change_is_noticed(data: st.DataObject) -> None:
     way = data.draw(st.sampled_from(WAYS))
     kind = data.draw(st.sampled_from(sorted(KINDS)))

@@ -70,6 +70,7 @@ def float32_kernels(primitive: ElementwisePrimitive) -> list:
     return loops
 
 
+@pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=[p.name for p in PRIMITIVES])
 def test_float32_stays_float32(primitive):
     """No loop of float32 arrays widens a number to float64."""

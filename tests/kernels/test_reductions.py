@@ -281,6 +281,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("inner", [1, 2, 3, 17])
 def test_long_columns(n: int, inner: int) -> None:
@@ -537,6 +538,7 @@ ALL_OF_THEM: dict[str, Callable[[np.ndarray, int], Any]] = {
 }
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("name", ALL_OF_THEM)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_bits_do_not_depend_on_the_number_of_threads(

@@ -15,6 +15,7 @@ from numgrad.kernels import elementwise
 from numgrad.kernels.elementwise import GRAIN, SMALL, Elementwise
 from numgrad.kernels.expression import Symbol
 from numgrad.kernels.threads import get_num_threads, set_num_threads
+from tests.cases import examples
 
 
 def blend() -> Elementwise:
@@ -42,7 +43,7 @@ def operands(draw: Any) -> tuple[tuple[int, ...], list[np.ndarray]]:
     return shape, arrays
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(operands())
 def test_any_strides_give_the_values_of_numpy(case):
     shape, (x, y) = case

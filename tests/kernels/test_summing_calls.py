@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numgrad.kernels import summing_calls
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.threads import get_num_threads, set_num_threads
+from tests.cases import examples
 
 # What the gradients of a product are: two outputs of three operands.
 KERNEL = Elementwise("times", ["g", "x", "y"], lambda s: [s["g"] * s["y"], s["g"] * s["x"]])
@@ -48,7 +49,7 @@ def shapes(draw: Any) -> list[tuple[int, ...]]:
     return [result, tuple(pair[0]), tuple(pair[1][missing:])]
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(shapes(), st.booleans())
 def test_sums_are_those_of_the_values(case, transposed):
     full, one, other = case

@@ -7,6 +7,7 @@ element everywhere.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,14 +97,16 @@ def operands(
     first: Layout,
     second: Layout | None = None,
     shape: tuple[int, ...] = (2, 3, 4),
+    line: str = "",
 ) -> dict[str, Any]:
-    """Return the operands, each a view of memory of its own.
+    """Return the operands that a line names, all without one; each a view of memory of its own.
 
     `x`, `c` and what is used with them lie as `first` says; `y`, `k`, `b` and the other factors as
     `second`.
     """
     random = np.random.default_rng(0)
     second = first if second is None else second
+    named = {node.id for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
     wanted: Mapping[str, tuple[tuple[int, ...], str]] = {
         "x": (shape, "f"),
         "y": (shape, "f"),
@@ -124,5 +127,6 @@ def operands(
             numbers = numbers > 0.5
         elif kind == "c":
             numbers = numbers + 1j * random.uniform(0.1, 0.9, room).astype(np.float32)
-        made[name] = library.from_numpy(numbers).as_strided(full, strides)
+        if not line or name in named:
+            made[name] = library.from_numpy(numbers).as_strided(full, strides)
     return made

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.graph.core import Tensor
 from numgrad.ops.functions import FUNCTIONS
+from tests.cases import examples
 
 
 class Perverse(np.ndarray):
@@ -168,7 +169,7 @@ def test_the_memory_is_shared(kind: str, share: Callable[[Any], Tensor]) -> None
     assert not array.any()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from(sorted(FUNCTIONS)),
     st.sampled_from(sorted(KINDS)),

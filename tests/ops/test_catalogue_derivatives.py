@@ -122,6 +122,7 @@ def test_second_derivative_is_the_central_difference_of_the_first(primitive, dat
         )
 
 
+@pytest.mark.sampled(0.5)
 @all_elementwise
 @given(data=st.data())
 def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
@@ -143,6 +144,7 @@ def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
     np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sampled(0.5)
 @all_elementwise
 @given(data=st.data())
 def test_float32_agrees_with_float64(primitive, data):
@@ -196,6 +198,7 @@ def test_array_operation_passes_gradcheck_and_gradgradcheck(primitive: Primitive
     assert gradgradcheck(bound, tensors)
 
 
+@pytest.mark.sampled(0.1, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_array_operation_has_forward_mode(primitive: Primitive, sample):
     function, tensors, keywords = sample(make_samples())
@@ -216,6 +219,7 @@ def test_array_operation_has_forward_mode(primitive: Primitive, sample):
         np.testing.assert_allclose(derivative.numpy(force=True), slope, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(0.25)
 @all_elementwise
 @given(data=st.data())
 def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
@@ -225,6 +229,7 @@ def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
     assert_batched_alike(output, [tensors[p] for p in differentiable(primitive, operands)])
 
 
+@pytest.mark.sampled(0.1, by="primitive")
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 def test_batched_gradients_of_a_sample_are_those_of_each_cotangent(primitive, sample):
     function, tensors, keywords = sample(make_samples())
@@ -249,6 +254,7 @@ def assert_batched_alike(output: ng.Tensor, tensors: list[ng.Tensor]) -> None:
             np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.sampled(0.25)
 @all_elementwise
 @given(data=st.data())
 def test_dual_tensors_have_the_tangents_of_forward_mode(primitive, data):

@@ -84,6 +84,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("shape", [(2, 2), (70, 75)])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -3,7 +3,7 @@
 The reference is the operation, run eagerly on contiguous copies of the operands. Compared with it
 are values, dtype, shape and gradients of the same call on operands that lie otherwise in memory:
 eagerly, under `jit`, and by the dispatcher. Operations and layouts are drawn, and with
-``HYPOTHESIS_PROFILE=thorough`` all of them run.
+``--cases=tenfold`` all of them run.
 """
 
 from __future__ import annotations
@@ -193,6 +193,7 @@ def drawn() -> Iterator[Any]:
             yield pytest.param(name, None, layout, id=f"{name}-{layout}")
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(("name", "size", "layout"), list(drawn()))
 def test_every_way_gives_what_contiguous_operands_give(
     name: str, size: int | None, layout: str

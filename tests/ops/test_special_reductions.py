@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from tests.cases import examples
 
 INF, NAN = float("inf"), float("nan")
 ROWS = [
@@ -80,6 +81,7 @@ def outcome(module: Any, function: Reduction, row: Any, cotangent: float) -> lis
     return [y.numpy(force=True), None if slope is None else slope.numpy(force=True)]
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("cotangent", COTANGENTS)
 @pytest.mark.parametrize("name", [*REDUCTIONS, *(f"{name} of all" for name in OF_ALL)])
 def test_values_and_gradients_are_pytorchs(torch: Any, name: str, cotangent: float) -> None:
@@ -106,6 +108,7 @@ def test_values_and_gradients_are_pytorchs(torch: Any, name: str, cotangent: flo
 TRACED = ("prod", "cumprod", "logcumsumexp", "nanmean", "amax", "norm 2", "norm inf", "norm 0.5")
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("name", [*TRACED, "max of all", "min of all", "prod of all"])
 def test_gradients_under_jit_are_those_of_eager_mode(name: str) -> None:
     of_all = name.endswith(" of all")
@@ -138,7 +141,7 @@ PARTS = [0.0, -0.0, 1.5, -2.0, INF, -INF, NAN]
         st.tuples(st.sampled_from(PARTS), st.sampled_from(PARTS)), min_size=2, max_size=2
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_complex_mean_is_the_sum_over_a_complex_number(parts: list[Any]) -> None:
     """As in PyTorch, an infinite part makes the other one nan, eagerly and compiled."""
     x = ng.tensor([complex(*each) for each in parts], dtype=ng.complex128)

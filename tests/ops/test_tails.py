@@ -176,6 +176,7 @@ def test_second_derivatives_in_the_tails_of_logsigmoid_and_softplus(
         assert_near(found, bend, dtype, 0, f"the second derivative of softplus at {number}")
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("number", [0.0, -0.0, 1e-30, 1e-5, 0.01, 0.02, 0.1, 0.3, 0.49])
 def test_second_derivative_of_sinc_near_0(number: float, dtype: Any) -> None:

@@ -1,0 +1,145 @@
+"""How much of what can be tested a run tests: ``--cases=sample``, ``all`` or ``tenfold``.
+
+Many tests run over tables: every operation with every dtype, every layout, every way of calling.
+What proves that an operation is right runs always; a table that varies what was proven already is
+marked, with how much of it a plain run takes::
+
+    @pytest.mark.sampled(0.25)                    # a quarter of its cases
+    @pytest.mark.sampled(0.25, by="primitive")    # of each primitive's cases; at least one of each
+
+Which ones goes by a hash of their names: the same in every run and on every machine, others in
+every test. ``--cases=all`` runs all of them, and Hypothesis draws its 100 examples, of which a
+sample has a fifth. ``--cases=tenfold`` draws ten times as many as that. A run that names tests,
+by ``::`` or ``-k``, runs all the cases of these.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+__all__ = ["examples", "sample"]
+
+CASES = pytest.StashKey[str]()
+LEFT_OUT = pytest.StashKey[int]()
+# How many examples Hypothesis draws for a test that does not say.
+DRAWN = {"sample": 20, "all": 100, "tenfold": 1000}
+
+
+def examples(of_hundred: int) -> int:
+    """Return how many examples a test draws that draws `of_hundred` where others draw 100.
+
+    Never fewer than three, unless it does not draw three of a hundred.
+    """
+    return max(min(of_hundred, 3), of_hundred * settings.default.max_examples // 100)
+
+
+def sample(names: Iterable[str], share: float) -> set[str]:
+    """Return that share of names, rounded up: the first ones in the order of their hashes."""
+    ordered = sorted(names, key=lambda name: (zlib.crc32(name.encode()), name))
+    return set(ordered[: math.ceil(share * len(ordered))])
+
+
+def _group(item: Any, by: str | None) -> Hashable:
+    """Return what all the cases have in common that an item is sampled from."""
+    test = item.nodeid.partition("[")[0]
+    if by is None:
+        return test
+    value = item.callspec.params[by]
+    return test, getattr(value, "name", value)
+
+
+def left_out(items: Iterable[Any]) -> set[str]:
+    """Return the names of the tests that a sample does without."""
+    groups: dict[Hashable, list[str]] = defaultdict(list)
+    shares: dict[Hashable, float] = {}
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None:
+            (share,), by = mark.args, mark.kwargs.get("by")
+            group = _group(item, by)
+            groups[group].append(item.nodeid)
+            shares[group] = share
+    return {
+        name
+        for group, names in groups.items()
+        for name in set(names) - sample(names, shares[group])
+    }
+
+
+# --- hooks; conftest.py in the root of the repository imports them ------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take how much is to be tested."""
+    parser.addoption(
+        "--cases",
+        choices=list(DRAWN),
+        default="sample",
+        help="a sample of the cases of long tables (the default), all of them, or tenfold: all, "
+        "with ten times as many of what is drawn",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have Hypothesis draw as many examples as wanted, and the same ones every time in CI.
+
+    There is no deadline, because the first example of a test may compile a kernel; and the fixture
+    `torch` keeps nothing from one example to the next.
+    """
+    for name, count in DRAWN.items():
+        settings.register_profile(
+            name,
+            deadline=None,
+            derandomize="CI" in os.environ,
+            max_examples=count,
+            print_blob=True,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        )
+    settings.load_profile(config.getoption("--cases"))
+    config.stash[LEFT_OUT] = 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a sample does without."""
+    named = config.option.keyword or any("::" in argument for argument in config.args)
+    if config.getoption("--cases") != "sample" or named:
+        return
+    names = left_out(items)
+    kept = [item for item in items if item.nodeid not in names]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in names])
+    config.stash[LEFT_OUT] = len(items) - len(kept)
+    items[:] = kept
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that has the terminal how many cases were left out."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take a worker's word for it; every worker collects the same tests."""
+    count = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[LEFT_OUT] = max(node.config.stash[LEFT_OUT], count)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many cases did not run, so that their absence is not silent."""
+    count = terminalreporter.config.stash[LEFT_OUT]
+    if count:
+        terminalreporter.write_line(
+            f"{count} cases of long tables were left out, and Hypothesis drew a fifth of its "
+            "examples: this was a sample. --cases=all runs everything.",
+            yellow=True,
+        )
