@@ -89,6 +89,35 @@ def test_batched_gradients_can_be_differentiated() -> None:
     assert ng.autograd.gradcheck(rows, (x, basis))
 
 
+# Where a hook may hang, from the outputs to the inputs.
+HOOKED: dict[str, Any] = {
+    "nowhere": lambda x, y, z, hook: None,
+    "output": lambda x, y, z, hook: z.register_hook(hook),
+    "node of the output": lambda x, y, z, hook: z.grad_fn.register_prehook(hook),
+    "between": lambda x, y, z, hook: y.register_hook(hook),
+    "behind a node": lambda x, y, z, hook: y.grad_fn.register_hook(hook),
+    "input": lambda x, y, z, hook: x.register_hook(hook),
+}
+
+
+@pytest.mark.parametrize("asked", ["x", "y", "z"])
+@pytest.mark.parametrize("place", HOOKED)
+def test_hooks_see_one_row_at_a_time(place: str, asked: str) -> None:
+    """What they see, and what is returned, is what one call for each row gives."""
+    x = ng.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * x
+    z = y.sin()
+    seen: list[Any] = []
+    HOOKED[place](x, y, z, lambda *found: seen.append(str(found)))
+    target = {"x": x, "y": y, "z": z}[asked]
+    rows = ng.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0], [2.0, 2.0, 2.0], [0.0, 0.0, 1.0]])
+    single = [ng.autograd.grad(z, target, row, retain_graph=True)[0] for row in rows]
+    expected, seen[:] = seen[:], []
+    (found,) = ng.autograd.grad(z, target, rows, is_grads_batched=True)
+    assert found.tolist() == [row.tolist() for row in single]
+    assert seen == expected
+
+
 def test_graph_is_freed_after_the_last_entry() -> None:
     x = ng.tensor([1.0, 2.0], requires_grad=True)
     y = x * x

@@ -531,6 +531,30 @@ def test_what_cannot_be_asked(lib: Any, ask: Any, kind: Any, message: str) -> No
     assert str(error.value) == message and w.grad is None
 
 
+@pytest.mark.parametrize("kind", ["one", "tuple", "list"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+def test_there_are_as_many_gradients_as_outputs(
+    lib: Any, outputs: int, count: int, kind: str
+) -> None:
+    w = leaf(lib, 1.0, 2.0)
+    ones = [lib.tensor(1.0)] * count
+    given = ones[0] if kind == "one" else (tuple if kind == "tuple" else list)(ones)
+    number = 1 if kind == "one" else count
+    if number > outputs and lib is not ng:
+        return  # PyTorch passes over what there is too much
+    for call in (lib.autograd.backward, lambda *both: lib.autograd.grad(both[0], w, both[1])):
+        asked = [w.sum() * (each + 1) for each in range(outputs)]
+        if number == outputs:
+            call(asked, given)
+        else:
+            words = f"got {outputs} tensors and {number} gradients"
+            with pytest.raises(RuntimeError, match=words):
+                call(asked, given)
+    total = outputs * (outputs + 1) // 2
+    assert w.grad is None if number != outputs else w.grad.tolist() == [total, total]
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
 def test_a_real_cotangent_is_cast(lib: Any, dtype: str) -> None:
     w = leaf(lib, 1.0, 2.0)
