@@ -237,3 +237,31 @@ def test_nodes_of_functions_in_transformed_ones_are_named_generated(lib: Any) ->
     func.vjp(f, x)
     f(x)
     assert names == ["DoubleBackward", *["DoubleGeneratedBackward"] * 4, "DoubleBackward"]
+
+
+@pytest.mark.parametrize("outer", [False, True])
+@pytest.mark.parametrize("recording", [False, True])
+@pytest.mark.parametrize("way", ["argument", "keyword", "view"])
+@pytest.mark.parametrize("with_value", [False, True])
+def test_what_a_function_wrote_to_depends_on_what_lies_outside_of_it(
+    lib: Any, outer: bool, recording: bool, way: str, with_value: bool
+) -> None:
+    """On what its argument was computed from, where the caller records, and on nothing else."""
+    leaf = lib.tensor([1.0, 2.0], requires_grad=outer)
+    x = leaf * 1
+    k = lib.tensor([5.0, 6.0])
+    transform = "func.grad_and_value(f)(x, {})" if with_value else "func.grad(f)(x, {})"
+
+    def f(x: Any, k: Any) -> Any:
+        (k[:] if way == "view" else k).mul_(x)
+        return (k * x).sum()
+
+    with lib.set_grad_enabled(recording):
+        call = transform.format("k=k" if way == "keyword" else "k")
+        found = run(lib, call, f=f, x=x, k=k)
+    gradient = found[0] if with_value else found
+    assert k.tolist() == [5.0, 12.0] and gradient.tolist() == [10.0, 24.0]
+    assert gradient.requires_grad == k.requires_grad == (outer and recording)
+    if k.requires_grad:
+        k.sum().backward()
+        assert leaf.grad.tolist() == [5.0, 6.0]

@@ -26,6 +26,7 @@ UNUSED = (
     "The differentiated Tensor at index {} appears to not have been used in the graph. Set "
     "allow_unused=True if this is the desired behavior."
 )
+FLOATING = ["float16", "float32", "float64", "complex64", "complex128"]
 
 
 def leaf(lib: Any, *values: float) -> Any:
@@ -555,11 +556,26 @@ def test_there_are_as_many_gradients_as_outputs(
     assert w.grad is None if number != outputs else w.grad.tolist() == [total, total]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
-def test_a_real_cotangent_is_cast(lib: Any, dtype: str) -> None:
-    w = leaf(lib, 1.0, 2.0)
-    (w * 3).backward(lib.ones(2, dtype=getattr(lib, dtype)))
-    assert w.grad.dtype == lib.float32 and w.grad.tolist() == [3.0, 3.0]
+@pytest.mark.parametrize("other", ["bool", "uint8", "int64", *FLOATING])
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_a_cotangent_is_cast_unless_only_one_of_the_two_is_complex(
+    lib: Any, dtype: str, other: str
+) -> None:
+    w = lib.tensor([1.0, 2.0], dtype=getattr(lib, dtype), requires_grad=True)
+    cotangent = lib.ones(2, dtype=getattr(lib, other))
+    calls = [
+        lambda: (w * 2).backward(cotangent),
+        lambda: lib.autograd.grad(w * 2, w, cotangent),
+        lambda: lib.autograd.grad(w * 2, w, cotangent[None], is_grads_batched=True),
+    ]
+    for call in calls[: 3 if lib is ng else 2]:  # PyTorch's words for a batch differ
+        if dtype.startswith("complex") == other.startswith("complex"):
+            call()
+            assert w.grad.tolist() == [2.0, 2.0] and w.grad.dtype is w.dtype
+        else:
+            with pytest.raises(RuntimeError, match="^For complex Tensors, both grad_output and"):
+                call()
+            assert w.grad is None
 
 
 def test_is_grads_batched_gives_a_row_for_every_cotangent(lib: Any) -> None:

@@ -38,9 +38,10 @@ PLACES: dict[str, Callable[[ng.Tensor], ng.Tensor]] = {
 }
 
 
-def small(value: int, dtype: str) -> ng.Tensor:
-    """Return a matrix of some whole numbers, all different."""
-    return ng.tensor([[value, value + 1], [value + 2, -value]], dtype=getattr(ng, dtype))
+def small(value: int, dtype: str, turned: bool) -> ng.Tensor:
+    """Return a matrix of some whole numbers, all different, whose rows or columns lie together."""
+    matrix = ng.tensor([[value, value + 1], [value + 2, -value]], dtype=getattr(ng, dtype))
+    return matrix.t().clone() if turned else matrix
 
 
 @pytest.mark.filterwarnings("ignore:Using backward")
@@ -51,11 +52,20 @@ def small(value: int, dtype: str) -> ng.Tensor:
     st.booleans(),
     st.sampled_from(["backward", "grad", "rows"]),
     st.integers(0, 2),
+    st.booleans(),
+    st.booleans(),
 )
 def test_gradients_that_meet_add_up(
-    dtype: str, ways: list[str], place: str, create_graph: bool, call: str, before: int
+    dtype: str,
+    ways: list[str],
+    place: str,
+    create_graph: bool,
+    call: str,
+    before: int,
+    turned: bool,
+    gradient_turned: bool,
 ) -> None:
-    x = small(1, dtype).requires_grad_()
+    x = small(1, dtype, turned).requires_grad_()
     met = PLACES[place](x)
     if place != "leaf":
         met.retain_grad()
@@ -65,7 +75,7 @@ def test_gradients_that_meet_add_up(
     times = sum(WAYS[way][1] for way in ways)
     if not total.requires_grad:
         return
-    gradient = small(2, dtype)
+    gradient = small(2, dtype, gradient_turned)
     if call == "rows":
         rows = ng.stack([gradient, gradient * 2])
         (found,) = ng.autograd.grad(
@@ -82,12 +92,15 @@ def test_gradients_that_meet_add_up(
         total.backward(gradient, create_graph=create_graph)
         found = met.grad
         assert found.tolist() == (gradient * times * (before + 1)).tolist()
+        assert create_graph or x.grad.stride() == x.stride()
         expected = found.t() if place == "view" else found
         assert x.grad.tolist() == expected.tolist()
         assert create_graph or kept is None or x.grad is kept
     assert found.dtype is x.dtype
-    assert gradient.tolist() == small(2, dtype).tolist()  # it is the caller's
-    assert found.data_ptr() != gradient.data_ptr()
+    assert gradient.tolist() == small(2, dtype, gradient_turned).tolist()  # it is the caller's
+    if not create_graph:
+        assert gradient.data_ptr() not in (found.data_ptr(), x.data_ptr())
+        assert x.grad is None or x.grad.data_ptr() != gradient.data_ptr()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
