@@ -12,7 +12,9 @@ the change changes nothing that can be seen.
 First the tests run once as they are, and it is noted which lines each of them reaches. Then a
 defect costs what the tests that reach its statement cost, the quickest first, one folder or file of
 ``--tests`` after the other, so name the nearest first. NumPy, Numba and pytest are imported once:
-each run is a fork. Where PyTorch is missing, its recorded answers stand for it.
+each run is a fork. Where PyTorch is missing, its recorded answers stand for it. After a test was
+written, ``--only`` plants those defects again that nothing noticed; ``--notes`` names a file that
+spares the first run of tests that are named there (delete it after a change to the modules).
 """
 
 from __future__ import annotations
@@ -32,8 +34,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hypothesis  # noqa: F401 - imported once, before the forks
 import numba  # noqa: F401
@@ -137,7 +140,9 @@ def forked(work: Callable[[], int], output: Path, timeout: float) -> int:
 
 
 def run_pytest(plugin: object, *arguments: str) -> int:
-    return int(pytest.main(["-q", "--assert=plain", "-p", "no:cacheprovider", *arguments], plugins=[plugin]))
+    """Run pytest without rewritten assertions, which would be compiled anew in every fork."""
+    options = ["-q", "--assert=plain", "-p", "no:cacheprovider"]
+    return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
 
 def copy_of_the_tree(folder: Path) -> Path:
@@ -180,7 +185,30 @@ def statement(source: str, line: int) -> int | None:
     return None if not functions or last is functions[0] else last.lineno
 
 
-def judge(mutant: Mutant, folders: dict[str, Tests], most: int, log: Path) -> str:
+def note_reached(tests: str, modules: list[str], tree: Path, log: Path) -> Tests:
+    """Run tests once as they are and return which statements they reach; what fails is left out."""
+    noted = log.with_name("noted")
+
+    def run() -> int:
+        for number, module in enumerate(modules):
+            path = Path(module)
+            path.write_text(marked(path.read_text(), number * FILE))
+        setattr(builtins, MARK, REACHED)
+        plugin = Noted()
+        code = run_pytest(plugin, tests)
+        noted.write_bytes(pickle.dumps(plugin.reached))
+        return code
+
+    code = forked(run, log, 3600)
+    copy_of_the_tree(tree)  # without the marks
+    if code:
+        print(log.read_text()[-2000:])
+    reached: Tests = pickle.loads(noted.read_bytes())
+    print(f"{tests}: {len(reached)} tests passed, exit code {code}", flush=True)
+    return reached
+
+
+def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path) -> str:
     """Plant a defect, run what reaches it, and say what came of it."""
     path = Path(mutant.module)
     source, written = path.read_text(), path.stat()
@@ -197,11 +225,10 @@ def judge(mutant: Mutant, folders: dict[str, Tests], most: int, log: Path) -> st
             names = sorted(names, key=lambda each: tests[each][0])[:most]
             if not names:
                 continue
-            limit = 30 + 5 * sum(tests[each][0] for each in names)
             files = sorted({each.partition("::")[0] for each in names})
-            chosen = Chosen(names)
-            code = forked(lambda files=files: run_pytest(chosen, "-x", *files), log, limit)  # type: ignore[misc]
-            if code:
+            limit = 30 + 5 * sum(tests[each][0] for each in names)
+            code = forked(partial(run_pytest, Chosen(names), "-x", *files), log, limit)
+            if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
                 return "timed out" if code == TIMED_OUT else f"noticed by {folder}"
             outcome = "SURVIVED"
         pair = source.splitlines(), changed.splitlines()
@@ -212,73 +239,54 @@ def judge(mutant: Mutant, folders: dict[str, Tests], most: int, log: Path) -> st
         os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
 
 
+def measure(options: argparse.Namespace, folder: Path) -> None:
+    """Sample, run and report, in a copy of the tree."""
+    tree, log = copy_of_the_tree(folder / "tree"), folder / "log"
+    kept: Path | None = options.notes and options.notes.resolve()
+    os.chdir(tree)
+    sys.path[:] = [str(tree), *(each for each in sys.path if each not in ("", str(ROOT)))]
+    os.environ.update(PYTHONPATH=str(tree), CI="1", PYTHONDONTWRITEBYTECODE="1")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "."], check=True)
+    given = [Path(each) for each in options.modules]
+    files = [path for each in given for path in (each.rglob("*.py") if each.is_dir() else [each])]
+    modules = sorted(map(str, files))
+    notes = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
+    for tests in options.tests:
+        if tests not in notes:
+            notes[tests] = note_reached(tests, modules, tree, log)
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(notes))
+    folders = {tests: notes[tests] for tests in options.tests}
+    everything = possible(modules)
+    count = min(options.sample, len(everything))
+    sample = random.Random(options.seed).sample(everything, count)
+    print(f"{count} of {len(everything)} possible mutants", flush=True)
+    survived = []
+    for number in options.only or range(count):
+        start, outcome = time.monotonic(), judge(sample[number], folders, options.most, log)
+        took = time.monotonic() - start
+        print(f"{number}: {outcome} ({took:.0f} s) {sample[number]}", flush=True)
+        if outcome in ("SURVIVED", "not reached"):
+            survived.append(number)
+    print("not noticed:", *survived)
+
+
 def main() -> None:
-    """Sample, run and report."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("modules", nargs="+", help="files or folders to plant defects in")
     parser.add_argument("--tests", nargs="+", required=True, help="the tests that should notice")
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--most", type=int, default=10**6, help="tests of a folder for a defect")
-    parser.add_argument("--notes", type=Path, help="keep here what tests reach, for the next time")
     parser.add_argument("--only", nargs="+", type=int, help="of the sample, only these numbers")
-    options = parser.parse_args()
-    # What an import leaves in the processes that are forked must be the copy's, not this tree's.
+    parser.add_argument("--most", type=int, help="try only so many tests of each folder or file")
+    parser.add_argument("--notes", type=Path, help="keep what tests reach here, for the next run")
+    # What an import leaves behind, forks have: it must be the copy's, not this tree's.
     assert not any(name.startswith("numgrad") for name in sys.modules)
     sys.modules.pop("tests", None)
     sys.dont_write_bytecode = True
     with tempfile.TemporaryDirectory() as folder:
-        tree, log, notes = copy_of_the_tree(Path(folder) / "tree"), Path(folder) / "log", {}
-        if options.notes is not None:
-            options.notes = options.notes.resolve()
-        os.chdir(tree)
-        sys.path[:] = [str(tree), *(each for each in sys.path if each not in ("", str(ROOT)))]
-        os.environ.update(PYTHONPATH=str(tree), CI="1", PYTHONDONTWRITEBYTECODE="1")
-        subprocess.run([sys.executable, "-m", "compileall", "-q", "."], check=True)
-        modules = sorted(
-            str(file)
-            for each in options.modules
-            for file in (Path(each).rglob("*.py") if Path(each).is_dir() else [Path(each)])
-        )
-        kept = options.notes
-        if kept is not None and kept.exists():
-            notes = pickle.loads(kept.read_bytes())
-        for each in options.tests:
-            if each in notes:
-                continue
-            noted = Path(folder) / "noted"
-
-            def note(each: str = each, noted: Path = noted) -> int:
-                for number, module in enumerate(modules):
-                    path = Path(module)
-                    path.write_text(marked(path.read_text(), number * FILE))
-                setattr(builtins, MARK, REACHED)
-                plugin = Noted()
-                code = run_pytest(plugin, each)
-                noted.write_bytes(pickle.dumps(plugin.reached))
-                return code
-
-            code = forked(note, log, 3600)
-            copy_of_the_tree(tree)  # without the marks
-            print(log.read_text()[-2000:] if code else "")
-            notes[each] = pickle.loads(noted.read_bytes())
-            print(f"{each}: {len(notes[each])} tests passed, exit code {code}", flush=True)
-        if kept is not None:
-            kept.write_bytes(pickle.dumps(notes))
-        notes = {each: notes[each] for each in options.tests}
-        everything = possible(modules)
-        sample = random.Random(options.seed).sample(
-            everything, min(options.sample, len(everything))
-        )
-        print(f"{len(sample)} of {len(everything)} possible mutants", flush=True)
-        survived = []
-        for number in options.only or range(len(sample)):
-            start, outcome = time.monotonic(), judge(sample[number], notes, options.most, log)
-            took = time.monotonic() - start
-            print(f"{number}: {outcome} ({took:.0f} s) {sample[number]}", flush=True)
-            if outcome in ("SURVIVED", "not reached"):
-                survived.append(number)
-        print("survived:", *survived)
+        measure(parser.parse_args(), Path(folder))
 
 
 if __name__ == "__main__":

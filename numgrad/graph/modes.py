@@ -84,7 +84,7 @@ def watch(mode: Any) -> None:
 
 
 def stop_watching(mode: Any) -> None:
-    """Take back the last `watch`, if it was of this mode and the thread is not rid of it already."""
+    """Take back the last `watch`, of this mode, if the thread is not rid of it already."""
     watching = modes.watching
     if watching and watching[-1][0] is mode:
         modes.watching = watching[:-1]
