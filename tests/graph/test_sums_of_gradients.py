@@ -5,6 +5,7 @@ What flows is small whole numbers, which all dtypes add exactly.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -101,6 +102,23 @@ def test_gradients_that_meet_add_up(
     if not create_graph:
         assert gradient.data_ptr() not in (found.data_ptr(), x.data_ptr())
         assert x.grad is None or x.grad.data_ptr() != gradient.data_ptr()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("place", ["leaf", "result"])
+@pytest.mark.parametrize("way", sorted(WAYS.keys() - {"none"}))
+def test_what_a_leaf_keeps_is_its_own(way: str, place: str, dtype: str) -> None:
+    """Neither the caller's memory nor that of another leaf, however the three are laid out."""
+    for turned, gradient_turned in itertools.product([False, True], repeat=2):
+        x = small(1, dtype, turned).requires_grad_()
+        w = small(3, dtype, turned).requires_grad_()
+        gradient = small(2, dtype, gradient_turned)
+        total = WAYS[way][0](PLACES[place](x)) + WAYS[way][0](PLACES[place](w))
+        total.backward(gradient)
+        assert len({x.grad.data_ptr(), w.grad.data_ptr(), gradient.data_ptr()}) == 3
+        x.grad.zero_()
+        assert w.grad.tolist() == (gradient * WAYS[way][1]).tolist()
+        assert gradient.tolist() == small(2, dtype, gradient_turned).tolist()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
