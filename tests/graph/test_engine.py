@@ -252,6 +252,26 @@ def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
                     nodes[id(child)] = child
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_results_of_views_that_lost_their_way_require_grad(name: str) -> None:
+    """A view that was made in no_grad requires grad as its base does; no gradient comes from it."""
+    for function, tensors, keywords in sample_calls(CATALOGUE[name]):
+        with ng.no_grad():
+            views = [tensor[...] for tensor in tensors]
+        expected = function(*tensors, **keywords)
+        found = function(*views, **keywords)
+        if not isinstance(expected, tuple):
+            expected, found = (expected,), (found,)
+        for one, other in zip(found, expected, strict=True):
+            assert one.requires_grad == other.requires_grad
+            assert (one.grad_fn is None) == (other.grad_fn is None)
+        for one in found:
+            if one.requires_grad:
+                one.backward(ng.ones_like(one), retain_graph=True)
+        assert all(tensor.grad is None for tensor in tensors)
+
+
 def sample_calls(primitive: Any) -> Any:
     """Return the calls that a primitive gives as examples, or one on ordinary numbers."""
     generator = np.random.default_rng(0)
