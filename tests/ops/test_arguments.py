@@ -89,8 +89,12 @@ TARGETS: dict[str, Any] = {
 @pytest.mark.filterwarnings("ignore:unsupported operation")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n", [1, 3, 70])
-def test_out_gets_what_a_copy_of_the_result_is(n: int, target: str) -> None:
-    """Whatever its dtype and layout, and where its memory is that of an operand."""
+@pytest.mark.parametrize("watched", [False, True])
+def test_out_gets_what_a_copy_of_the_result_is(watched: bool, n: int, target: str) -> None:
+    """Whatever its dtype and layout, and where its memory is that of an operand.
+
+    While somebody watches, as in anomaly mode, no short ways are taken.
+    """
     for function in OUT_FUNCTIONS:
         for swapped in (False, True):
             memory = ng.arange(n * n + 5, dtype=ng.float32) % 11 + 1
@@ -100,5 +104,6 @@ def test_out_gets_what_a_copy_of_the_result_is(n: int, target: str) -> None:
             call = getattr(ng, function)
             expected = call(*[each.clone() for each in operands])
             out = TARGETS[target](memory, n)
-            assert call(*operands, out=out) is out
+            with ng.autograd.set_detect_anomaly(watched):
+                assert call(*operands, out=out) is out
             assert ng.equal(out, expected.to(out.dtype)), function
