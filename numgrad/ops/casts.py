@@ -197,6 +197,7 @@ _CLONE: Primitive = Primitive(
     [lambda g: g],
     linear=True,
     rows=True,
+    takes_half=True,
     samples=[
         lambda make: (clone, [make(2, 3)], {}),
         lambda make: (clone, [make()], {}),

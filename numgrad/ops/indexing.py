@@ -37,9 +37,13 @@ def _draw(*positions: Any) -> Indices:
 def _take(array: Array, indices: Indices) -> Array:
     """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
     result = take_indexed(array, indices)
+    if array.flags.c_contiguous:
+        for positions in indices:
+            if positions is not None and not positions.flags.c_contiguous:
+                break
+        else:
+            return result
     given = [positions for positions in indices if positions is not None]
-    if array.flags.c_contiguous and all(positions.flags.c_contiguous for positions in given):
-        return result
     # In that loop the dims that come from positions have no step in the input, and the others none
     # in the positions.
     dims = [dim for dim, positions in enumerate(indices) if positions is not None]
