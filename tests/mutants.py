@@ -1,37 +1,152 @@
 """Plant small defects in the package, one at a time, and say which of them no test notices.
 
-``python -m tests.mutants numgrad/graph --tests tests/graph tests/autograd --sample 100`` has
-cosmic-ray (``pip install cosmic-ray``) change an operator, a comparison, a number or a branch in a
-copy of the tree, and runs those tests until one fails. What survives is printed as a diff: either a
-test is missing, or the change changes nothing that can be seen. Every mutant is a run of pytest, so
-choose the tests that are about the code that is changed, the fastest first.
+::
+
+    pip install cosmic-ray
+    python -m tests.mutants numgrad/graph --tests tests/graph tests/autograd --sample 100
+
+has cosmic-ray change an operator, a comparison, a number or a branch in a copy of the tree, and
+runs those tests until one fails. What survives is printed as a diff: either a test is missing, or
+the change changes nothing that can be seen.
+
+First the tests run once as they are, and it is noted which lines each of them reaches. Then a
+defect costs what the tests that reach its statement cost, the quickest first, one folder or file of
+``--tests`` after the other, so name the nearest first. NumPy, Numba and pytest are imported once:
+each run is a fork. Where PyTorch is missing, its recorded answers stand for it. After a test was
+written, ``--only`` plants those defects again that nothing noticed; ``--notes`` names a file that
+spares the first run of tests that are named there (delete it after a change to the modules).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import ast
+import builtins
+import difflib
 import os
+import pickle
 import random
 import shutil
-import sqlite3
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
+
+import hypothesis  # noqa: F401 - imported once, before the forks
+import numba  # noqa: F401
+import pytest
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).resolve().parents[1]
 # `|` stands between types almost everywhere, where nothing can be noticed.
 SKIPPED = ("core/ReplaceBinaryOperator_BitOr_", "core/RemoveDecorator")
-CONFIGURATION = """
-[cosmic-ray]
-module-path = {modules}
-timeout = {timeout}
-excluded-modules = []
-test-command = {command}
-[cosmic-ray.distributor]
-name = "local"
-"""
+TIMED_OUT = -1
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# What a test has reached: the number of a file, times this, and a statement's line.
+FILE = 100_000
+REACHED: set[int] = set()
+MARK = "_statements_reached"
+
+Tests = dict[str, tuple[float, set[int]]]
+
+
+class Mutant(NamedTuple):
+    """A defect: the how-manyth place where an operator of cosmic-ray can change a file."""
+
+    module: str
+    file: int
+    operator: str
+    occurrence: int
+    line: int
+
+
+class Noted:
+    """A plugin of pytest that notes, by test, how long it takes and which statements it reaches."""
+
+    def __init__(self) -> None:
+        self.reached: Tests = {}
+        self.imported: set[int] = set()
+
+    def pytest_collection_finish(self) -> None:
+        self.imported = REACHED.copy()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        REACHED.clear()
+        start = time.perf_counter()
+        yield  # what fails or is skipped goes no further
+        self.reached[item.nodeid] = (time.perf_counter() - start, REACHED.copy())
+
+
+def marked(source: str, number: int) -> str:
+    """Return a file that notes in `REACHED` which statements of functions run."""
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    for node in {inner: None for each in functions for inner in ast.walk(each)}:
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            if isinstance(body, list):
+                marks = [ast.parse(f"{MARK}.add({number + each.lineno})").body[0] for each in body]
+                both = [one for pair in zip(marks, body, strict=True) for one in pair]
+                documented = isinstance(node, FUNCTIONS) and ast.get_docstring(node, clean=False)
+                setattr(node, field, both[1:] if documented else both)
+    first = [isinstance(each, (ast.Expr, ast.ImportFrom)) for each in tree.body]
+    nobody = f"{MARK} = getattr(__import__('builtins'), '{MARK}', set())"  # in other processes
+    tree.body.insert([*first, False].index(False), ast.parse(nobody).body[0])
+    return ast.unparse(tree)
+
+
+class Chosen:
+    """A plugin of pytest that keeps some of the tests, in the order that is given."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.order = {name: at for at, name in enumerate(names)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self.order]
+        items.sort(key=lambda item: self.order[item.nodeid])
+
+
+def forked(work: Callable[[], int], output: Path, timeout: float) -> int:
+    """Return the exit code of `work`, done in a process of its own and its group."""
+    child = os.fork()
+    if not child:
+        code = 70
+        try:
+            os.setsid()
+            for number in (1, 2):
+                os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+            code = work()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return TIMED_OUT
+
+
+def run_pytest(plugin: object, *arguments: str) -> int:
+    """Run pytest without rewritten assertions, which would be compiled anew in every fork."""
+    options = ["-q", "--assert=plain", "--cases=all", "-p", "no:cacheprovider"]
+    return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
 
 def copy_of_the_tree(folder: Path) -> Path:
@@ -47,62 +162,138 @@ def copy_of_the_tree(folder: Path) -> Path:
     return folder
 
 
-def choose(database: Path, count: int, seed: int) -> int:
-    """Keep a random sample of the planned mutants; return of how many."""
-    with sqlite3.connect(database) as connection:
-        rows = connection.execute("select job_id, operator_name from mutation_specs").fetchall()
-        rows = sorted(row for row in rows if not row[1].startswith(SKIPPED))
-        kept = {row[0] for row in random.Random(seed).sample(rows, min(count, len(rows)))}
-        everything = connection.execute("select job_id from work_items").fetchall()
-        dropped = [row for row in everything if row[0] not in kept]
-        connection.executemany("delete from mutation_specs where job_id = ?", dropped)
-        connection.executemany("delete from work_items where job_id = ?", dropped)
-    return len(rows)
+def possible(modules: list[str]) -> list[Mutant]:
+    """Return all defects that cosmic-ray knows for some files."""
+    operators = [name for name in operator_names() if not name.startswith(SKIPPED)]
+    found = []
+    for file, module in enumerate(modules):
+        nodes = list(ast_nodes(get_ast(Path(module).read_text())))
+        for name in sorted(operators):
+            operator = get_operator(name)
+            if operator.arguments():
+                continue
+            places = [at for node in nodes for at in operator().mutation_positions(node)]
+            found += [Mutant(module, file, name, n, at[0][0]) for n, at in enumerate(places)]
+    return found
 
 
-def report(database: Path) -> None:
-    """Print how many mutants were noticed, and the diffs of those that were not."""
-    with sqlite3.connect(database) as connection:
-        results = connection.execute("select test_outcome, diff from work_results").fetchall()
-    survivors = [diff for outcome, diff in results if outcome == "SURVIVED"]
-    for diff in survivors:
-        print(diff, end="\n\n")
-    print(f"{len(results) - len(survivors)} of {len(results)} mutants were noticed")
+def statement(source: str, line: int) -> int | None:
+    """Return where the statement at a line begins, or None if it is run by an import."""
+    inside = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    functions = [node for node in inside if isinstance(node, FUNCTIONS)]
+    last = max(inside, key=lambda node: node.lineno)
+    return None if not functions or last is functions[0] else last.lineno
+
+
+def note_reached(tests: str, modules: list[str], tree: Path, log: Path) -> Tests:
+    """Run tests once as they are and return which statements they reach; what fails is left out."""
+    noted = log.with_name("noted")
+
+    def run() -> int:
+        for number, module in enumerate(modules):
+            path = Path(module)
+            path.write_text(marked(path.read_text(), number * FILE))
+        setattr(builtins, MARK, REACHED)
+        plugin = Noted()
+        code = run_pytest(plugin, tests)
+        # What only imports reach, all tests do.
+        only = plugin.imported.difference(*[lines for _, lines in plugin.reached.values()])
+        found = {name: (took, lines | only) for name, (took, lines) in plugin.reached.items()}
+        noted.write_bytes(pickle.dumps(found))
+        return code
+
+    code = forked(run, log, 3600)
+    copy_of_the_tree(tree)  # without the marks
+    if code:
+        print(log.read_text()[-2000:])
+    reached: Tests = pickle.loads(noted.read_bytes())
+    print(f"{tests}: {len(reached)} tests passed, exit code {code}", flush=True)
+    return reached
+
+
+def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path) -> str:
+    """Plant a defect, run what reaches it, and say what came of it."""
+    path = Path(mutant.module)
+    source, written = path.read_text(), path.stat()
+    changed = mutate_code(source, get_operator(mutant.operator)(), mutant.occurrence)
+    assert changed is not None
+    start = statement(source, mutant.line)
+    wanted = None if start is None else mutant.file * FILE + start
+    outcome = "not reached"
+    try:
+        path.write_text(changed)
+        os.utime(path, (0, 0))  # the compiled original is for another time
+        for folder, tests in folders.items():
+            names = [each for each in tests if wanted is None or wanted in tests[each][1]]
+            names = sorted(names, key=lambda each: tests[each][0])[:most]
+            if not names:
+                continue
+            files = sorted({each.partition("::")[0] for each in names})
+            limit = 30 + 5 * sum(tests[each][0] for each in names)
+            code = forked(partial(run_pytest, Chosen(names), "-x", *files), log, limit)
+            if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+                return "timed out" if code == TIMED_OUT else f"noticed by {folder}"
+            outcome = "SURVIVED"
+        pair = source.splitlines(), changed.splitlines()
+        print(*difflib.unified_diff(*pair, mutant.module, lineterm="", n=2), sep="\n")
+        return outcome
+    finally:
+        path.write_text(source)
+        os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
+
+
+def measure(options: argparse.Namespace, folder: Path) -> None:
+    """Sample, run and report, in a copy of the tree."""
+    tree, log = copy_of_the_tree(folder / "tree"), folder / "log"
+    kept: Path | None = options.notes and options.notes.resolve()
+    os.chdir(tree)
+    sys.path[:] = [str(tree), *(each for each in sys.path if each not in ("", str(ROOT)))]
+    os.environ.update(PYTHONPATH=str(tree), CI="1", PYTHONDONTWRITEBYTECODE="1")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "."], check=True)
+    given = [Path(each) for each in options.modules]
+    files = [path for each in given for path in (each.rglob("*.py") if each.is_dir() else [each])]
+    modules = sorted(map(str, files))
+    notes = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
+    for tests in options.tests:
+        if tests not in notes:
+            notes[tests] = note_reached(tests, modules, tree, log)
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(notes))
+    folders = {tests: notes[tests] for tests in options.tests}
+    everything = possible(modules)
+    count = min(options.sample, len(everything))
+    sample = random.Random(options.seed).sample(everything, count)
+    print(f"{count} of {len(everything)} possible mutants", flush=True)
+    survived = []
+    for number in options.only or range(count):
+        start, outcome = time.monotonic(), judge(sample[number], folders, options.most, log)
+        took = time.monotonic() - start
+        print(f"{number}: {outcome} ({took:.0f} s) {sample[number]}", flush=True)
+        if outcome in ("SURVIVED", "not reached"):
+            survived.append(number)
+    print("not noticed:", *survived)
 
 
 def main() -> None:
-    """Sample, run and report."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("modules", nargs="+", help="files or folders to plant defects in")
     parser.add_argument("--tests", nargs="+", required=True, help="the tests that should notice")
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=900.0, help="of one run, in seconds")
-    options = parser.parse_args()
+    parser.add_argument("--only", nargs="+", type=int, help="of the sample, only these numbers")
+    parser.add_argument("--most", type=int, help="try only so many tests of each folder or file")
+    parser.add_argument("--notes", type=Path, help="keep what tests reach here, for the next run")
+    # What an import leaves behind, forks have: it must be the copy's, not this tree's.
+    assert not any(name.startswith("numgrad") for name in sys.modules)
+    sys.modules.pop("tests", None)
+    sys.dont_write_bytecode = True
     with tempfile.TemporaryDirectory() as folder:
-        tree = copy_of_the_tree(Path(folder) / "tree")
-        configuration, database = Path(folder) / "config.toml", Path(folder) / "session.sqlite"
-        run = f"{sys.executable} -m pytest -x -q --cases=all -p no:cacheprovider "
-        run += " ".join(options.tests)
-        configuration.write_text(
-            CONFIGURATION.format(
-                modules=json.dumps(options.modules),
-                timeout=options.timeout,
-                command=json.dumps(run),
-            )
-        )
-        environment = {**os.environ, "PYTHONPATH": str(tree), "CI": "1"}
-
-        def cosmic_ray(*arguments: object) -> None:
-            command = [sys.executable, "-m", "cosmic_ray.cli", *map(str, arguments)]
-            subprocess.run(command, cwd=tree, env=environment, check=True)
-
-        cosmic_ray("baseline", configuration)
-        cosmic_ray("init", configuration, database)
-        total = choose(database, options.sample, options.seed)
-        print(f"{options.sample} of {total} possible mutants", flush=True)
-        cosmic_ray("exec", configuration, database)
-        report(database)
+        measure(parser.parse_args(), Path(folder))
 
 
 if __name__ == "__main__":

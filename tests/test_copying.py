@@ -63,6 +63,23 @@ def test_deep_copies_share_memory_where_the_tensors_do(lib: Any) -> None:
     assert whole[1].tolist() == [0, 0, 0]
 
 
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=2, max_size=4))
+def test_deep_copies_of_parts_of_one_array_hold_what_those_hold(
+    parts: list[tuple[int, int]],
+) -> None:
+    """A part that lies within one that was copied before it stays a part of it."""
+    whole = np.arange(16.0)
+    tensors = [ng.from_numpy(whole[start : start + length]) for start, length in parts]
+    copies = copy.deepcopy(tensors)
+    assert [each.tolist() for each in copies] == [each.tolist() for each in tensors]
+    for copied in copies:
+        copied.add_(100)
+    assert whole.tolist() == np.arange(16.0).tolist()
+    (first, length), (second, shorter) = parts[:2]
+    if first <= second and second + shorter <= first + length:
+        assert copies[1].tolist() == copies[0][second - first :][:shorter].tolist()
+
+
 def test_results_are_not_copied_deeply(lib: Any) -> None:
     for result in (leaf(lib) * 2, leaf(lib)[0]):
         with pytest.raises(RuntimeError) as error:

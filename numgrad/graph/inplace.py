@@ -21,7 +21,12 @@ __all__ = [
 ]
 
 
-def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy") -> None:
+def check_inplace(
+    tensor: Tensor,
+    recorded: bool = False,
+    operation: str = "copy",
+    operands: Sequence[Any] = (),
+) -> None:
     """Raise, in PyTorch's words, if an operation may not write to `tensor`.
 
     Parameters
@@ -32,9 +37,11 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
         Whether the operation is recorded, even if this tensor does not require grad.
     operation : str
         The name of the function, without underscore.
+    operands : sequence
+        What else it was given.
     """
     if traces and modes.level is not None:
-        check_captured(tensor, operation)
+        check_captured(tensor, operation, operands)
     if not modes.grad:
         return
     base = tensor._base
@@ -103,9 +110,9 @@ def check_counted(tensor: Tensor) -> None:
 
 
 # Operations whose other operand may be a tensor have an overload that PyTorch's messages name.
-_OF_TENSORS = {"add", "sub", "mul", "div"}
+_OF_TENSORS = {"add", "sub", "mul", "div", "floor_divide", "true_divide"}
 _BY_OPERAND = {"eq", "fill", "fmod", "ge", "gt", "le", "lerp", "lt", "masked_fill", "ne", "pow"}
-_BY_OPERAND.add("remainder")
+_BY_OPERAND |= {"copysign", "float_power", "remainder"}
 
 
 def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ()) -> None:

@@ -211,5 +211,5 @@ class Level:
         """Whether a tensor that requires grad did so before the function ran."""
         if tensor._edge is None:
             return tensor._level is not self
-        node = tensor._edge[0] if tensor._edge is not None else None
+        node = tensor._edge[0]
         return node is not None and node.sequence < self.start

@@ -84,13 +84,11 @@ def watch(mode: Any) -> None:
 
 
 def stop_watching(mode: Any) -> None:
-    """Take back the last `watch` of a mode, if the thread has not been rid of it already."""
+    """Take back the last `watch`, of this mode, if the thread is not rid of it already."""
     watching = modes.watching
-    for at in range(len(watching) - 1, -1, -1):
-        if watching[at][0] is mode:
-            modes.watching = watching[:at] + watching[at + 1 :]
-            _forget(watching[at])
-            return
+    if watching and watching[-1][0] is mode:
+        modes.watching = watching[:-1]
+        _forget(watching[-1])
 
 
 def _forget(watched: tuple[Any]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, stop_watching, watch
+from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.tracing import Storage, Traced, TraceError, address_of, place_of
 from numgrad.halves import HALF
 from numgrad.jit.build import broadcast, cast, constant, reshape
@@ -78,14 +78,14 @@ class Tracer:
     @contextmanager
     def open(self) -> Iterator[None]:
         """Have this thread's operations recorded here."""
-        outer, hooks = modes.trace, modes.saved_hooks
+        names = ("trace", "saved_hooks", "watching")
+        before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
         watch(self)
         try:
             yield
         finally:
-            stop_watching(self)
-            modes.trace, modes.saved_hooks = outer, hooks
+            restore({**modes.__dict__, **before})  # with hooks that were entered and not left
 
     def argument(self, given: Array, number: int) -> Traced:
         """Return the array of the next argument, which lies as the given one, by some number."""

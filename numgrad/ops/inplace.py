@@ -145,10 +145,13 @@ def inplace(
         `tensor` itself.
     """
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
-    if recorded:
-        check_inplace(tensor, recorded, function.__name__.removesuffix("_in_place"))
-    elif traces and modes.level is not None:
-        check_captured(tensor, function.__name__.removesuffix("_in_place"), arguments)
+    if recorded or (traces and modes.level is not None):
+        name = function.__name__.removesuffix("_in_place")
+        operands = (*arguments, *keywords.values()) if keywords else arguments
+        if recorded:
+            check_inplace(tensor, recorded, name, operands)
+        else:
+            check_captured(tensor, name, operands)
     if type(tensor._counter) is not list:
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:

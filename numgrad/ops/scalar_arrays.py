@@ -29,15 +29,14 @@ def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
             raise overflow_error(dtype)
         value = value.real
     if dtype.kind in "iu":
-        if isinstance(value, (float, np.floating)):
-            if not math.isfinite(value):
-                raise overflow_error(dtype)
-            value = int(value)
-        value = int(value)
         limits = np.iinfo(dtype)
+        is_float = isinstance(value, (float, np.floating))
+        if is_float and not limits.min <= float(value) <= limits.max:  # before it is truncated
+            raise overflow_error(dtype)
+        value = int(value)
         if value > limits.max:
             raise overflow_error(dtype)
-        # Unsigned types take negative numbers that fit when they wrap around.
+        # Unsigned types take negative integers that fit when they wrap around.
         if value < (limits.min if dtype.kind == "i" else -int(limits.max)):
             raise overflow_error(dtype)
         return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)

@@ -421,6 +421,24 @@ def test_hooks_on_one_saved_tensor(lib: Any, make: str) -> None:
         raw.register_hooks(lambda t: t, lambda t: t)
 
 
+@pytest.mark.parametrize("saved", ["result", "self"])
+@pytest.mark.parametrize("detached", [False, True])
+def test_hooks_never_see_what_was_written_to(saved: str, detached: bool) -> None:
+    """To register them raises what the pass would raise; PyTorch hands over the new numbers."""
+    x = leaf(ng, 0.4, 1.5)
+    a = x * 1
+    y = a.exp() if saved == "result" else a.sin()
+    node = y.grad_fn
+    written = y if saved == "result" else a
+    (written.detach() if detached else written).mul_(2)
+    raw = getattr(node, f"_raw_saved_{saved}")
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation") as first:
+        raw.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation") as second:
+        y.sum().backward()
+    assert str(first.value) == str(second.value)
+
+
 def test_where_hooks_cannot_be_registered(lib: Any) -> None:
     a, b = inputs(lib)
     with pytest.raises(RuntimeError) as error:

@@ -43,6 +43,36 @@ c.data.mul_(2)
 c.detach().mul_(2)
 torch.no_grad()(lambda: c.add_(y))()
 """
+# Writes, and what the error calls them: overloads by whether the last operand is a tensor.
+OVERLOADS = """
+c.mul_(y) -> mul_.Tensor
+c.sub_(2, alpha=2) -> sub_.Tensor
+c.true_divide_(2) -> true_divide_.Tensor
+c.floor_divide_(y) -> floor_divide_.Tensor
+c.copy_(x) -> copy_
+c.sin_() -> sin_
+c.atan2_(y) -> atan2_
+c.addcmul_(x, y) -> addcmul_
+c.fill_(2) -> fill_.Scalar
+c.fill_(y[0]) -> fill_.Tensor
+c.pow_(x) -> pow_.Tensor
+c.pow_(2) -> pow_.Scalar
+c.pow_(exponent=y) -> pow_.Tensor
+c.fmod_(y) -> fmod_.Tensor
+c.remainder_(2) -> remainder_.Scalar
+c.copysign_(y) -> copysign_.Tensor
+c.copysign_(1) -> copysign_.Scalar
+c.float_power_(1) -> float_power_.Scalar
+c.eq_(1) -> eq_.Scalar
+c.lt_(y) -> lt_.Tensor
+c.lerp_(x, 0.5) -> lerp_.Scalar
+c.lerp_(y, 0.5) -> lerp_.Scalar
+c.lerp_(x, y) -> lerp_.Tensor
+c.lerp_(y, weight=x) -> lerp_.Tensor
+c.masked_fill_(y > 3, 0.0) -> masked_fill_.Scalar
+c.masked_fill_(y > 3, y[0]) -> masked_fill_.Tensor
+c.masked_fill_(y > 3, value=x[0]) -> masked_fill_.Tensor
+"""
 # What may be captured, made outside of the function.
 CAPTURED = {
     "plain": lambda lib: lib.ones(2),
@@ -121,6 +151,21 @@ def test_a_captured_tensor_may_not_be_written_to(lib: Any, name: str, kind: str)
         assert captured.detach().tolist() == [1.0, 1.0], write
 
 
+@pytest.mark.parametrize("line", OVERLOADS.strip().splitlines())
+@pytest.mark.parametrize("kind", ["plain", "computed"])
+def test_the_error_names_the_overload_that_writes(lib: Any, kind: str, line: str) -> None:
+    write, _, overload = line.partition(" -> ")
+    captured = CAPTURED[kind](lib)
+
+    def f(x: Any, y: Any, k: Any) -> Any:
+        run(lib, write, c=captured, x=x, y=lib.tensor([3.0, 4.0]))
+        return (captured * x).sum()
+
+    with pytest.raises(RuntimeError, match=r"would mutate a captured Tensor") as error:
+        transformed(lib, "grad", f)
+    assert f"(aten::{overload})" in str(error.value)
+
+
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("expression", OWN.strip().splitlines())
 def test_what_the_function_made_or_got_may_be_written_to(
@@ -192,3 +237,31 @@ def test_nodes_of_functions_in_transformed_ones_are_named_generated(lib: Any) ->
     func.vjp(f, x)
     f(x)
     assert names == ["DoubleBackward", *["DoubleGeneratedBackward"] * 4, "DoubleBackward"]
+
+
+@pytest.mark.parametrize("outer", [False, True])
+@pytest.mark.parametrize("recording", [False, True])
+@pytest.mark.parametrize("way", ["argument", "keyword", "view"])
+@pytest.mark.parametrize("with_value", [False, True])
+def test_what_a_function_wrote_to_depends_on_what_lies_outside_of_it(
+    lib: Any, outer: bool, recording: bool, way: str, with_value: bool
+) -> None:
+    """On what its argument was computed from, where the caller records, and on nothing else."""
+    leaf = lib.tensor([1.0, 2.0], requires_grad=outer)
+    x = leaf * 1
+    k = lib.tensor([5.0, 6.0])
+    transform = "func.grad_and_value(f)(x, {})" if with_value else "func.grad(f)(x, {})"
+
+    def f(x: Any, k: Any) -> Any:
+        (k[:] if way == "view" else k).mul_(x)
+        return (k * x).sum()
+
+    with lib.set_grad_enabled(recording):
+        call = transform.format("k=k" if way == "keyword" else "k")
+        found = run(lib, call, f=f, x=x, k=k)
+    gradient = found[0] if with_value else found
+    assert k.tolist() == [5.0, 12.0] and gradient.tolist() == [10.0, 24.0]
+    assert gradient.requires_grad == k.requires_grad == (outer and recording)
+    if k.requires_grad:
+        k.sum().backward()
+        assert leaf.grad.tolist() == [5.0, 6.0]

@@ -40,6 +40,7 @@ grad([y, z], x, [torch.ones(2, 3), torch.ones(3, 3)])
 grad([y, z.sum()], x, [torch.ones(2, 3), None])
 grad(y, x, torch.zeros(0, 3))
 grad(y, [x, w], torch.eye(3))
+grad(y[:0], x, None)
 grad(y, x, 3.0)
 grad([y, z], x, [torch.ones(2, 3)])
 """
@@ -87,6 +88,55 @@ def test_batched_gradients_can_be_differentiated() -> None:
         return ng.autograd.grad(x**3, x, basis, is_grads_batched=True, create_graph=True)[0]
 
     assert ng.autograd.gradcheck(rows, (x, basis))
+
+
+# Where a hook may hang, from the outputs to the inputs.
+HOOKED: dict[str, Any] = {
+    "nowhere": lambda x, y, z, hook: None,
+    "output": lambda x, y, z, hook: z.register_hook(hook),
+    "node of the output": lambda x, y, z, hook: z.grad_fn.register_prehook(hook),
+    "between": lambda x, y, z, hook: y.register_hook(hook),
+    "behind a node": lambda x, y, z, hook: y.grad_fn.register_hook(hook),
+    "input": lambda x, y, z, hook: x.register_hook(hook),
+}
+
+
+@pytest.mark.parametrize("asked", ["x", "y", "z"])
+@pytest.mark.parametrize("place", HOOKED)
+def test_hooks_see_one_row_at_a_time(place: str, asked: str) -> None:
+    """What they see, and what is returned, is what one call for each row gives."""
+    x = ng.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * x
+    z = y.sin()
+    seen: list[Any] = []
+    HOOKED[place](x, y, z, lambda *found: seen.append(str(found)))
+    target = {"x": x, "y": y, "z": z}[asked]
+    rows = ng.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0], [2.0, 2.0, 2.0], [0.0, 0.0, 1.0]])
+    single = [ng.autograd.grad(z, target, row, retain_graph=True)[0] for row in rows]
+    expected, seen[:] = seen[:], []
+    (found,) = ng.autograd.grad(z, target, rows, is_grads_batched=True)
+    assert found.tolist() == [row.tolist() for row in single]
+    assert seen == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("size", [1, 9_000, 20_000, 30_000, 70_000])
+def test_any_number_of_rows_of_any_length_is_what_a_loop_gives(size: int, count: int) -> None:
+    """Rows are taken together as far as they are short, and the rest of them after that."""
+    x = ng.arange(size, dtype=ng.float32).requires_grad_()
+    unused = ng.ones(3, requires_grad=True)
+    y = x * x
+    rows = ng.arange(count * size, dtype=ng.float32).reshape(count, size) % 7
+    inputs = [x, unused]
+    single = [
+        ng.autograd.grad(y, inputs, row, retain_graph=True, allow_unused=True) for row in rows
+    ]
+    found = ng.autograd.grad(y, inputs, rows, is_grads_batched=True, allow_unused=True)
+    assert found[1] is None
+    assert found[0].shape == (count, size)
+    assert ng.equal(found[0], ng.stack([row[0] for row in single]))
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        ng.autograd.grad(y, x, rows, is_grads_batched=True)
 
 
 def test_graph_is_freed_after_the_last_entry() -> None:

@@ -26,6 +26,7 @@ UNUSED = (
     "The differentiated Tensor at index {} appears to not have been used in the graph. Set "
     "allow_unused=True if this is the desired behavior."
 )
+FLOATING = ["float16", "float32", "float64", "complex64", "complex128"]
 
 
 def leaf(lib: Any, *values: float) -> Any:
@@ -249,6 +250,26 @@ def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
                     check_ownership(child, [np.ones(shape, dtype) for shape, dtype in metas])
                 if child is not None:
                     nodes[id(child)] = child
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_results_of_views_that_lost_their_way_require_grad(name: str) -> None:
+    """A view that was made in no_grad requires grad as its base does; no gradient comes from it."""
+    for function, tensors, keywords in sample_calls(CATALOGUE[name]):
+        with ng.no_grad():
+            views = [tensor[...] for tensor in tensors]
+        expected = function(*tensors, **keywords)
+        found = function(*views, **keywords)
+        if not isinstance(expected, tuple):
+            expected, found = (expected,), (found,)
+        for one, other in zip(found, expected, strict=True):
+            assert one.requires_grad == other.requires_grad
+            assert (one.grad_fn is None) == (other.grad_fn is None)
+        for one in found:
+            if one.requires_grad:
+                one.backward(ng.ones_like(one), retain_graph=True)
+        assert all(tensor.grad is None for tensor in tensors)
 
 
 def sample_calls(primitive: Any) -> Any:
@@ -531,11 +552,50 @@ def test_what_cannot_be_asked(lib: Any, ask: Any, kind: Any, message: str) -> No
     assert str(error.value) == message and w.grad is None
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
-def test_a_real_cotangent_is_cast(lib: Any, dtype: str) -> None:
+@pytest.mark.parametrize("kind", ["one", "tuple", "list"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+def test_there_are_as_many_gradients_as_outputs(
+    lib: Any, outputs: int, count: int, kind: str
+) -> None:
     w = leaf(lib, 1.0, 2.0)
-    (w * 3).backward(lib.ones(2, dtype=getattr(lib, dtype)))
-    assert w.grad.dtype == lib.float32 and w.grad.tolist() == [3.0, 3.0]
+    ones = [lib.tensor(1.0)] * count
+    given = ones[0] if kind == "one" else (tuple if kind == "tuple" else list)(ones)
+    number = 1 if kind == "one" else count
+    if number > outputs and lib is not ng:
+        return  # PyTorch passes over what there is too much
+    for call in (lib.autograd.backward, lambda *both: lib.autograd.grad(both[0], w, both[1])):
+        asked = [w.sum() * (each + 1) for each in range(outputs)]
+        if number == outputs:
+            call(asked, given)
+        else:
+            words = f"got {outputs} tensors and {number} gradients"
+            with pytest.raises(RuntimeError, match=words):
+                call(asked, given)
+    total = outputs * (outputs + 1) // 2
+    assert w.grad is None if number != outputs else w.grad.tolist() == [total, total]
+
+
+@pytest.mark.parametrize("other", ["bool", "uint8", "int64", *FLOATING])
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_a_cotangent_is_cast_unless_only_one_of_the_two_is_complex(
+    lib: Any, dtype: str, other: str
+) -> None:
+    w = lib.tensor([1.0, 2.0], dtype=getattr(lib, dtype), requires_grad=True)
+    cotangent = lib.ones(2, dtype=getattr(lib, other))
+    calls = [
+        lambda: (w * 2).backward(cotangent),
+        lambda: lib.autograd.grad(w * 2, w, cotangent),
+        lambda: lib.autograd.grad(w * 2, w, cotangent[None], is_grads_batched=True),
+    ]
+    for call in calls[: 3 if lib is ng else 2]:  # PyTorch's words for a batch differ
+        if dtype.startswith("complex") == other.startswith("complex"):
+            call()
+            assert w.grad.tolist() == [2.0, 2.0] and w.grad.dtype is w.dtype
+        else:
+            with pytest.raises(RuntimeError, match="^For complex Tensors, both grad_output and"):
+                call()
+            assert w.grad is None
 
 
 def test_is_grads_batched_gives_a_row_for_every_cotangent(lib: Any) -> None:

@@ -110,6 +110,31 @@ def test_passes_start_inside_of_passes_to_any_depth(place: str) -> None:
     assert all((leaf.grad - 1).abs().max().item() < 1e-6 for leaf in leaves)
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("depth", [0, 1, 4])
+def test_passes_that_are_not_deep_run_on_the_thread_that_calls_them(place: str, depth: int) -> None:
+    """What belongs to a thread, such as a lock or a connection, is at hand in the user's code."""
+    threads: list[Any] = []
+
+    def note(x: Any, go_on: Callable[[], None]) -> Any:
+        return PLACES[place](x, lambda: (threads.append(threading.current_thread()), go_on())[1])
+
+    _descend(ng, note, depth, lambda: threads.append(threading.current_thread()))
+    assert len(threads) > depth and set(threads) == {threading.current_thread()}
+
+
+@pytest.mark.parametrize("depth", [30, 100])
+def test_a_thread_takes_many_passes_inside_of_each_other(depth: int) -> None:
+    threads: list[Any] = []
+
+    def note(x: Any, go_on: Callable[[], None]) -> Any:
+        threads.append(threading.current_thread())
+        return _by_leaf_hook(x, go_on)
+
+    _descend(ng, note, depth, lambda: None)
+    assert 1 < len(set(threads)) <= depth // 10
+
+
 def test_places_may_alternate_on_the_way_down() -> None:
     ways = [PLACES[name] for name in PLACES if name != "by_unpacking"]
     count = [0]

@@ -369,3 +369,29 @@ def test_hooks_left_in_any_order_are_left_from_the_inside(order: list[int]) -> N
     calls.clear()
     _ = x * x
     assert not calls
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("around", [0, 2])
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_hooks_that_a_traced_function_enters_end_with_it(
+    left: int, around: int, error: type[Exception] | None
+) -> None:
+    kept: list[Any] = []
+
+    def function(x: Any) -> Any:
+        for _ in range(2):
+            _enter_hooks(kept)
+        for _ in range(left):
+            kept.pop().__exit__(None, None, None)
+        if error is not None:
+            raise error("from within")
+        return x * 2
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(around):
+            stack.enter_context(hooks_on_saved(lambda t: t, lambda t: t))
+        before = state()
+        with contextlib.nullcontext() if error is None else pytest.raises(error):
+            ng.jit(function)(ng.ones(2, requires_grad=True))
+        assert state() == before

@@ -102,6 +102,40 @@ def with_gradient(program: Program) -> Callable[[Any], list[Any]]:
     return derived
 
 
+# What lies as its argument does, and whether something is then a view of it. Nothing else here
+# depends on the argument's strides.
+LIKE: dict[str, Callable[[Any, Any], Any]] = {
+    "itself": lambda x, made: made,
+    "a copy": lambda x, made: made.clone(),
+    "a sum": lambda x, made: made + x,
+    "written to flat": lambda x, made: [made.reshape(-1).add_(1), made],
+    "written to row by row": lambda x, made: [made.contiguous().add_(1), made],
+    "asked": lambda x, made: [made.stride(), made.is_contiguous()],
+}
+
+
+@pytest.mark.parametrize("after", LIKE)
+@pytest.mark.parametrize("captured", [False, True])
+def test_what_is_made_like_an_argument_lies_like_it(after: str, captured: bool) -> None:
+    arrays = [wrap(laid_out(values_of((3, 4)), layout)) for layout in LAYOUTS]
+    for make in (ng.zeros_like, lambda x: ng.full_like(x, 2.0), ng.empty_like):
+        if captured:
+            for array in arrays:
+
+                def program(x: Any, array: Any = array, make: Any = make) -> list[Any]:
+                    return flatten(LIKE[after](x, make(array).fill_(0.5)))[0]
+
+                assert_same(ng.jit(program)(arrays[0]), program(arrays[0]))
+        else:
+
+            def program(x: Any, make: Any = make) -> list[Any]:
+                return flatten(LIKE[after](x, make(x).fill_(0.5)))[0]
+
+            compiled = ng.jit(program)
+            for array in (*arrays, *reversed(arrays)):
+                assert_same(compiled(array), program(array))
+
+
 @settings(max_examples=examples(200))
 @given(programs(), st.sampled_from(SHAPES), st.sampled_from(LAYOUTS))
 def test_views_and_copies_are_those_of_eager_mode(

@@ -162,3 +162,26 @@ def test_a_traced_function_does_not_resize() -> None:
     for function in (lambda x: x.resize_(2), lambda x: x.set_(ng.ones(2))):
         with pytest.raises(ng.TraceError):
             ng.jit(function)(ng.ones(4))
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1, 4), slice(2, None), slice(0, 4, 2)])
+@pytest.mark.parametrize(
+    "before", ["", "x.resize_(8)", "x.resize_(2)", "x.set_(torch.arange(9.0)[3:7])", "x.resize_(0)"]
+)
+def test_nothing_is_left_of_the_memory_that_a_tensor_had_before_its_data(
+    lib: Any, before: str, part: slice
+) -> None:
+    x = lib.arange(6.0) + 100
+    exec(before, {"torch": lib, "x": x})
+    values = [0.0, 10.0, 20.0, 30.0, 40.0]
+    whole = lib.tensor(values)
+    x.data = whole[part]
+    start = part.start or 0
+    assert x.tolist() == values[part]
+    assert (x.storage_offset(), x.stride()) == (start, (part.step or 1,))
+    assert x.untyped_storage().nbytes() == 4 * len(values)
+    assert x.as_strided((5,), (1,), 0).tolist() == values
+    x.resize_(1)
+    assert x.resize_(3).tolist() == values[start : start + 3]
+    x.resize_(0)
+    assert x.resize_(len(values) - start).tolist() == values[start:]
