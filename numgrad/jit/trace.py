@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from numgrad.graph.batches import room_for_rows
 from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, stop_watching, watch
@@ -205,7 +206,12 @@ class Tracer:
         graph, captured = cut_out(vector, [self.value_of(each._array) for each in present])
         metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
         stacked = results_of(Rows(graph), captured, metas, self._origin("rows"))
-        arrays: list[Any] = [self._array(value) for value in stacked]
+        count = math.prod(shape)
+        arrays: list[Any] = []
+        for value, each in zip(stacked, present, strict=True):
+            row = each._array
+            place = room_for_rows(count, row.place, value.dtype)
+            arrays.append(self._array(value, place, row.storage.follows))
         found = iter([wrap(array) for array in arrays])
         return [None if each is None else next(found) for each in results]
 
