@@ -47,16 +47,9 @@ _NO_HALVES = (
 
 
 class Tracer:
-    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph.
+    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph."""
 
-    Parameters
-    ----------
-    as_copies : frozenset of int
-        The arguments to trace as if they were contiguous.
-    """
-
-    def __init__(self, as_copies: frozenset[int] = frozenset()) -> None:
-        self._as_copies = as_copies
+    def __init__(self) -> None:
         self.inputs: list[Value] = []
         self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
@@ -82,7 +75,7 @@ class Tracer:
         """Return the array of the next argument, which lies as the given one, by some number."""
         value = Value("input", (), given.shape, given.dtype, position=len(self.inputs))
         self.inputs.append(value)
-        array = self._array(value, None if number in self._as_copies else given)
+        array = self._array(value, given)
         array.storage.follows = frozenset((number,)) if given.ndim else frozenset()
         self._arguments.append(array.storage)
         return array
