@@ -12,11 +12,13 @@ import numpy as np
 
 from numgrad.float_errors import silent
 
-__all__ = ["HALF", "WIDE", "add_halves", "has_half", "narrowed", "wide_dtype", "widened"]
+__all__ = ["HALF", "HALVES", "WIDE", "add_halves", "has_half", "narrowed", "wide_dtype", "widened"]
 
 Array = np.ndarray[Any, Any]
 
 HALF, WIDE = np.dtype(np.float16), np.dtype(np.float32)
+# To ask whether a dtype is among these takes less than to ask whether it equals one.
+HALVES = frozenset((HALF,))
 
 
 def wide_dtype(dtype: Any) -> Any:

@@ -86,11 +86,13 @@ def tensor_leaves(argument: Any) -> tuple[list[Tensor], pytree.TreeSpec]:
     """
     found, spec = flatten_numbers(argument)
     for number, leaf in enumerate(found):
+        if isinstance(leaf, Tensor):
+            continue
         if isinstance(leaf, np.ndarray):
             found[number] = from_numpy(leaf)
         elif moves(leaf):
             found[number] = read_plain(leaf)
-        elif not isinstance(leaf, Tensor):
+        else:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
     return found, spec
 
@@ -107,13 +109,17 @@ def moves(leaf: Any) -> bool:
 
 def read_number_argument(argument: Any) -> Any:
     """Return an argument that is a plain number, even an integer, as a tensor, others as is."""
-    return read_plain(argument) if is_plain(argument) else argument
+    is_tensor = isinstance(argument, Tensor)  # as most are
+    return argument if is_tensor or not is_plain(argument) else read_plain(argument)
 
 
 def flatten_numbers(tree: Any) -> tuple[list[Any], pytree.TreeSpec]:
     """Return a tree's leaves and structure where lists of nothing but plain numbers are leaves."""
     found, spec = pytree.flatten(tree)
-    return _join_numbers(found, spec) if any(is_plain(leaf) for leaf in found) else (found, spec)
+    for leaf in found:
+        if not isinstance(leaf, Tensor) and is_plain(leaf):
+            return _join_numbers(found, spec)
+    return found, spec
 
 
 def _join_numbers(leaves: list[Any], spec: pytree.TreeSpec) -> tuple[list[Any], pytree.TreeSpec]:
@@ -158,12 +164,16 @@ def read_directions(
     caller's words.
     """
     found, own = pytree.flatten(tree)
-    if own != spec:
+    fits = own == spec
+    if not fits:
         found, own = flatten_numbers(tree)
+        fits = own == spec
     for number, leaf in enumerate(found):
+        if isinstance(leaf, Tensor):
+            continue
         if isinstance(leaf, np.ndarray):
             found[number] = from_numpy(leaf)
-        elif own == spec and (is_plain(leaf) or type(leaf) is list):
+        elif fits and (is_plain(leaf) or type(leaf) is list):
             found[number] = read_plain(leaf, likes[number].dtype)
     return found, own
 

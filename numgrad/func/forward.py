@@ -211,13 +211,14 @@ def _tensors(leaves: Sequence[Any], what: str) -> list[Tensor]:
         raise RuntimeError(f"{_API}: Expected {what} to contain at least one Tensor.")
     made = []
     for leaf in leaves:
-        if isinstance(leaf, np.ndarray):
-            leaf = from_numpy(leaf)
+        if isinstance(leaf, Tensor):
+            made.append(leaf)
+        elif isinstance(leaf, np.ndarray):
+            made.append(from_numpy(leaf))
         elif moves(leaf):
-            leaf = read_plain(leaf)
-        elif not isinstance(leaf, Tensor):
+            made.append(read_plain(leaf))
+        else:
             raise RuntimeError(f"{_API}: Expected {what} to only contain Tensors, got {type(leaf)}")
-        made.append(leaf)
     return made
 
 

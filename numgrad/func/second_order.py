@@ -9,12 +9,10 @@ from numgrad.func.arguments import Argnums
 from numgrad.func.forward import jvp
 from numgrad.func.jacobians import jacfwd, jacrev
 from numgrad.func.reverse import grad
-from numgrad.jit.recipes import remembered
 
 __all__ = ["hessian", "hvp"]
 
 
-@remembered
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """Return the function that computes the Hessian of `func`.
 

@@ -24,7 +24,6 @@ __all__ = [
     "NOWHERE",
     "NO_EDGE",
     "Edge",
-    "LevelCounter",
     "NoCounter",
     "Size",
     "Tensor",
@@ -33,6 +32,7 @@ __all__ = [
     "fresh",
     "holder_of",
     "is_inference",
+    "level_counter",
     "move_retained",
     "new_counter",
     "plain",
@@ -233,9 +233,8 @@ class Tensor:
         counter: list[Any] = [0]  # in any mode
         if type(self._counter) is NoCounter:
             counter = self._counter
-        elif type(self._counter) is LevelCounter:
-            counter = LevelCounter((0,))
-            counter.start = self._counter.start
+        elif len(self._counter) > 3:
+            counter = level_counter(self._counter[3])
         made._counter = counter
         if self._base is not None:
             made._owner = holder_of(self)
@@ -355,29 +354,21 @@ class NoCounter(list[Any]):
         )
 
 
-class LevelCounter(list[Any]):
-    """The version counter of memory made by a function that `numgrad.func` is differentiating.
+def level_counter(start: int) -> list[Any]:
+    """Return the version counter of memory made by a function that `numgrad.func` differentiates.
 
-    Attributes
-    ----------
-    start : int
-        That of the function's level: what functions inside of it made counts as made there.
+    Beside the version, and what writes note there, stands the start of the function's level: what
+    functions inside of it made counts as made there.
     """
-
-    __slots__ = ("start",)
-
-    start: int
+    return [0, "", {}, start]
 
 
 def new_counter() -> list[Any]:
     """Return the version counter of new memory; without anything in `traces` it is ``[0]``."""
     if modes.inference:
         return NoCounter((0,))
-    if modes.level is None:
-        return [0]
-    counter = LevelCounter((0,))
-    counter.start = modes.level.start
-    return counter
+    level = modes.level
+    return [0] if level is None else [0, "", {}, level.start]  # a `level_counter`
 
 
 def is_inference(tensor: Tensor) -> bool:

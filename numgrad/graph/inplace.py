@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.core import NO_EDGE, LevelCounter, NoCounter, Tensor, forbidden_view
+from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, forbidden_view
 from numgrad.graph.modes import modes, traces
 
 __all__ = [
@@ -124,7 +124,7 @@ def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ())
         What else it was given.
     """
     level, counter = modes.level, tensor._counter
-    if type(counter) is LevelCounter and counter.start >= level.start:
+    if len(counter) > 3 and counter[3] >= level.start:
         return
     holder = tensor if tensor._base is None else tensor._base
     lent = level.arguments.get(id(counter))

@@ -89,7 +89,7 @@ class _Direct:
         self.views: list[Callable[[Memory], NDArray]] = []  # of the room, made with it
         self.names: dict[str, Any] = {
             "as_compact": as_compact,
-            "dot": np.dot,
+            "dot": np.ndarray.dot,
             "empty": np.empty,
             "ndarray": np.ndarray,
             "new_room": self._new_room,

@@ -178,6 +178,14 @@ class Laid(NamedTuple):
             value = view(value, maps, once)
         return permute(value, self.order)
 
+    def transposition(self) -> tuple[int, ...] | None:
+        """Return the dims of what the program computed as `place` has them, if that is all."""
+        places = [self.order.index(dim) for dim in range(len(self.shape))]
+        there = np.empty([self.shape[dim] for dim in self.order], np.uint8).transpose(places)
+        itemsize = min(filter(None, map(abs, self.strides)), default=1)
+        same = tuple([step * itemsize for step in there.strides]) == self.strides
+        return tuple(places) if self.is_dense and same and there.shape == self.shape else None
+
     def place(self, array: Array) -> Array:
         """Return the result, of the array that the program computed."""
         dtype = array.dtype

@@ -287,8 +287,9 @@ class Short:
             if kind == "computed":
                 array = computed[which]
                 if laid is not None:
+                    axes = laid.transposition()
                     namespace[f"place_{k}"] = laid.place
-                    array = f"place_{k}({array})"
+                    array = f"place_{k}({array})" if axes is None else f"{array}.transpose{axes}"
                 tail += [
                     f"    r{k} = new(Tensor)",
                     f"    r{k}._array = {array}",

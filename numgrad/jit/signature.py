@@ -71,7 +71,12 @@ def fitting(head: Any, leaves: Sequence[Any]) -> Any:
         The arguments.
     """
     for each in (head, *head.others):
-        if all(array_of(leaves[k]).strides == strides for k, strides in each.strides):
+        for k, strides in each.strides:
+            leaf = leaves[k]
+            array = leaf if type(leaf) is np.ndarray else array_of(leaf)
+            if array.strides != strides:
+                break
+        else:
             return each
     return None
 

@@ -209,6 +209,7 @@ _CLONE: Primitive = Primitive(
     linear=True,
     rows=True,
     lies=_memory_of_copy,
+    takes_half=True,
     samples=[
         lambda make: (clone, [make(2, 3)], {}),
         lambda make: (clone, [make()], {}),

@@ -25,12 +25,13 @@ from numgrad.graph.saved import restore_tensor
 from numgrad.kernels.define import define
 from numgrad.kernels.elementwise import FLOATING, SMALL
 from numgrad.kernels.expression import Symbol, literal
+from numgrad.kernels.memory import LARGE
 from numgrad.ops.elementwise_source import attach_source, run_source
 from numgrad.ops.half_kernels import ElementwiseKernel
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.saved_facts import saved_name
-from numgrad.ops.spare import spare_of, with_spare
+from numgrad.ops.spare import WithSpare, spare_of
 
 if TYPE_CHECKING:
     from numgrad.ops.elementwise import ElementwisePrimitive
@@ -81,8 +82,12 @@ class ElementwiseNode(Node):
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
             result: Gradients = plan.run(self, gradient)
             return result
-        outputs = [dtype] * plan.kernel_outputs
-        arrays = kernel(gradient.shape, [gradient, *saved[::3], *beside], outputs)
+        operands = [gradient, *saved[::3], *beside]
+        if dtype in FLOATING and gradient.nbytes < LARGE:
+            arrays = plan.run_flat(kernel, operands)
+            if arrays is not None:
+                return plan.place(gradient, arrays)
+        arrays = kernel(gradient.shape, operands, [dtype] * plan.kernel_outputs)
         return plan.place(gradient, arrays)
 
     def _run_unequal(self, gradient: Array) -> list[Array]:
@@ -274,6 +279,7 @@ class GradientPlan:
         "closer",
         "closer_entries",
         "entries",
+        "flat_entries",
         "kernel",
         "kernel_outputs",
         "nothing",
@@ -322,6 +328,7 @@ class GradientPlan:
             "a" if position < 0 else letters[kinds[position]] for position in self.positions
         )
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
+        self.flat_entries: dict[Any, Any] = {}  # for more
         # What is computed with the operand that is kept beside the output, if there is such a rule.
         self.closer: ElementwiseKernel | None = None
         self.closer_entries: dict[Any, Any] = {}
@@ -346,9 +353,8 @@ class GradientPlan:
             "nothing": self.nothing,
             "owned": self.owned,
             "plan": self,
-            "spare_of": spare_of,
+            "WithSpare": WithSpare,
             "walks_otherwise": _walks_otherwise,
-            "with_spare": with_spare,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
         run = run_source(
@@ -373,6 +379,36 @@ class GradientPlan:
             if spare is not None:
                 return self.closer, [spare]
         return self.kernel, []
+
+    def run_flat(self, kernel: ElementwiseKernel, operands: list[Any]) -> list[Array] | None:
+        """Return what a kernel computes of operands that lie row by row; None if they do not.
+
+        They have the cotangent's shape and dtype, or are numbers; and one thread does it.
+        """
+        gradient, *saved = operands
+        shape, dtype = gradient.shape, gradient.dtype
+        pattern = self.pattern + "a" * (len(operands) - len(self.pattern))
+        if gradient.size > 1 and not any(gradient.strides):  # one number, seen everywhere
+            pattern = "s" + pattern[1:]
+            flat = [gradient[(0,) * gradient.ndim].item()]
+        elif gradient.flags.c_contiguous:
+            flat = [gradient.ravel()]
+        else:
+            return None
+        for operand in saved:
+            if type(operand) is not np.ndarray:
+                flat.append(operand)
+            elif operand.flags.c_contiguous:
+                flat.append(operand.ravel())
+            else:
+                return None
+        entry = self.flat_entries.get((kernel, pattern, dtype))
+        if entry is None:
+            entry = kernel.entry(pattern, dtype, self.kernel_outputs)
+            self.flat_entries[kernel, pattern, dtype] = entry
+        arrays = [np.empty(shape, dtype) for _ in range(self.kernel_outputs)]
+        entry(*flat, *[array.ravel() for array in arrays])
+        return arrays
 
     def place(self, gradient: Array, arrays: Sequence[Array]) -> Gradients:
         """Return what the kernel computed, and the cotangent where that is a gradient itself."""

@@ -66,12 +66,15 @@ def attach_source(
             name = ("input", "other")[position]
             lines.append(f"    counter{position} = {name}._counter")
             saved.append(f"{name}._array, counter{position}, counter{position}[0]")
-    kept = f"({', '.join(saved)})"
-    if spare:
-        lines.append("    counter = input._counter")
-        kept = f"with_spare({kept}, (input._array, counter, counter[0]))"
+    if spare:  # as `with_spare` does it
+        lines += [
+            "    counter = input._counter",
+            f"    node.saved = kept = WithSpare(({', '.join(saved)}))",
+            "    kept.spare = input._array, counter, counter[0]",
+        ]
+    else:
+        lines.append(f"    node.saved = ({', '.join(saved)})")
     lines += [
-        f"    node.saved = {kept}",
         "    node.sequence = next_sequence()",
         "    node.attached = node.metas = None",
         "    node.plan = plan",
@@ -134,15 +137,17 @@ def run_source(
     lines.append("    dtype = gradient.dtype")
     if spare:
         lines += [
-            "    spare = spare_of(saved)",
-            "    if spare is not None:",
-            "        entry = closer_entries.get(dtype)",
-            "        walks = not gradient.flags.c_contiguous and walks_otherwise(gradient, saved)",
-            "        if entry is None or gradient.size > SMALL or walks:",
-            "            return node.run_any_size(gradient)",
-            "        out0 = empty(gradient.shape, dtype)",
-            f"        entry({call}, spare.ravel(), out0.ravel())",
-            f"        return {result}",
+            "    if type(saved) is WithSpare:  # as `spare_of` does it",
+            "        spare, counter, version = saved.spare",
+            "        if counter[0] == version:",
+            "            entry = closer_entries.get(dtype)",
+            "            walks = not gradient.flags.c_contiguous",
+            "            walks = walks and walks_otherwise(gradient, saved)",
+            "            if entry is None or gradient.size > SMALL or walks:",
+            "                return node.run_any_size(gradient)",
+            "            out0 = empty(gradient.shape, dtype)",
+            f"            entry({call}, spare.ravel(), out0.ravel())",
+            f"            return {result}",
         ]
     lines += [
         "    entry = entries.get(dtype)",

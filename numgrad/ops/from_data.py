@@ -10,9 +10,17 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Size, Tensor, fresh, wrap
+from numgrad.kernels.memory import LARGE
 from numgrad.kernels.memory_order import copy_like, laid_out_like
 from numgrad.ops.functions import public
-from numgrad.ops.nested import array_of, build_array, check_array, is_foreign, is_sequence
+from numgrad.ops.nested import (
+    PYTHONS_OWN,
+    array_of,
+    build_array,
+    check_array,
+    is_foreign,
+    is_sequence,
+)
 from numgrad.ops.options import (
     Array,
     check_device,
@@ -73,14 +81,17 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
 
 def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return data of any kind as a new array."""
+    if type(data) in PYTHONS_OWN:  # as most data is
+        return build_array(data, dtype)
     if isinstance(data, Tensor):
         data = data._array
-    elif is_foreign(type(data)):
+    elif type(data) is not np.ndarray and is_foreign(type(data)):
         data = array_of(data)
     if isinstance(data, np.ndarray):
         array = check_array(data)
         if dtype is None or dtype.numpy == array.dtype:
-            return copy_like(array)
+            is_small = array.nbytes < LARGE and array.flags.c_contiguous
+            return array.copy() if is_small else copy_like(array)
         return cast_array(array, dtype)
     return build_array(data, dtype)
 
@@ -186,7 +197,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         if wanted is None or wanted is data.dtype:
             return data
         return _recorded_cast(data, wanted)
-    if is_foreign(type(data)):
+    if type(data) is not np.ndarray and is_foreign(type(data)):
         data = _writable(array_of(data))
     if isinstance(data, np.ndarray):
         array = check_array(data)
@@ -300,10 +311,11 @@ def from_numpy(array: Array) -> Tensor:
     >>> ng.from_numpy(np.array([1, 2, 3])[::-1])
     tensor([3, 2, 1])
     """
-    if is_foreign(type(array)):
-        array = array_of(array)
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type_name(array)})")
+    if type(array) is not np.ndarray:
+        if is_foreign(type(array)):
+            array = array_of(array)
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"expected np.ndarray (got {type_name(array)})")
     array = check_array(array)
     if not array.flags.writeable:
         warnings.warn(

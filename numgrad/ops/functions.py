@@ -91,18 +91,15 @@ def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     return (_unary_function, _binary_function)[len(primitive.inputs) - 1](primitive)
 
 
-def _unary_function(
-    primitive: ElementwisePrimitive, traces: list[Any] = traces
-) -> Callable[..., Any]:
-    """Make a function of one operand; where there are `traces`, it takes no short way."""
+def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
+    """Make a function of one operand; where there are `observers`, it takes no short way."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
-    rare = _rare(primitive, lambda: _unary_function(primitive, observers), primitive)
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
     plans: dict[int, Any] = {}
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) is not Tensor or out is not None or traces:
-            result: Tensor = rare(input, out=out)
+        if type(input) is not Tensor or out is not None or observers:
+            result: Tensor = primitive(input, out=out)
             return result
         array = input._array
         dtype = array.dtype
@@ -124,7 +121,7 @@ def _unary_function(
             return primitive.apply((input,))
         tensor = _new(Tensor)
         tensor._array = value
-        tensor._counter = [0]
+        tensor._counter = new_counter() if traces else [0]
         if input._edge is not NO_EDGE and modes.grad:
             plan = plans.get(1)
             if plan is None:
@@ -154,51 +151,25 @@ def make_operator(
     return _binary_function(primitive, foreign)
 
 
-def _rare(
-    primitive: ElementwisePrimitive,
-    make: Callable[[], Callable[..., Any]],
-    otherwise: Callable[..., Any],
-) -> Callable[..., Any]:
-    """Return what takes the calls that a hot function does not.
-
-    In inference mode that is another such function, whose results are made inference tensors; in
-    a function that `numgrad.func` differentiates too, and they are known to be of that function.
-    """
-    short: Callable[..., Any] | None = None
-
-    def rare(*operands: Any, out: Tensor | None = None) -> Any:
-        nonlocal short
-        if out is not None:
-            return primitive(*operands, out=out)
-        if observers or type(operands[0]) is not Tensor:
-            return otherwise(*operands)
-        if short is None:
-            short = make()
-        result = short(*operands)
-        if isinstance(result, Tensor):
-            result._counter = new_counter()
-        return result
-
-    return rare
-
-
 def _binary_function(
     primitive: ElementwisePrimitive,
     otherwise: Callable[[Any, Any], Any] | None = None,
-    traces: list[Any] = traces,
 ) -> Callable[..., Any]:
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
-    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), otherwise)
     entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
     number_entries: dict[Any, Any] = {}  # for such an array and a number
     plans: dict[int, Any] = {}  # by which operands require grad
     number_plans: dict[int, Any] = {}
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
-        if type(input) is not Tensor or out is not None or traces:
-            result: Tensor = rare(input, other, out=out)
+        if type(input) is not Tensor or out is not None or observers:
+            result: Tensor
+            if out is None:
+                result = otherwise(input, other)
+            else:
+                result = primitive(input, other, out=out)
             return result
         array = input._array
         dtype = array.dtype
@@ -226,7 +197,7 @@ def _binary_function(
                 return primitive.apply((input, other))
             tensor = _new(Tensor)
             tensor._array = value
-            tensor._counter = [0]
+            tensor._counter = new_counter() if traces else [0]
             needs = 0 if input._edge is NO_EDGE else 1
             if other._edge is not NO_EDGE:
                 needs += 2
@@ -256,7 +227,7 @@ def _binary_function(
             return otherwise(input, other)
         tensor = _new(Tensor)
         tensor._array = value
-        tensor._counter = [0]
+        tensor._counter = new_counter() if traces else [0]
         if input._edge is not NO_EDGE and modes.grad:
             plan = number_plans.get(1)
             if plan is None:

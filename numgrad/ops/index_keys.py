@@ -128,7 +128,7 @@ def _plain(items: Any) -> Any:
         return items._array
     if isinstance(items, (list, tuple)):
         return [_plain(item) for item in items]
-    return plain(items)
+    return plain(items) if isinstance(items, np.ndarray) else items
 
 
 def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:

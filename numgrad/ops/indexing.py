@@ -38,9 +38,12 @@ def _draw(*positions: Any) -> Indices:
 def _take(array: Array, indices: Indices) -> Array:
     """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
     result = take_indexed(array, indices)
-    given = [positions for positions in indices if positions is not None]
-    if all(map(_is_in_order, (array, *given))):
-        return result
+    if _is_in_order(array):
+        for positions in indices:
+            if positions is not None and not _is_in_order(positions):
+                break
+        else:
+            return result
     return in_order_of(result, _walked(array, indices))
 
 

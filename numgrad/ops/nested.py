@@ -6,18 +6,21 @@ Arrays of other libraries are no sequences: they are asked for their memory (`ar
 from __future__ import annotations
 
 import array as packed
-from typing import Any
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numgrad import dtypes
 from numgrad.graph.core import Tensor, plain
-from numgrad.halves import narrowed, wide_dtype
+from numgrad.halves import narrowed
 from numgrad.ops.conversion import to_complex, to_index
 from numgrad.ops.options import Array, checked_number, type_name
 
-__all__ = ["array_of", "build_array", "check_array", "is_foreign", "is_sequence"]
+__all__ = ["PYTHONS_OWN", "array_of", "build_array", "check_array", "is_foreign", "is_sequence"]
 
+_ndarray = np.ndarray
 _MAX_DIMENSIONS = 64  # of a NumPy array
 
 
@@ -31,7 +34,8 @@ def check_array(array: Array) -> Array:
     ValueError
         For elements in the other byte order.
     """
-    array = plain(array)
+    if type(array) is not _ndarray:
+        array = plain(array)
     if not array.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -50,14 +54,15 @@ def check_array(array: Array) -> Array:
 
 def is_foreign(kind: type) -> bool:
     """Whether instances of a class are arrays of another library: those say so by a protocol."""
-    if kind in _PYTHONS_OWN:  # most data is, and looking for what it lacks takes long
+    if kind in _NOT_FOREIGN:  # most data is, and looking for what it lacks takes long
         return False
-    return any(hasattr(kind, name) for name in _PROTOCOLS) and not issubclass(
-        kind, (np.ndarray, np.generic, Tensor)
+    return not issubclass(kind, (np.ndarray, np.generic, Tensor)) and any(
+        hasattr(kind, name) for name in _PROTOCOLS
     )
 
 
-_PYTHONS_OWN = frozenset((list, tuple, bool, int, float, complex))
+PYTHONS_OWN = frozenset((list, tuple, bool, int, float, complex))
+_NOT_FOREIGN = PYTHONS_OWN | {np.ndarray, Tensor, np.bool_, np.int64, np.float32, np.float64}
 _PROTOCOLS = ("__array__", "__array_interface__", "__dlpack__")
 
 
@@ -85,15 +90,17 @@ def array_of(data: Any, copy: bool | None = None) -> Array:
     return check_array(np.asarray(data))
 
 
-def _read_arrays(data: Any) -> Any:
+def _read_arrays(data: Any, depth: int = 0) -> Any:
     """Return nested sequences with arrays of NumPy for those of other libraries in them."""
     kind = type(data)
     if kind is list or kind is tuple:
+        if depth == _MAX_DIMENSIONS:  # or a list that is in itself
+            raise ValueError(f"too many dimensions '{kind.__name__}'")
         kinds = set(map(type, data))
         if kinds <= _PYTHON_NUMBERS:
             return data
-        if any(kind is list or kind is tuple or is_foreign(kind) for kind in kinds):
-            return [_read_arrays(element) for element in data]
+        if not kinds.isdisjoint(_LISTS) or any(map(is_foreign, kinds)):
+            return [_read_arrays(element, depth + 1) for element in data]
     elif is_foreign(kind):
         array = array_of(data)
         return array if array.ndim else array[()]
@@ -150,6 +157,43 @@ def _measure(data: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
+class _Numbers(NamedTuple):
+    """What nested lists hold that are nothing but lists of Python's numbers."""
+
+    shape: tuple[int, ...]
+    elements: Sequence[Any]
+    highest: type  # of the types of the numbers, the one that decides on the dtype
+
+
+def _numbers_in(data: Any) -> _Numbers | None:
+    """Return the numbers in nested lists; None if there is anything else, or the lengths differ.
+
+    Most data is of this kind, and it is taken apart level by level, not element by element.
+    """
+    depth, first = 0, data
+    while type(first) in _LISTS:
+        if not first or depth == _MAX_DIMENSIONS:
+            return None
+        depth, first = depth + 1, first[0]
+    if type(first) not in _PYTHON_NUMBERS:
+        return None
+    shape: tuple[int, ...] = ()
+    elements = [data]
+    for _ in range(depth):
+        if not _LISTS.issuperset(map(type, elements)):
+            return None
+        lengths = set(map(len, elements))
+        if len(lengths) > 1:
+            return None
+        shape += tuple(lengths)
+        elements = elements[0] if len(elements) == 1 else list(chain.from_iterable(elements))
+    kinds = set(map(type, elements))
+    if not kinds <= _PYTHON_NUMBERS:
+        return None
+    highest = kinds.pop() if len(kinds) == 1 else max(kinds, key=_CATEGORY_OF.__getitem__)
+    return _Numbers(shape, elements, highest)
+
+
 def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
     """Return the elements of nested sequences in order, or raise if they are ragged."""
     level = [data]
@@ -177,13 +221,13 @@ def _elements(sequence: Any) -> Any:
     return plain(sequence)
 
 
-def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
+def _store(elements: Sequence[Any], dtype: dtypes.dtype) -> Array:
     """Return elements as an array of one dimension."""
     if dtype.category == dtypes.FLOATING:
         # Python's own packing takes what has __float__, and raises where PyTorch does.
-        wide = wide_dtype(dtype.numpy)
-        numbers = np.frombuffer(packed.array(wide.char, elements), wide)
-        return narrowed(numbers) if wide != dtype.numpy else numbers
+        if dtype is dtypes.float16:
+            return narrowed(_store(elements, dtypes.float32))
+        return np.frombuffer(packed.array(dtype.numpy.char, elements), dtype.numpy)
     if dtype.category == dtypes.INTEGER:
         return _store_integers(elements, dtype)
     if dtype.category == dtypes.BOOL:
@@ -192,7 +236,7 @@ def _store(elements: list[Any], dtype: dtypes.dtype) -> Array:
         return np.array([_complex(e) for e in elements], np.complex128).astype(dtype.numpy)
 
 
-def _store_integers(elements: list[Any], dtype: dtypes.dtype) -> Array:
+def _store_integers(elements: Sequence[Any], dtype: dtypes.dtype) -> Array:
     if set(map(type, elements)) <= {int, bool} and dtype is not dtypes.uint64:
         try:
             numbers = np.frombuffer(packed.array("q", elements), np.int64)
@@ -255,11 +299,17 @@ def _complex(element: Any) -> complex:
 
 
 _CATEGORY_OF = {bool: 0, int: 1, float: 2, complex: 3}
-_PYTHON_NUMBERS = _CATEGORY_OF.keys()
+_PYTHON_NUMBERS = frozenset(_CATEGORY_OF)
+_LISTS = frozenset((list, tuple))
 
 
 def build_array(data: Any, dtype: dtypes.dtype | None) -> Array:
     """Return numbers or nested sequences as a new array."""
+    numbers = _numbers_in(data)
+    if numbers is not None:
+        shape, elements, highest = numbers
+        array = _store(elements, dtypes.scalar_dtype(highest()) if dtype is None else dtype)
+        return array if len(shape) == 1 else array.reshape(shape)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(data)}'")
     data = _read_arrays(plain(data))

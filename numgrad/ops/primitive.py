@@ -24,7 +24,7 @@ from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
 from numgrad.graph.saved import pack_saved, restore_tensor
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.tracing import Traced
-from numgrad.halves import HALF, WIDE, narrowed, wide_dtype, widened
+from numgrad.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
 from numgrad.ops.saved_facts import fact_properties, saved_name
 
 __all__ = [
@@ -519,11 +519,13 @@ class Primitive:
             arrays.append(tensor._array)
         if modes.trace is None:
             # Where operands may differ in dtype, the primitive takes float16 as it is.
-            half = arrays[0].dtype == HALF or (parameters and parameters.get("dtype") is HALF)
-            if half and not self.takes_half:
-                result = self._forward_of_halves(*arrays, **parameters)
-            else:
+            if self.takes_half or (
+                arrays[0].dtype not in HALVES
+                and not (parameters and parameters.get("dtype") is HALF)
+            ):
                 result = self.forward(*arrays, **parameters)
+            else:
+                result = self._forward_of_halves(*arrays, **parameters)
         else:
             result = modes.trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import dtypes
-from numgrad.float_errors import restore, silence, silent
+from numgrad.float_errors import restore, silence
 from numgrad.graph.core import Tensor
 from numgrad.graph.node import unpack_array
 from numgrad.ops.arithmetic import mul
@@ -38,8 +37,6 @@ __all__ = [
     "vector_product",
 ]
 
-_dot = np.dot
-
 
 def adjoint_of(input: Tensor) -> Tensor:
     """Return the conjugate transpose of matrices."""
@@ -53,10 +50,10 @@ def outer_product(input: Tensor, other: Tensor) -> Tensor:
 
 
 def vector_product(input: Array, tensor: Array) -> Array:
-    """Return the product of a vector or a matrix and a vector."""
+    """Return the product of two vectors, which NumPy gives as a number."""
     before = silence()
     try:
-        return np.asarray(_dot(input, tensor))
+        return np.asarray(input.dot(tensor))
     finally:
         restore(before)
 
@@ -72,11 +69,13 @@ def _for_blas(array: Array) -> Array:
 
 
 def matrix_product(input: Array, other: Array) -> Array:
-    """Return the products of matrices, of which there may be any number."""
+    """Return the products of matrices, of which there may be any number, or of one and a vector."""
     before = silence()
     try:
-        if input.ndim == 2 and other.ndim == 2:
-            product: Array = _dot(input, other)  # it copies where BLAS needs that
+        if input.ndim == 2 and other.ndim <= 2:
+            # It copies where BLAS needs that. The function of that name would first ask what else
+            # than arrays it was given.
+            product: Array = input.dot(other)
             return product
         return np.matmul(_for_blas(input), _for_blas(other))
     finally:
@@ -120,7 +119,7 @@ _DOT = Primitive(
 _VDOT = Primitive(
     "vdot",
     "VdotBackward0",
-    silent(lambda input, other: np.asarray(np.vdot(input, other))),
+    lambda input, other: np.asarray(np.vdot(input, other)),  # which has nothing to say of numbers
     ["input", "other"],
     [lambda g, other: conj(g) * other, lambda g, input: g * input],
     samples=[
@@ -131,7 +130,7 @@ _VDOT = Primitive(
 _MV = Primitive(
     "mv",
     "MvBackward0",
-    vector_product,
+    matrix_product,
     ["input", "vec"],
     [
         lambda g, vec: outer_product(g, conj(vec)),
@@ -179,12 +178,12 @@ for _primitive, _name in ((_MM, "MmBackward0"), (_BMM, "BmmBackward0")):
     )
 
 # What PyTorch's kernels multiply; bools and the wider unsigned integers are not among it.
-_REFUSED = frozenset({dtypes.bool_, dtypes.uint16, dtypes.uint32, dtypes.uint64})
+_REFUSED = frozenset(map(np.dtype, ("bool", "uint16", "uint32", "uint64")))
 
 
 def check_multiplies(kernel: str, tensor: Tensor) -> None:
     """Raise for dtypes that there is no product of, naming PyTorch's kernel."""
-    if tensor.dtype in _REFUSED:
+    if tensor._array.dtype in _REFUSED:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{tensor.dtype.scalar_name}'")
 
 

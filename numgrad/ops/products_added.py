@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad import dtypes
-from numgrad.float_errors import silent
+from numgrad.float_errors import restore, silence, silent
 from numgrad.graph.core import Tensor, wrap
 from numgrad.kernels.memory_order import empty_for, in_order_of
 from numgrad.ops.complex import conj
@@ -25,7 +25,6 @@ from numgrad.ops.products import (
     mm,
     mv,
     outer_product,
-    vector_product,
 )
 from numgrad.ops.promotion import result_dtype
 from numgrad.ops.shape import expand
@@ -49,14 +48,17 @@ def _sum(input: Array, product: Array, beta: Any, alpha: Any) -> Array:
     return np.asarray(product + input)
 
 
+def _add_dot(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
+    before = silence()  # written out: for few numbers, calls count
+    try:
+        return _sum(input, np.asarray(left.dot(right)), beta, alpha)
+    finally:
+        restore(before)
+
+
 @silent
-def _add_product(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
+def _add_products(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
     return _sum(input, matrix_product(left, right), beta, alpha)
-
-
-@silent
-def _add_vector(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
-    return _sum(input, vector_product(left, right), beta, alpha)
 
 
 @silent
@@ -101,7 +103,7 @@ def _samples(function: Any, *cases: tuple[tuple[int, ...], ...]) -> list[Any]:
 _ADDMM = Primitive(
     "addmm",
     "AddmmBackward0",
-    _add_product,
+    _add_dot,
     ["input", "mat1", "mat2"],
     [
         lambda g, beta: _times(g, beta),
@@ -115,7 +117,7 @@ _ADDMM = Primitive(
 _ADDMV = Primitive(
     "addmv",
     "AddmvBackward0",
-    _add_vector,
+    _add_dot,
     ["input", "mat", "vec"],
     [
         lambda g, beta: _times(g, beta),
@@ -140,7 +142,7 @@ _ADDR = Primitive(
 _BADDBMM = Primitive(
     "baddbmm",
     "BaddbmmBackward0",
-    _add_product,
+    _add_products,
     ["input", "batch1", "batch2"],
     [
         lambda g, beta: _times(g, beta),

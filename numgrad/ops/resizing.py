@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import NO_EDGE, Tensor, holder_of
+from numgrad.graph.core import NO_EDGE, Tensor, holder_of, level_counter
 from numgrad.graph.inplace import (
     before_write,
     bump_version,
@@ -158,9 +157,12 @@ def offset_of(tensor: Tensor) -> int:
 def _stand_alone(view: Tensor) -> None:
     """Make a view a tensor of its own: it gets memory that its base has no part in."""
     if view._base is not None:
-        counter = copy.copy(view._counter)  # of a function that `numgrad.func` runs, it stays that
-        counter[:] = [view._counter[0]]
-        view._counter = counter
+        shared = view._counter
+        if len(shared) > 3:  # of a function that `numgrad.func` runs, it stays that
+            view._counter = level_counter(shared[3])
+            view._counter[0] = shared[0]
+        else:
+            view._counter = type(shared)((shared[0],))
         view._base = None
         view._edge = NO_EDGE
         view._view_origin = ""

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["spare_of", "with_spare"]
+__all__ = ["WithSpare", "spare_of", "with_spare"]
 
 
-class _Saved(tuple[Any, ...]):
+class WithSpare(tuple[Any, ...]):
     """What a node saved, with the spare operand: (array, version counter, version)."""
 
     spare: tuple[Any, Any, int]
@@ -22,14 +22,14 @@ class _Saved(tuple[Any, ...]):
 
 def with_spare(saved: tuple[Any, ...], spare: tuple[Any, Any, int]) -> tuple[Any, ...]:
     """Return what a node saved, with an operand beside it."""
-    kept = _Saved(saved)
+    kept = WithSpare(saved)
     kept.spare = spare
     return kept
 
 
 def spare_of(saved: Any) -> Any:
     """Return the array of the operand beside what a node saved; None if it is not what it was."""
-    if type(saved) is not _Saved:
+    if type(saved) is not WithSpare:
         return None
     array, counter, version = saved.spare
     return array if counter[0] == version else None
