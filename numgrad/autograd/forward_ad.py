@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.core import Tensor
 from numgrad.graph.modes import Mode, modes
-from numgrad.kernels.strides import layout_of
+from numgrad.kernels.strides import layout_of, repeats_elements
 from numgrad.ops.duals import DualLevel, laid_out_as
 from numgrad.ops.primitive import Primitive
 
@@ -151,7 +152,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises
     ------
     RuntimeError
-        If no level is open, the shapes differ, or either has a tangent.
+        If no level is open, the shapes differ, or either has a tangent; or if the tensor has
+        elements that share memory, and the tangent lies otherwise.
     ValueError
         If either is of integers or bools.
 
@@ -198,6 +200,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     with dual.hidden():
         made: Tensor = tensor.view_as(tensor)
         if isinstance(array, np.ndarray) and layout_of(array) != layout_of(given_array):
+            if repeats_elements(array):  # PyTorch writes the tangent to memory that lies so
+                raise RuntimeError(OVERLAPS_ITSELF)
             same = array.dtype == given_array.dtype
             tangent = laid_out_as(
                 tangent, array if same else np.empty_like(array, given_array.dtype)

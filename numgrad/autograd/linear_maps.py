@@ -18,6 +18,8 @@ from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.levels import Level
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
+from numgrad.graph.tracing import follow_strides, place_of
+from numgrad.kernels.memory_order import empty_like
 from numgrad.ops.push_forward import PushForward
 
 __all__ = ["BackwardMap", "Linearized", "PullBack", "basis_of", "zeros_like"]
@@ -27,8 +29,12 @@ Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
 
 
 def zeros_like(tensor: Tensor) -> Tensor:
-    """Return zeros of a tensor's shape and dtype."""
-    return fresh(np.zeros(tensor._array.shape, tensor._array.dtype))
+    """Return zeros of a tensor's shape and dtype, which lie as it does."""
+    array = empty_like(place_of(tensor._array))
+    array[...] = 0
+    zeros = fresh(array)
+    follow_strides(tensor._array, zeros._array)
+    return zeros
 
 
 def basis_of(tensors: Sequence[Tensor], only: int | None = None) -> Iterator[list[Tensor | None]]:
@@ -136,7 +142,7 @@ class BackwardMap:
             needed=self._needed,
         )
 
-    def rows(self, number: int) -> list[Tensor | None]:
+    def rows(self, number: int, in_order: bool) -> list[Tensor | None]:
         """Return the gradients of every element of a result, in C order along a first dim.
 
         They are not recorded.
@@ -152,6 +158,7 @@ class BackwardMap:
             keep_graph=True,
             create_graph=False,
             needed=self._needed,
+            in_order=in_order,
         )
 
 
@@ -179,17 +186,25 @@ class PullBack(_Recorded):
         create_graph : bool, optional
             Whether the gradients can be differentiated in turn; by default where grad mode is on.
         """
-        records = create_graph is not False and self._records(cotangents)
-        found = self._pull(cotangents, keep_graph, records)
-        inside: set[Node] = set()
+        found = self.found(cotangents, keep_graph, create_graph)
         return [
-            zeros_like(stand_in)
-            if gradient is None
-            else self._level.release(gradient, inside)
-            if records
-            else gradient
+            zeros_like(stand_in) if gradient is None else gradient
             for gradient, stand_in in zip(found, self._stand_ins, strict=True)
         ]
+
+    def found(
+        self,
+        cotangents: Sequence[Tensor | None],
+        keep_graph: bool = True,
+        create_graph: bool | None = None,
+    ) -> list[Tensor | None]:
+        """Return the same, but None where no gradient arrives."""
+        records = create_graph is not False and self._records(cotangents)
+        found = self._pull(cotangents, keep_graph, records)
+        if not records:
+            return found
+        inside: set[Node] = set()
+        return [None if g is None else self._level.release(g, inside) for g in found]
 
 
 class Linearized(_Recorded):

@@ -19,6 +19,7 @@ from numgrad.func.arguments import (
     split_aux,
 )
 from numgrad.graph.core import Tensor
+from numgrad.ops.duals import lie_as
 from numgrad.ops.from_data import from_numpy
 from numgrad.ops.primitive import Primitive
 
@@ -104,8 +105,7 @@ def jvp(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
             "inputs. This is not allowed with strict=True."
         )
-    pairs = zip(pushed, linear.outputs, strict=True)
-    derivatives = [zeros_like(output) if tangent is None else tangent for tangent, output in pairs]
+    derivatives = _laid_out(pushed, linear.outputs)
     output = pytree.unflatten(output_spec, linear.outputs)
     derivative = pytree.unflatten(output_spec, derivatives)
     return (output, derivative, aux) if has_aux else (output, derivative)
@@ -157,10 +157,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         for number, (tangent, primal) in enumerate(zip(given, leaves, strict=True)):
             _check_like(number, tangent, primal)
         pushed = linear(given)
-        pairs = zip(pushed, linear.outputs, strict=True)
-        return pytree.unflatten(output_spec, [zeros_like(o) if t is None else t for t, o in pairs])
+        return pytree.unflatten(output_spec, _laid_out(pushed, linear.outputs))
 
     return pytree.unflatten(output_spec, linear.outputs), jvp_fn
+
+
+def _laid_out(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return tangents that lie as the outputs do, zeros where there are none."""
+    return [
+        zeros_like(output) if tangent is None else lie_as(tangent, output._array)
+        for tangent, output in zip(tangents, outputs, strict=True)
+    ]
 
 
 def linear_map(

@@ -11,10 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from numgrad import pytree
-from numgrad.autograd.linear_maps import basis_of
+from numgrad.autograd.linear_maps import Linearized, basis_of
 from numgrad.func.arguments import (
     Argnums,
     accept,
@@ -25,10 +23,11 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.batches import stack_rows
-from numgrad.graph.core import Tensor, fresh
+from numgrad.graph.batches import stack_rows, zero_rows
+from numgrad.graph.core import Tensor
 from numgrad.graph.modes import modes
 from numgrad.jit.recipes import remembered
+from numgrad.ops.duals import lie_as
 from numgrad.ops.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
@@ -101,29 +100,24 @@ def jacrev(
         pull, output_spec, aux = pull_back(function, leaves, has_aux)
         check_real(pull.outputs, "jacrev", "outputs")
         blocks: list[list[Tensor]] = []
-        loops = _loops(pull, pull.outputs)
+        loops = _loops(pull.found, pull.outputs)
         if loops is not None:
             for output, stacked in zip(pull.outputs, loops, strict=True):
                 blocks.append(
                     [
-                        _unrolled(whole, output._array.shape, leaf, leaf._array.dtype)
+                        _unrolled(whole, output._array.shape, leaf)
                         for whole, leaf in zip(stacked, leaves, strict=True)
                     ]
                 )
             found = _nest(blocks, output_spec, spec, argnums)
             return (found, aux) if has_aux else found
-        rows: list[Row] = [pull(cotangents) for cotangents in basis_of(pull.outputs)]
+        rows: list[Row] = [pull.found(cotangents) for cotangents in basis_of(pull.outputs)]
         start = 0
         for output in pull.outputs:
             own, start = rows[start : start + output._array.size], start + output._array.size
             shape = output._array.shape
             blocks.append(
-                [
-                    stack_rows(
-                        [row[j] for row in own], leaf._array.shape, leaf._array.dtype, spread=shape
-                    )
-                    for j, leaf in enumerate(leaves)
-                ]
+                [_stacked([row[j] for row in own], shape, leaf) for j, leaf in enumerate(leaves)]
             )
         found = _nest(blocks, output_spec, spec, argnums)
         return (found, aux) if has_aux else found
@@ -187,12 +181,12 @@ def jacfwd(
         linear, output_spec, aux = linear_map(function, leaves, has_aux)
         check_real(linear.outputs, "jacfwd", "outputs")
         blocks: list[list[Tensor]] = []
-        loops = _loops(linear, leaves)
+        loops = _loops(functools.partial(_laid_out, linear), leaves)
         if loops is not None:
             for i, output in enumerate(linear.outputs):
                 blocks.append(
                     [
-                        _unrolled(stacked[i], leaf._array.shape, output, output._array.dtype, True)
+                        _unrolled(stacked[i], leaf._array.shape, output, True)
                         for leaf, stacked in zip(leaves, loops, strict=True)
                     ]
                 )
@@ -210,6 +204,7 @@ def jacfwd(
                     output._array.dtype,
                     spread=leaf._array.shape,
                     last=True,
+                    like=output._array,
                 )
                 blocks[i].append(block)
         found = _nest(blocks, output_spec, spec, argnums)
@@ -264,17 +259,29 @@ def _loops(
     return found
 
 
+def _laid_out(linear: Linearized, tangents: Sequence[Tensor | None]) -> Row:
+    """Return the tangents of outputs, laid out as these are."""
+    return [
+        None if tangent is None else lie_as(tangent, output._array)
+        for tangent, output in zip(linear(tangents), linear.outputs, strict=True)
+    ]
+
+
+def _stacked(rows: Sequence[Tensor | None], shape: tuple[int, ...], leaf: Tensor) -> Tensor:
+    """Return the Jacobian of an output of some shape, of gradients of a leaf."""
+    array = leaf._array
+    if all(row is None for row in rows):
+        return zero_rows(array, array.dtype, shape, False)
+    return stack_rows(rows, array.shape, array.dtype, spread=shape)
+
+
 def _unrolled(
-    stacked: Tensor | None,
-    shape: tuple[int, ...],
-    like: Tensor,
-    dtype: np.dtype[Any],
-    last: bool = False,
+    stacked: Tensor | None, shape: tuple[int, ...], like: Tensor, last: bool = False
 ) -> Tensor:
     """Return what was stacked along a first dim with that spread over `shape`, first or `last`."""
     inner = like._array.shape
     if stacked is None:
-        return fresh(np.zeros(inner + shape if last else shape + inner, dtype))
+        return zero_rows(like._array, like._array.dtype, shape, last)
     if not last:
         return reshape(stacked, shape + inner)
     return reshape(stacked.movedim(0, -1), inner + shape)

@@ -19,9 +19,24 @@ from numgrad.halves import HALF, add_halves
 from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
 from numgrad.kernels.forks import forkable_lock
 from numgrad.kernels.memory import empty
-from numgrad.kernels.strides import is_dense, layout_of, may_overlap
+from numgrad.kernels.memory_order import copy_like, copy_with_gaps, empty_for
+from numgrad.kernels.strides import (
+    is_dense,
+    layout_of,
+    may_overlap,
+    repeats_elements,
+    strided_view,
+)
 
-__all__ = ["OVERLAPS_ITSELF", "AccumulateGrad", "add_retained", "gradient_edge"]
+__all__ = [
+    "OVERLAPS_ITSELF",
+    "AccumulateGrad",
+    "add_retained",
+    "copy_as_it_lies",
+    "gradient_edge",
+    "private_tensor",
+    "sum_of",
+]
 
 OVERLAPS_ITSELF = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
@@ -52,7 +67,10 @@ class AccumulateGrad(Node):
             if array.shape != gradient.shape:  # kernels rely on it
                 raise RuntimeError(_misfit(array, gradient))
             if current is None:
-                leaf._grad = wrap(_as_gradient_of(array, gradient, owned))
+                if leaf._level is None:
+                    leaf._grad = wrap(_as_gradient_of(array, gradient, owned))
+                else:  # of a transformation, which gives it as it comes
+                    leaf._grad = wrap(gradient if owned else copy_as_it_lies(gradient))
             else:  # even if it is part of a graph, as in PyTorch; then its version tells
                 if not array.flags.c_contiguous and may_overlap(layout_of(array)):
                     raise RuntimeError(OVERLAPS_ITSELF)
@@ -79,6 +97,8 @@ class AccumulateGrad(Node):
                 leaf._grad = current + gradient
             elif modes.trace is None:
                 leaf._grad = wrap(_like(leaf._array)).copy_(gradient)
+            elif leaf._level is not None:
+                leaf._grad = private_tensor(gradient)
             else:
                 leaf._grad = copy = gradient.clone()
                 copy._array = modes.trace.laid_out(copy._array, _like(place_of(array)), array)
@@ -136,6 +156,42 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
             array = present._array
             is_half = array.dtype == HALF
             tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
+
+
+def copy_as_it_lies(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of a gradient that lies as it does: what one element shows stays one."""
+    if array.flags.c_contiguous:
+        return private_copy(array)
+    if not repeats_elements(array):
+        return copy_with_gaps(array)
+    shared = [step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)]
+    once = copy_like(array[tuple([slice(1 if each else None) for each in shared])])
+    steps = zip(once.strides, shared, strict=True)
+    strides = tuple([0 if each else step // once.itemsize for step, each in steps])
+    return strided_view(once, (array.shape, strides, 0))
+
+
+def private_tensor(gradient: Tensor) -> Tensor:
+    """Return a copy of a gradient, which may be traced, that lies as it does."""
+    copy = gradient.clone()
+    array = gradient._array
+    place = place_of(array)
+    if place.flags.c_contiguous:
+        return copy
+    if modes.trace is None:
+        copy._array = copy_as_it_lies(array)
+    else:
+        copy._array = modes.trace.laid_out(copy._array, copy_as_it_lies(place), array)
+    return copy
+
+
+def sum_of(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the sum of two gradients, laid out as a loop over them lays it out."""
+    if left.flags.c_contiguous:
+        return add_arrays(left, right)
+    total = empty_for(left.shape, left.dtype, [left, right])
+    np.add(left, right, out=total)
+    return total
 
 
 def _as_gradient_of(

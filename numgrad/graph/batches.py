@@ -18,8 +18,12 @@ from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
+from numgrad.graph.tracing import follow_strides, place_of
+from numgrad.kernels.iteration import loop_order
+from numgrad.kernels.memory_order import empty_like
+from numgrad.kernels.strides import layout_of, strided_view
 
-__all__ = ["check_batches", "run_batch", "set_stack", "stack_rows"]
+__all__ = ["check_batches", "room_for_rows", "run_batch", "set_stack", "stack_rows", "zero_rows"]
 
 # Elements of the largest gradient in a pass that does the work of several.
 TOGETHER = 1 << 16
@@ -92,6 +96,7 @@ def run_batch(
     keep_graph: bool,
     create_graph: bool,
     needed: set[Node] | None = None,
+    in_order: bool = False,
 ) -> list[Tensor | None]:
     """Return the gradients at `inputs` for each entry of batches of cotangents, stacked.
 
@@ -103,6 +108,8 @@ def run_batch(
         For each of these the cotangents, along a first dim.
     keep_graph, create_graph, needed
         As of `numgrad.graph.engine.run`.
+    in_order : bool
+        Whether the results lie row by row in any case.
 
     Returns
     -------
@@ -144,10 +151,13 @@ def run_batch(
         if present is None:
             stacked.append(None)
         elif together == 1:
-            stacked.append(stack_rows(column, present._array.shape, present._array.dtype))
+            shape, dtype = present._array.shape, present._array.dtype
+            like = np.empty(shape, dtype) if in_order else None
+            stacked.append(stack_rows(column, shape, dtype, like=like))
         else:
             parts = [np.moveaxis(part._array, -1, 0) for part in column if part is not None]
-            stacked.append(wrap(np.concatenate(parts)))
+            whole = np.empty((count, *parts[0].shape[1:]), parts[0].dtype)
+            stacked.append(wrap(np.concatenate(parts, out=whole)))
     return stacked
 
 
@@ -179,8 +189,11 @@ def stack_rows(
     *,
     spread: tuple[int, ...] | None = None,
     last: bool = False,
+    like: Any = None,
 ) -> Tensor:
     """Return tensors of one shape as one.
+
+    In memory they lie one behind the other, each as an array `like` it does.
 
     Parameters
     ----------
@@ -190,20 +203,91 @@ def stack_rows(
         The dims that take the place of a dim of rows.
     last : bool
         Whether these stand last, not first.
+    like : array, optional
+        By default the first row that is there.
     """
     spread = (len(rows),) if spread is None else spread
+    present = [row for row in rows if row is not None]
+    if not present:
+        return zero_rows(np.empty(inner, dtype) if like is None else like, dtype, spread, last)
     final = inner + spread if last else spread + inner
-    if modes.trace is not None or any(row is not None and row._edge is not NO_EDGE for row in rows):
-        if _stack is None:
-            raise RuntimeError("the catalogue, which has the function that stacks, is not there")
+    lying = [row._array for row in present] if like is None else [like]
+    place = place_of(lying[0])
+    shared = [all(along) for along in zip(*map(_shared, lying), strict=True)]
+    if modes.trace is not None or any(row._edge is not NO_EDGE for row in present):
         zeros = fresh(np.zeros(inner, dtype))
         full = [zeros if row is None else row for row in rows]
-        stacked = _stack(full, len(inner) if last else 0)
+        stacked = _stack_recorded(full, place, shared)
+        follow_strides(lying[0], stacked._array)
+        stacked = stacked.movedim(0, -1) if last else stacked
         return stacked if stacked._array.shape == final else stacked.reshape(final)
-    joined = np.zeros((len(rows), *inner), dtype)
+    joined = room_for_rows(len(rows), place, dtype, shared)
+    once = tuple([slice(1 if each else None) for each in shared])
     for number, row in enumerate(rows):
-        if row is not None:
-            joined[number] = row._array
+        joined[(number, *once)] = 0 if row is None else row._array[once]
     if last:
-        joined = np.ascontiguousarray(np.moveaxis(joined, 0, -1))
+        joined = np.moveaxis(joined, 0, -1)
     return wrap(joined.reshape(final))
+
+
+def zero_rows(like: Any, dtype: np.dtype[Any], spread: tuple[int, ...], last: bool) -> Tensor:
+    """Return zeros for rows that do not depend on anything: in memory there is one of them."""
+    place = place_of(like)
+    row = empty_like(place, dtype)
+    row[...] = 0
+    steps, none = layout_of(row)[1], (0,) * len(spread)
+    shape = place.shape + spread if last else spread + place.shape
+    zeros = fresh(strided_view(row, (shape, steps + none if last else none + steps, 0)))
+    follow_strides(like, zeros._array)
+    return zeros
+
+
+def room_for_rows(
+    count: int, place: Any, dtype: np.dtype[Any], shared: Sequence[bool] | None = None
+) -> np.ndarray[Any, Any]:
+    """Return memory for so many rows without gaps, each of which lies as a place does.
+
+    Along the dims that are `shared` all elements of a row are one.
+    """
+    shared = _shared(place) if shared is None else shared
+    shape = _shape_once(place.shape, shared)
+    order = loop_order(place.shape, [place])
+    memory = np.empty((count, *[shape[dim] for dim in order]), dtype)
+    once = memory.transpose(0, *_back(order))
+    if not any(shared):
+        return once
+    steps = zip(once.strides[1:], shared, strict=True)
+    strides = (once.strides[0], *[0 if each else step for step, each in steps])
+    elements = tuple([step // once.itemsize for step in strides])
+    return strided_view(once, ((count, *place.shape), elements, 0))
+
+
+def _shared(array: Any) -> list[bool]:
+    """Return along which dims an array has one element for all."""
+    place = place_of(array)
+    return [step == 0 and n > 1 for step, n in zip(place.strides, place.shape, strict=True)]
+
+
+def _shape_once(shape: Sequence[int], shared: Sequence[bool]) -> tuple[int, ...]:
+    return tuple([1 if each else length for length, each in zip(shape, shared, strict=True)])
+
+
+def _back(order: Sequence[int]) -> list[int]:
+    """Return the dims of stacked rows such that those of rows, put in an order, are as before."""
+    return [1 + at for at in np.argsort(order).tolist()]
+
+
+def _stack_recorded(
+    rows: Sequence[Tensor], place: np.ndarray[Any, Any], shared: Sequence[bool]
+) -> Tensor:
+    """Return tensors stacked along a first dim, which lie as a place does, by operations."""
+    if _stack is None:
+        raise RuntimeError("the catalogue, which has the function that stacks, is not there")
+    order = loop_order(place.shape, [place])
+    parts = []
+    for row in rows:
+        for dim, each in enumerate(shared):
+            row = row.narrow(dim, 0, 1) if each else row
+        parts.append(row.permute(order))
+    stacked = _stack(parts, 0).permute([0, *_back(order)])
+    return stacked.expand(len(rows), *place.shape) if any(shared) else stacked

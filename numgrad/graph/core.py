@@ -443,14 +443,22 @@ def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     try:
         view._view_version = counter[0]
     except RuntimeError:  # an inference tensor has no version
-        view._view_version = 0
+        return _without_base(view, tensor)
     if tensor._view_origin:
         view._view_origin = tensor._view_origin
     if not modes.grad:
+        if modes.inference and is_inference(tensor):
+            return _without_base(view, tensor)
         if tensor._view_origin != "inference":  # that stays said of all views of a view
             view._view_origin = "inference" if modes.inference else "no_grad"
         if base._edge is not NO_EDGE:
             view._edge = NOWHERE
+    return view
+
+
+def _without_base(view: Tensor, tensor: Tensor) -> Tensor:
+    """Return a view of an inference tensor as PyTorch has it: a tensor in the same memory."""
+    view._base, view._owner = None, holder_of(tensor)
     return view
 
 

@@ -16,14 +16,14 @@ from heapq import heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
 
-from numgrad.graph.accumulate import AccumulateGrad
+from numgrad.graph.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.core import Edge, Tensor
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
 from numgrad.graph.modes import modes, restore, traces
 from numgrad.graph.node import Arrived, Node
 from numgrad.halves import HALF, add_halves
-from numgrad.kernels.accumulate import add_arrays, add_into
+from numgrad.kernels.accumulate import add_into
 
 __all__ = ["nodes_towards", "run"]
 
@@ -206,7 +206,10 @@ def run(
     if inputs is None:
         return []
     if by_tensors and not create_graph:  # views that were made without grad mode are no results
-        return [r.clone() if r is not None and r._base is not None else r for r in request.results]
+        return [
+            private_tensor(r) if r is not None and r._base is not None else r
+            for r in request.results
+        ]
     return request.results
 
 
@@ -370,5 +373,5 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
         (add_halves if present.dtype == HALF else add_into)(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
-        total = present + gradient if present.dtype == HALF else add_arrays(present, gradient)
+        total = present + gradient if present.dtype == HALF else sum_of(present, gradient)
         arrived[at], arrived[at + 1] = total, True

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from numgrad.graph.accumulate import add_retained
+from numgrad.graph.accumulate import add_retained, copy_as_it_lies
 from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.reentrance import DEEP, elsewhere
-from numgrad.kernels.accumulate import private_copy
 
 __all__ = ["Request", "Task", "call_out", "run_post_hooks"]
 
@@ -111,7 +110,7 @@ def _capture(wanted: list[tuple[int, int]], arrived: Arrived, request: Request) 
             if request.by_tensors:
                 request.results[position] = gradient
             else:
-                request.results[position] = wrap(gradient if owned else private_copy(gradient))
+                request.results[position] = wrap(gradient if owned else copy_as_it_lies(gradient))
                 arrived[2 * number + 1] = False
 
 

@@ -135,7 +135,9 @@ def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ())
         return
     holder = tensor if tensor._base is None else tensor._base
     lent = level.arguments.get(id(counter))
-    if lent or (lent is False and holder._edge is NO_EDGE):
+    if lent:
+        return
+    if lent is False and holder._edge is NO_EDGE and not level.is_outer(holder):
         return
     node = None if holder._edge is None else holder._edge[0]
     if holder._level is level or (node is not None and node.sequence >= level.start):

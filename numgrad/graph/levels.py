@@ -65,11 +65,22 @@ class Level:
         By the ids of the version counters of the tensors that the function was called with, whether
         it may write to any tensor of that memory. Where it is differentiated with respect to one,
         only to the stand-in, and to what is detached from it.
+    outer : list
+        The tensors that stand-ins stand for: the function may not write to these.
     written : list
         Weak references to the tensors whose history in-place operations rewrote meanwhile.
     """
 
-    __slots__ = ("_guarded", "_previous", "alive", "arguments", "recording", "start", "written")
+    __slots__ = (
+        "_guarded",
+        "_previous",
+        "alive",
+        "arguments",
+        "outer",
+        "recording",
+        "start",
+        "written",
+    )
 
     def __init__(self, guarded: bool = True) -> None:
         self._guarded = guarded
@@ -77,6 +88,7 @@ class Level:
         self.recording = modes.grad
         self.alive = False
         self.arguments: dict[int, bool] = {}
+        self.outer: list[Tensor] = []
         self.written: list[weakref.ref[Tensor]] = []
         self._previous: tuple[Any, ...] = ()
 
@@ -92,9 +104,19 @@ class Level:
 
     def __exit__(self, *exception: object) -> None:
         self.alive = False
+        self.outer = []
         if self._guarded:
             traces.remove(self)
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
+
+    def is_outer(self, tensor: Tensor) -> bool:
+        """Return whether a tensor, or a view of it, is one that stand-ins stand for."""
+        level: Level | None = self
+        while level is not None:
+            if any(tensor is outer or tensor is outer._base for outer in level.outer):
+                return True
+            level = level._previous[3]
+        return False
 
     def lend(self, tensors: Iterable[Any]) -> None:
         """Let the function write to what else it is called with; what is no tensor is left out."""
@@ -118,6 +140,7 @@ class Level:
         made._array = tensor._array
         made._counter = tensor._counter
         self.arguments.setdefault(id(made._counter), False)
+        self.outer.append(tensor)
         before = NO_EDGE
         if self.recording and tensor._edge is not NO_EDGE:
             before = gradient_edge(tensor)

@@ -15,13 +15,11 @@ import numpy as np
 from numgrad.graph.tracing import Traced, place_of
 from numgrad.jit.build import permute, view
 from numgrad.jit.graph import Affine, Value
-from numgrad.kernels.strides import extent, is_dense, layout_of, repeats_elements
+from numgrad.kernels.strides import extent, is_dense, layout_of
 from numgrad.ops.primitive import Primitive
 
 __all__ = [
-    "WITH_GAPS",
     "Laid",
-    "cast_place",
     "deciding",
     "followed",
     "laid",
@@ -32,78 +30,34 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-# The primitives whose result lies by how their operands lie, but for elementwise ones. The results
-# of all others are contiguous.
-FOLLOWS = frozenset(
-    (
-        "addr",
-        "as_strided_scatter",
-        "clone",
-        "complex",
-        "copy",
-        "diagonal_scatter",
-        "fill_number",
-        "fill_number_in_place",
-        "fill_tensor",
-        "fill_tensor_in_place",
-        "flip",
-        "index",
-        "index_fill_number",
-        "index_fill_tensor",
-        "index_put",
-        "index_put_accumulate",
-        "polar",
-        "roll",
-        "rot90",
-        "select_scatter",
-        "slice_scatter",
-        "sort",
-        "sort_stable",
-        "to_copy",
-        "tril",
-        "triu",
-        "zero",
-    )
-)
-# Of these, those whose result need not be contiguous if their operands are.
-BY_PARAMETERS = frozenset(("as_strided_scatter",))
-# And those whose result has gaps where an operand has them, so that one of one dim follows, too.
-WITH_GAPS = frozenset(("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"))
-
 
 def numberless(place: Array) -> Array:
     """Return zeros that lie in memory of their own as a place does."""
-    if place.flags.c_contiguous:
-        return np.zeros(place.shape, place.dtype)
+    if place.flags.c_contiguous:  # though along dims of length 1 the strides may be any
+        zeros = np.zeros(place.shape, place.dtype)
+        return np.ndarray(place.shape, place.dtype, zeros, 0, place.strides)
     low, high = extent(layout_of(place))
     memory = np.zeros(high - low, place.dtype)
     return np.ndarray(place.shape, place.dtype, memory, -low * place.itemsize, place.strides)
 
 
-def cast_place(place: Array, dtype: np.dtype[Any], order: str) -> Array:
-    """Return an array that lies as a copy of a place in one of NumPy's orders."""
-    repeated = order == "K" and repeats_elements(place)  # such a copy lies in C order
-    return np.empty_like(place, dtype, order="C" if repeated else order)  # type: ignore[call-overload]
-
-
 def place_like(
     primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]
 ) -> tuple[Array | None, frozenset[int]]:
-    """Return how the result of a lowered primitive lies, and the arguments that decide that.
+    """Return how the result of a primitive lies, and the arguments that decide that.
 
-    It is an array that lies as the result does, or None for one in C order.
+    It is memory for the result, which nobody reads, or None for one in C order.
     """
-    if primitive.name not in FOLLOWS:
+    if primitive.lies is None:
         return None, frozenset()
-    operands = [*arrays, *_arrays_in(tuple(parameters.values()))]
-    order = parameters.get("contiguous", False)  # asked for: row by row, or an order of the dims
-    follows = frozenset() if order else followed(operands)
-    in_order = not order and all(place_of(array).flags.c_contiguous for array in operands)
-    if order is True or (in_order and primitive.name not in BY_PARAMETERS):
-        return None, follows
-    known = {name: _known(value) for name, value in parameters.items()}
-    given = [numberless(place_of(array)) for array in arrays]
-    return primitive.forward(*given, **known), follows
+    given = {
+        **parameters,
+        "inputs": arrays,
+        **dict(zip(primitive.input_names(len(arrays)), arrays, strict=True)),
+    }
+    named = [given[name] for name in primitive.lies.parameters]
+    memory = primitive.lies.function(*[_placed(value) for value in named])
+    return memory, frozenset() if memory is None else followed(list(_arrays_in(named)))
 
 
 def _arrays_in(parameter: Any) -> Iterator[Any]:
@@ -115,12 +69,12 @@ def _arrays_in(parameter: Any) -> Iterator[Any]:
             yield from _arrays_in(item)
 
 
-def _known(parameter: Any) -> Any:
-    """Return a parameter with zeros in the place of traced arrays."""
+def _placed(parameter: Any) -> Any:
+    """Return a parameter with places where there are traced arrays."""
     if type(parameter) is Traced:
-        return numberless(parameter.place)
+        return parameter.place
     if type(parameter) in (tuple, list):
-        return type(parameter)([_known(item) for item in parameter])
+        return type(parameter)([_placed(item) for item in parameter])
     return parameter
 
 
@@ -138,10 +92,12 @@ def deciding(shape: tuple[int, ...], arrays: Sequence[Any]) -> frozenset[int]:
     found: frozenset[int] = frozenset()
     for array in arrays:
         place = place_of(array)
-        steps = [s for s, n in zip(place.strides, place.shape, strict=True) if n > 1]
+        own = zip(place.strides, place.shape, shape[len(shape) - place.ndim :], strict=True)
+        steps = [abs(step) for step, length, wanted in own if length == wanted]
         if len(steps) > 1 and type(array) is Traced:
             found |= array.storage.follows
-        if place.shape == shape and 0 not in steps and len({abs(s) for s in steps}) == len(steps):
+        # Steps along dims of length 1 lead nowhere, but they decide, too.
+        if len(steps) == len(shape) and 0 not in steps and len(set(steps)) == len(steps):
             break
     return found
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from numgrad.graph.batches import room_for_rows
 from numgrad.graph.core import Tensor, plain, wrap
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
@@ -25,18 +26,10 @@ from numgrad.jit.calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.gathering import CHECKS, GATHERINGS
 from numgrad.jit.graph import Value
 from numgrad.jit.lowering import LOWERINGS, lower_elementwise
-from numgrad.jit.memory_order import (
-    FOLLOWS,
-    WITH_GAPS,
-    cast_place,
-    deciding,
-    followed,
-    memory_of,
-    place_like,
-)
+from numgrad.jit.memory_order import deciding, followed, memory_of, place_like
 from numgrad.jit.places import read_place, root_of, write_place
 from numgrad.jit.rows import Rows, cut_out
-from numgrad.kernels.iteration import loop_order
+from numgrad.kernels.memory_order import empty_for, empty_like
 from numgrad.ops.elementwise import ElementwisePrimitive
 from numgrad.ops.primitive import Primitive
 
@@ -54,16 +47,9 @@ _NO_HALVES = (
 
 
 class Tracer:
-    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph.
+    """A recorder (see `numgrad.graph.tracing.Recorder`) that builds the values of a graph."""
 
-    Parameters
-    ----------
-    as_copies : frozenset of int
-        The arguments to trace as if they were contiguous.
-    """
-
-    def __init__(self, as_copies: frozenset[int] = frozenset()) -> None:
-        self._as_copies = as_copies
+    def __init__(self) -> None:
         self.inputs: list[Value] = []
         self._arguments: list[Storage] = []
         self._captured: dict[int, tuple[Array, Value]] = {}
@@ -91,7 +77,7 @@ class Tracer:
         """Return the array of the next argument, which lies as the given one, by some number."""
         value = Value("input", (), given.shape, given.dtype, position=len(self.inputs))
         self.inputs.append(value)
-        array = self._array(value, None if number in self._as_copies else given)
+        array = self._array(value, given)
         array.storage.follows = frozenset((number,)) if given.ndim else frozenset()
         self._arguments.append(array.storage)
         return array
@@ -134,10 +120,7 @@ class Tracer:
         if primitive.deciding is not None:
             given = primitive.deciding(given)
         follows = deciding(shape, given)
-        order = loop_order(shape, [place_of(array) for array in given])
-        if list(order) == sorted(order):
-            return self._array(result, None, follows)
-        place = np.empty([shape[dim] for dim in order], dtype).transpose(np.argsort(order).tolist())
+        place = empty_for(shape, dtype, [place_of(array) for array in given])
         return self._array(result, place, follows)
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
@@ -155,7 +138,7 @@ class Tracer:
             else:
                 place, follows = place_like(primitive, arrays, parameters)
                 value = _with_origin(result, self._origin(primitive.name))
-                return self._array(value, place, follows, primitive.name in WITH_GAPS)
+                return self._array(value, place, follows, primitive.gaps)
         return self._call(primitive, arrays, parameters)
 
     def constant(self, array: Any) -> Any:
@@ -171,7 +154,7 @@ class Tracer:
         """Record a cast, or for the same dtype a copy."""
         value = cast(self.value_of(array), dtype, self._origin("to"))
         follows = array.storage.follows if order == "K" else frozenset()
-        return self._array(value, cast_place(array.place, dtype, order), follows)
+        return self._array(value, _copied(array.place, dtype, order), follows)
 
     def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
         """Record a copy in another shape."""
@@ -218,7 +201,12 @@ class Tracer:
         graph, captured = cut_out(vector, [self.value_of(each._array) for each in present])
         metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
         stacked = results_of(Rows(graph), captured, metas, self._origin("rows"))
-        arrays: list[Any] = [self._array(value) for value in stacked]
+        count = math.prod(shape)
+        arrays: list[Any] = []
+        for value, each in zip(stacked, present, strict=True):
+            row = each._array
+            place = room_for_rows(count, row.place, value.dtype)
+            arrays.append(self._array(value, place, row.storage.follows))
         found = iter([wrap(array) for array in arrays])
         return [None if each is None else next(found) for each in results]
 
@@ -254,7 +242,7 @@ class Tracer:
             metas = [(array.shape, array.dtype)]
             operands = [self.value_of(array)]
             (value,) = results_of(whole, operands, metas, self._origin(primitive.name))
-        return self._array(value, cast_place(array.place, array.dtype, "K"), array.storage.follows)
+        return self._array(value, empty_like(array.place), array.storage.follows)
 
     def known(self, array: Traced) -> Array | None:
         """Return the numbers of an array that is a constant of the trace, None for any other."""
@@ -359,12 +347,18 @@ class Tracer:
         single, found = whole.results(values, [place_of(operand) for operand in operands])
         metas = [(each.shape, each.dtype) for each in found]
         items = results_of(whole, values, metas, self._origin(primitive.name))
-        follows = followed(operands) if primitive.name in FOLLOWS else frozenset()
-        gaps = primitive.name in WITH_GAPS
+        _, follows = place_like(primitive, arrays, parameters)
         results = tuple(
-            [self._array(*both, follows, gaps) for both in zip(items, found, strict=True)]
+            [self._array(*both, follows, primitive.gaps) for both in zip(items, found, strict=True)]
         )
         return results[0] if single else results
+
+
+def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:
+    """Return memory for a copy of an array in one of NumPy's orders."""
+    if order == "K":
+        return empty_like(place, dtype)
+    return np.empty_like(place, dtype, order=order)  # type: ignore[call-overload]
 
 
 def _is_uniform(array: Array) -> bool:

@@ -66,19 +66,9 @@ def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequenc
     TraceError
         If the function needs numbers, or writes to what it did not make.
     """
-    overlapping = frozenset([k for k, leaf in enumerate(leaves) if _overlaps(leaf)])
-    if overlapping:  # where nobody asks how these lie, it is a trace for all that lie otherwise
-        tracer = Tracer(as_copies=overlapping)
-        try:
-            trace = _trace(tracer, function, spec, leaves)
-        except Exception:
-            if not tracer.depends_on & overlapping:
-                raise
-        else:
-            if not tracer.depends_on & overlapping:
-                return trace
     tracer = Tracer()
-    tracer.depend_on_strides(overlapping)
+    # A program has what several elements show once, so it is for arguments that show it, too.
+    tracer.depend_on_strides(frozenset([k for k, leaf in enumerate(leaves) if _overlaps(leaf)]))
     return _trace(tracer, function, spec, leaves)
 
 

@@ -14,7 +14,8 @@ from numgrad.graph.modes import modes
 from numgrad.graph.tracing import Traced, note_alternative
 from numgrad.kernels import reductions
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.memory_order import copy_like, laid_out_like
+from numgrad.kernels.memory import empty
+from numgrad.kernels.memory_order import empty_like, laid_out_like
 from numgrad.kernels.strides import layout_of, strided_view
 from numgrad.layouts import (
     channels_last,
@@ -61,6 +62,7 @@ _TO_COPY: Primitive = Primitive(
     ["input"],
     [lambda g: g],
     linear=True,
+    lies=lambda input, dtype: empty_like(input, dtype),
     takes_half=True,
     samples=[
         lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
@@ -182,11 +184,20 @@ Primitive.sum_to_size = staticmethod(_sum_to_size)
 def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
     if contiguous is True or (contiguous is False and array.flags.c_contiguous):
         return private_copy(array)
+    copy = _memory_of_copy(array, contiguous)
+    copy[...] = array
+    return copy
+
+
+def _memory_of_copy(input: Array, contiguous: bool | tuple[int, ...]) -> Any:
+    """Return memory for a copy; None for one in C order."""
+    if contiguous is True:
+        return None
     if contiguous is False:
-        return copy_like(array)
+        return empty_like(input)
     order = contiguous  # the dims, from the outermost in memory
-    back = sorted(range(array.ndim), key=order.__getitem__)
-    return private_copy(array.transpose(order)).transpose(back)
+    back = sorted(range(input.ndim), key=order.__getitem__)
+    return empty(tuple([input.shape[dim] for dim in order]), input.dtype).transpose(back)
 
 
 _CLONE: Primitive = Primitive(
@@ -197,6 +208,7 @@ _CLONE: Primitive = Primitive(
     [lambda g: g],
     linear=True,
     rows=True,
+    lies=_memory_of_copy,
     takes_half=True,
     samples=[
         lambda make: (clone, [make(2, 3)], {}),

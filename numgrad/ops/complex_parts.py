@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.graph.core import Tensor
 from numgrad.kernels.elementwise import Elementwise
 from numgrad.kernels.expression import Symbol
+from numgrad.kernels.memory_order import empty_for
 from numgrad.ops.complex import conj
 from numgrad.ops.complex_views import imag, real
 from numgrad.ops.functions import public
@@ -39,8 +40,17 @@ _FROM_POLAR = Elementwise(
 def _joined(kernel: Elementwise, first: Array, second: Array) -> Array:
     """Return the complex array that a kernel makes of two real ones."""
     shape = broadcast_shapes([first.shape, second.shape])
-    (joined,) = kernel(shape, [first, second], [np.result_type(first.dtype, np.complex64)])
+    (joined,) = kernel(shape, [first, second], [_joined_dtype(first)])
     return joined
+
+
+def _joined_dtype(array: Array) -> np.dtype[Any]:
+    return np.result_type(array.dtype, np.complex64)
+
+
+def _memory_of_joined(first: Array, second: Array) -> Array:
+    shape = broadcast_shapes([first.shape, second.shape])
+    return empty_for(shape, _joined_dtype(first), [first, second])
 
 
 def _join(real: Array, imag: Array) -> Array:
@@ -57,6 +67,7 @@ _COMPLEX = Primitive(
     _join,
     ["real", "imag"],
     [lambda g: real(g), lambda g: imag(g)],
+    lies=lambda real, imag: _memory_of_joined(real, imag),
     samples=[
         lambda make: (complex_, [make(2, 3), make(3)], {}),
         lambda make: (complex_, [make(), make()], {}),
@@ -72,6 +83,7 @@ _POLAR = Primitive(
         lambda g, angle: real(g * conj(polar(angle * 0 + 1, angle))),
         lambda g, y: real(g * conj(y * 1j)),
     ],
+    lies=lambda abs, angle: _memory_of_joined(abs, angle),
     samples=[
         lambda make: (polar, [make(2, 3, low=0.5), make(3)], {}),
         lambda make: (polar, [make(), make()], {}),

@@ -11,6 +11,7 @@ from numgrad.kernels.accumulate import private_copy
 from numgrad.kernels.memory_order import copy_with_gaps
 from numgrad.ops.arguments import wrap_dim
 from numgrad.ops.functions import public
+from numgrad.ops.places import with_gaps_of_input
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.shape import reshape
 
@@ -133,6 +134,8 @@ _DIAGONAL_SCATTER: Primitive = Primitive(
         lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
     ],
     linear=True,
+    lies=with_gaps_of_input,
+    gaps=True,
     samples=[
         lambda make: (diagonal_scatter, [make(2, 3), make(2)], {"offset": 1}),
         lambda make: (diagonal_scatter, [make(2, 2), make(0)], {"offset": 4}),

@@ -22,13 +22,14 @@ import numpy as np
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
+from numgrad.graph.tracing import follow_strides, place_of
 from numgrad.kernels.memory_order import zeros_with_gaps
-from numgrad.kernels.strides import layout_of, repeats_elements
+from numgrad.kernels.strides import layout_of, may_overlap, repeats_elements
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.push_forward import TangentMaps
 from numgrad.ops.strided import geometry_of, strided
 
-__all__ = ["DualLevel", "laid_out_as", "own"]
+__all__ = ["DualLevel", "laid_out_as", "lie_as", "own"]
 
 
 class DualLevel:
@@ -137,6 +138,11 @@ class DualLevel:
                 found = [pushed] if isinstance(pushed, Tensor) else list(pushed)
             else:
                 found = self._push(record, inputs, outputs, tangents, moving)
+            if view is None:
+                found = [
+                    None if tangent is None else lie_as(tangent, output._array)
+                    for output, tangent in zip(outputs, found, strict=True)
+                ]
         for output, tangent in zip(outputs, found, strict=True):
             if tangent is not None and output._array.dtype.kind in "fc":
                 self.put(output._array, tangent)
@@ -270,3 +276,33 @@ def laid_out_as(tangent: Tensor, array: Any) -> Tensor:
     made = np.empty_like(array) if shared else zeros_with_gaps(array)
     copy: Tensor = wrap(made).copy_(tangent)
     return copy
+
+
+def lie_as(tangent: Tensor, array: Any) -> Tensor:
+    """Return a tangent that lies in memory as its tensor's array does, as PyTorch's do.
+
+    What the array shows several times lies once. A tangent of an array with other elements that
+    share memory, as of windows, stays as it is.
+    """
+    place, own = place_of(array), place_of(tangent._array)
+    follow_strides(array, tangent._array)
+    if place.size < 2 or _steps(own) == _steps(place):
+        return tangent
+    shared = [step == 0 and n > 1 for step, n in zip(place.strides, place.shape, strict=True)]
+    once = place[tuple([slice(1 if each else None) for each in shared])]
+    if may_overlap(layout_of(once)) or tangent._array.dtype != place.dtype:
+        return tangent
+    part = tangent
+    for dim, each in enumerate(shared):
+        part = part.narrow(dim, 0, 1) if each else part
+    if modes.trace is None:
+        part = wrap(zeros_with_gaps(once)).copy_(part)
+    else:
+        part = part.clone()
+        part._array = modes.trace.laid_out(part._array, zeros_with_gaps(once), array)
+    return part.expand(place.shape) if any(shared) else part
+
+
+def _steps(place: Any) -> list[int]:
+    """Return the strides that lead from one element to another."""
+    return [step for step, n in zip(place.strides, place.shape, strict=True) if n > 1]

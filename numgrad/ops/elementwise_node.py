@@ -246,6 +246,16 @@ class ElementwiseNode(Node):
         return results
 
 
+def _walks_otherwise(gradient: Array, saved: Any) -> bool:
+    """Whether a loop over a gradient and what was saved is not one over rows.
+
+    Where all elements of the gradient are one, as behind a sum, that is for the others to say.
+    """
+    return any(gradient.strides) or not all(
+        value.flags.c_contiguous for value in saved[::3] if type(value) is np.ndarray
+    )
+
+
 class GradientPlan:
     """What to save and which kernel to run, for one choice of inputs that need a gradient.
 
@@ -344,6 +354,7 @@ class GradientPlan:
             "owned": self.owned,
             "plan": self,
             "WithSpare": WithSpare,
+            "walks_otherwise": _walks_otherwise,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
         run = run_source(

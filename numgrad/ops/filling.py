@@ -11,9 +11,9 @@ from numgrad.graph.core import Tensor, fresh, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.tracing import at_hand
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.memory_order import empty_like
 from numgrad.ops.complex import zero_of
 from numgrad.ops.functions import public
+from numgrad.ops.places import like_input
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.promotion import broadcast_shapes
 from numgrad.ops.scalar_arrays import overflow_error, scalar_array
@@ -34,7 +34,7 @@ def frozen(array: Array, *tensors: Tensor) -> Array:
 
 
 def _copy(array: Array, source: Array) -> Array:
-    result = empty_like(array)
+    result = like_input(array)
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
     _copy_into(result, source, casting="unsafe")
@@ -48,6 +48,7 @@ _COPY: Primitive = Primitive(
     ["input", "source"],
     [lambda g: zero_of(g), lambda g: g],
     linear=True,
+    lies=like_input,
     takes_half=True,
     samples=[
         lambda make: (copy, [make(2, 3), make(3)], {}),
@@ -99,7 +100,7 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 
 
 def _filled(array: Array, value: Array) -> Array:
-    result = empty_like(array)
+    result = like_input(array)
     result[...] = value
     return result
 
@@ -116,6 +117,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         _filled,
         ["input"],
         [lambda g: zero_of(g)],
+        lies=like_input,
         takes_half=True,
         samples=[
             lambda make: (filled, [make(2, 3)], {"value": 2.0}),
@@ -130,6 +132,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         ["input", "value"],
         [lambda g: zero_of(g), lambda g: g],
         linear=True,
+        lies=like_input,
         takes_half=True,
         samples=[
             lambda make: (filled, [make(2, 3), make()], {}),
@@ -200,6 +203,7 @@ _ZERO: Primitive = Primitive(
     ["input"],
     [lambda g: zero_of(g)],
     linear=True,
+    lies=like_input,
     takes_half=True,
     samples=[
         lambda make: (zero, [make(2, 3)], {}),

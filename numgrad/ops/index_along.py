@@ -14,6 +14,7 @@ from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.arithmetic import mul
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.places import like_input
 from numgrad.ops.primitive import Primitive, at_run_time
 from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.selection import where
@@ -114,6 +115,7 @@ _INDEX_FILL: Primitive = Primitive(
         lambda g, dim, index: _filled(g, dim, index),
     ],
     linear=True,
+    lies=like_input,
     samples=[
         lambda make: (
             lambda x, v: index_fill(x, 1, positions_of(2, 2), v),
@@ -133,6 +135,7 @@ _INDEX_FILL_NUMBER: Primitive = Primitive(
             g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
         )
     ],
+    lies=like_input,
     samples=[
         lambda make: (index_fill, [make(2, 3)], {"dim": 1, "index": positions_of(2), "value": 2.0}),
         lambda make: (index_fill, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),

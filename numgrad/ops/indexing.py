@@ -13,12 +13,13 @@ from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tracing import place_of
 from numgrad.kernels.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
-from numgrad.kernels.memory_order import in_order_of, laid_out_like
+from numgrad.kernels.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.casts import cast
 from numgrad.ops.filling import copy
 from numgrad.ops.functions import public
 from numgrad.ops.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
+from numgrad.ops.places import like_input
 from numgrad.ops.primitive import Primitive, require_tensor
 from numgrad.ops.scalar_arrays import scalar_array
 from numgrad.ops.shape import expand, unsqueeze, view
@@ -37,12 +38,29 @@ def _draw(*positions: Any) -> Indices:
 def _take(array: Array, indices: Indices) -> Array:
     """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
     result = take_indexed(array, indices)
-    if array.flags.c_contiguous:
+    if _is_in_order(array):
         for positions in indices:
-            if positions is not None and not positions.flags.c_contiguous:
+            if positions is not None and not _is_in_order(positions):
                 break
         else:
             return result
+    return in_order_of(result, _walked(array, indices))
+
+
+def _is_in_order(array: Array) -> bool:
+    """Whether strides descend, also those along dims of length 1, which decide in that loop."""
+    if not array.flags.c_contiguous:
+        return False
+    return 1 not in array.shape or array.strides == np.empty(array.shape, array.dtype).strides
+
+
+def _memory_of_taken(input: Array, indices: Indices) -> Array:
+    walked = _walked(input, indices)
+    return empty_for(walked[0].shape, input.dtype, walked)
+
+
+def _walked(array: Array, indices: Indices) -> list[Array]:
+    """Return what a loop over an input and indices walks, broadcast to the shape of the result."""
     given = [positions for positions in indices if positions is not None]
     # In that loop the dims that come from positions have no step in the input, and the others none
     # in the positions.
@@ -50,12 +68,14 @@ def _take(array: Array, indices: Indices) -> Array:
     common = np.broadcast_shapes(*[positions.shape for positions in given])
     at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     steps = [step for dim, step in enumerate(layout_of(array)[1]) if dim not in dims]
+    shape = [length for dim, length in enumerate(array.shape) if dim not in dims]
     steps[at:at] = [0] * len(common)
-    walked = [strided_view(array, (result.shape, tuple(steps), 0))]
+    shape[at:at] = common
+    walked = [strided_view(array, (tuple(shape), tuple(steps), 0))]
     for positions in given:
         wide = np.broadcast_to(positions, common)
-        walked.append(_with_ones(wide, at, result.ndim - at - len(common)))
-    return in_order_of(result, walked)
+        walked.append(_with_ones(wide, at, len(shape) - at - len(common)))
+    return walked
 
 
 def _with_ones(positions: Array, before: int, behind: int) -> Array:
@@ -74,6 +94,7 @@ _INDEX: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape, indices: _INDEX_ADD.apply(g, shape=input_shape, indices=indices)],
     linear=True,
+    lies=_memory_of_taken,
     samples=[
         lambda make: (getitem, [make(3, 2)], {"key": [0, 2, 0]}),
         lambda make: (getitem, [make(2, 3, 2)], {"key": ([[0, 1]], slice(None), [1, 1])}),
@@ -116,6 +137,7 @@ _INDEX_PUT: Primitive = Primitive(
         lambda g, indices: _INDEX.apply(g, indices=indices),
     ],
     linear=True,
+    lies=like_input,
     samples=[
         lambda make: (lambda x, v: index_put(x, _draw([0, 2]), v), [make(3, 2), make(2, 2)], {}),
         lambda make: (
@@ -133,6 +155,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
     ["input", "values"],
     [lambda g: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
     linear=True,
+    lies=like_input,
     samples=[
         lambda make: (
             lambda x, v: index_put(x, _draw([0, 0]), v, accumulate=True),

@@ -38,15 +38,28 @@ def common_format(arrays: Sequence[Array]) -> Any:
 def _cat(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     """Join arrays; those of shape (0,) count for nothing, whatever the others' shape."""
     parts = [array for array in arrays if array.shape != (0,)] or list(arrays[:1])
-    shape = list(parts[0].shape)
-    shape[dim] = sum([part.shape[dim] for part in parts])
-    memory_format = common_format(arrays)
-    if memory_format is None:
-        result = empty(tuple(shape), dtype)
-    else:
-        result = empty_in_order(tuple(shape), dtypes.of_numpy(dtype), memory_format)
+    result = _memory_of_joined(arrays, dim, dtype)
+    if result is None:
+        result = empty(_joined_shape(parts, dim), dtype)
     np.concatenate(parts, axis=dim, out=result, casting="unsafe")
     return result
+
+
+def _joined_shape(parts: Sequence[Array], dim: int) -> tuple[int, ...]:
+    shape = list(parts[0].shape)
+    shape[dim] = sum([part.shape[dim] for part in parts])
+    return tuple(shape)
+
+
+def _memory_of_joined(inputs: Sequence[Array], dim: int, dtype: np.dtype[Any]) -> Any:
+    """Return memory for what is joined, if that may have channels last."""
+    if inputs[0].ndim < 4:
+        return None
+    shape = _joined_shape([array for array in inputs if array.shape != (0,)], dim)
+    memory_format = common_format(inputs)
+    if memory_format is None:
+        return empty(shape, dtype)
+    return empty_in_order(shape, dtypes.of_numpy(dtype), memory_format)
 
 
 def _cat_rule(g: Tensor, position: int, shapes: Sequence[tuple[int, ...]], dim: int) -> Tensor:
@@ -69,6 +82,7 @@ _CAT: Primitive = Primitive(
     ["*tensors"],
     [_cat_rule],
     linear=True,
+    lies=_memory_of_joined,
     samples=[
         lambda make: (lambda *x: cat(x, 1), [make(2, 3), make(2, 1)], {}),
         lambda make: (lambda *x: cat(x), [make(2), make(0), make(1)], {}),
@@ -81,9 +95,20 @@ _CAT: Primitive = Primitive(
 def _stack(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     if dim == arrays[0].ndim:
         return _cat(*[array[..., None] for array in arrays], dim=dim, dtype=dtype)
-    joined = _cat(*arrays, dim=dim, dtype=dtype)
+    return _in_two(_cat(*arrays, dim=dim, dtype=dtype), arrays, dim)
+
+
+def _in_two(joined: Array, arrays: Sequence[Array], dim: int) -> Array:
+    """Return what was joined with the dim in two: a view."""
     shape = arrays[0].shape
-    return joined.reshape(*shape[:dim], len(arrays), *shape[dim:])  # a dim in two: a view
+    return joined.reshape(*shape[:dim], len(arrays), *shape[dim:])
+
+
+def _memory_of_stacked(inputs: Sequence[Array], dim: int, dtype: np.dtype[Any]) -> Any:
+    if dim == inputs[0].ndim:
+        return _memory_of_joined([array[..., None] for array in inputs], dim, dtype)
+    joined = _memory_of_joined(inputs, dim, dtype)
+    return None if joined is None else _in_two(joined, inputs, dim)
 
 
 _STACK: Primitive = Primitive(
@@ -93,6 +118,7 @@ _STACK: Primitive = Primitive(
     ["*tensors"],
     [lambda g, position, dim: select_view(g, dim, position)],
     linear=True,
+    lies=_memory_of_stacked,
     rows=True,
     samples=[
         lambda make: (lambda *x: stack(x, 1), [make(2, 3), make(2, 3)], {}),

@@ -370,6 +370,13 @@ class Primitive:
         Whether the operation is linear in its inputs together, so that it is its own tangent map.
     rows : bool
         Whether the rules, which then save nothing, hold for a cotangent with a further dim behind.
+    lies : callable, optional
+        How the result lies in memory, if not row by row: a function that returns memory for it, or
+        None where it lies row by row however its inputs lie. What it names (inputs, or ``inputs``
+        for all of them, and parameters) is what decides. The forward puts its result in such
+        memory, and a trace takes it for how the result will lie.
+    gaps : bool
+        Whether memory between the elements of inputs may be between those of the result.
     takes_half : bool
         Whether the forward takes float16 as it is, as those of views do. Others get float32, and
         their results are rounded.
@@ -399,6 +406,8 @@ class Primitive:
         multiple_views: bool = False,
         variable_outputs: bool = False,
         rows: bool = False,
+        lies: Callable[..., Any] | None = None,
+        gaps: bool = False,
         takes_half: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
         listed: bool = True,
@@ -412,6 +421,8 @@ class Primitive:
         self.linear = linear
         self.takes_half = takes_half or view
         self.rows = rows
+        self.lies = None if lies is None else _CompiledRule(lies)
+        self.gaps = gaps
         self.multiple_views = multiple_views
         self.variadic = self.inputs[0].startswith("*")
         self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)

@@ -9,7 +9,7 @@ import numpy as np
 from numgrad import dtypes
 from numgrad.float_errors import restore, silence, silent
 from numgrad.graph.core import Tensor, wrap
-from numgrad.kernels.memory_order import in_order_of
+from numgrad.kernels.memory_order import empty_for, in_order_of
 from numgrad.ops.complex import conj
 from numgrad.ops.functions import public
 from numgrad.ops.options import Array, read_number, write_result
@@ -64,7 +64,16 @@ def _add_products(input: Array, left: Array, right: Array, beta: Any, alpha: Any
 @silent
 def _add_outer(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
     found = _sum(input, np.multiply.outer(left, right), beta, alpha)
-    return in_order_of(np.asarray(found, order="C"), [input, left[:, None], right[None, :]])
+    return in_order_of(np.asarray(found, order="C"), _walked(input, left, right))
+
+
+def _walked(input: Array, left: Array, right: Array) -> list[Array]:
+    """Return what the loop of an outer product that is added to something walks."""
+    return [input, left[:, None], right[None, :]]
+
+
+def _memory_of_outer(input: Array, vec1: Array, vec2: Array) -> Array:
+    return empty_for((vec1.size, vec2.size), input.dtype, _walked(input, vec1, vec2))
 
 
 @silent
@@ -127,6 +136,7 @@ _ADDR = Primitive(
         lambda g, vec2, alpha: _times(mv(g, conj(vec2)), alpha),
         lambda g, vec1, alpha: _times(mv(g.t(), conj(vec1)), alpha),
     ],
+    lies=_memory_of_outer,
     samples=_samples(lambda: addr, ((2, 3), (2,), (3,)), ((3,), (2,), (3,)), ((0, 2), (0,), (2,))),
 )
 _BADDBMM = Primitive(

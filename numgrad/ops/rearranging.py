@@ -11,13 +11,13 @@ from numgrad import dtypes
 from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.tracing import note_numbers, refuse_shape_of
 from numgrad.kernels.accumulate import private_copy
-from numgrad.kernels.memory_order import copy_like
 from numgrad.ops.arguments import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.casts import clone_contiguous, expand_to
 from numgrad.ops.functions import public
 from numgrad.ops.index_along import index_select
 from numgrad.ops.joining import common_format
 from numgrad.ops.options import empty_in_order
+from numgrad.ops.places import like_input
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.reductions import sum as sum_dims
 from numgrad.ops.shape import expand, flatten, reshape, unsqueeze, view
@@ -33,7 +33,9 @@ def _as_ints(value: Any) -> tuple[int, ...]:
 
 
 def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
-    return copy_like(np.flip(array, dims) if array.ndim else array, array)
+    flipped = like_input(array)
+    flipped[...] = np.flip(array, dims) if array.ndim else array
+    return flipped
 
 
 def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
@@ -45,18 +47,29 @@ def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
     return _flipped(array, dims[1:] if k % 4 == 1 else dims[:1]).swapaxes(*dims)
 
 
+def _memory_of_turned(input: Array, k: int, dims: tuple[int, int]) -> Any:
+    if k % 4 == 0:
+        return None
+    memory = like_input(input)
+    return memory if k % 4 == 2 else memory.swapaxes(*dims)
+
+
 def _rolled(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     """Return an array with its elements moved, laid out as what PyTorch joins of two parts."""
     rolled = np.roll(np.asarray(array, order="C"), shifts, dims or None)
-    if not array.size or not dims:
+    joined = _memory_of_rolled(array, shifts, dims)
+    if joined is None:
         return rolled
-    moves = all(shift % array.shape[dim] for shift, dim in zip(shifts, dims, strict=True))
-    memory_format = common_format([array])
-    if not moves or memory_format is None:
-        return rolled
-    joined = empty_in_order(array.shape, dtypes.of_numpy(array.dtype), memory_format)
     joined[...] = rolled
     return joined
+
+
+def _memory_of_rolled(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    if not input.size or not dims or input.ndim < 4:
+        return None
+    if not all(shift % input.shape[dim] for shift, dim in zip(shifts, dims, strict=True)):
+        return None
+    return empty_in_order(input.shape, dtypes.of_numpy(input.dtype), common_format([input]))
 
 
 _FLIP: Primitive = Primitive(
@@ -66,6 +79,7 @@ _FLIP: Primitive = Primitive(
     ["input"],
     [lambda g, dims: _FLIP.apply(g, dims=dims)],
     linear=True,
+    lies=like_input,
     samples=[
         lambda make: (flip, [make(2, 3)], {"dims": (0, 1)}),
         lambda make: (flip, [make()], {"dims": (-1,)}),
@@ -79,6 +93,7 @@ _ROLL: Primitive = Primitive(
     ["input"],
     [lambda g, shifts, dims: _ROLL.apply(g, shifts=tuple([-shift for shift in shifts]), dims=dims)],
     linear=True,
+    lies=_memory_of_rolled,
     samples=[
         lambda make: (roll, [make(2, 3)], {"shifts": (1, -2), "dims": (0, 1)}),
         lambda make: (roll, [make(2, 3)], {"shifts": 2}),
@@ -93,6 +108,7 @@ _ROT90: Primitive = Primitive(
     ["input"],
     [lambda g, k, dims: _ROT90.apply(g, k=-k, dims=dims)],
     linear=True,
+    lies=_memory_of_turned,
     samples=[
         lambda make: (rot90, [make(2, 3)], {}),
         lambda make: (rot90, [make(2, 3, 1)], {"k": 3, "dims": (0, 2)}),

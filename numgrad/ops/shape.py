@@ -28,6 +28,11 @@ def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
+def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:
+    view = reshaped(input, shape)
+    return np.empty(shape, input.dtype) if view is None else view
+
+
 _VIEW: Primitive = Primitive(
     "view",
     "ViewBackward0",
@@ -52,6 +57,8 @@ _UNSAFE_VIEW: Primitive = Primitive(
     [lambda g, input_shape: reshape(g, input_shape)],
     linear=True,
     rows=True,
+    lies=_memory_of_reshaped,
+    gaps=True,
     samples=[
         lambda make: (lambda x: reshape(x.t(), (6,)), [make(2, 3)], {}),
         lambda make: (lambda x: reshape(x.t(), (2, 2, 3)), [make(3, 4)], {}),

@@ -11,6 +11,7 @@ from numgrad.graph.core import Tensor, fresh
 from numgrad.kernels.memory_order import copy_with_gaps
 from numgrad.ops.arguments import accept_axis, refuse_complex_gradient, wrap_dim
 from numgrad.ops.functions import public
+from numgrad.ops.places import with_gaps_of_input
 from numgrad.ops.primitive import Primitive
 
 __all__ = ["alias", "narrow", "select", "select_scatter", "slice_of", "slice_scatter", "slice_view"]
@@ -143,6 +144,8 @@ _SELECT_SCATTER: Primitive = Primitive(
         lambda g, dim, index: _SELECT.apply(g, dim=dim, index=index),
     ],
     linear=True,
+    lies=with_gaps_of_input,
+    gaps=True,
     samples=[
         lambda make: (select_scatter, [make(2, 3), make(2)], {"dim": 1, "index": 2}),
         lambda make: (select_scatter, [make(2), make()], {"dim": 0, "index": 0}),
@@ -163,6 +166,8 @@ _SLICE_SCATTER: Primitive = Primitive(
         lambda g, dim, start, stop, step: slice_of(g, dim, start, stop, step),
     ],
     linear=True,
+    lies=with_gaps_of_input,
+    gaps=True,
     samples=[
         lambda make: (slice_scatter, [make(2, 5), make(2, 2)], {"dim": 1, "start": 1, "step": 2}),
         lambda make: (slice_scatter, [make(3), make(0)], {"start": 2, "end": 2}),

@@ -13,6 +13,7 @@ from numgrad.kernels.memory_order import laid_out_like
 from numgrad.ops.arguments import accept_axis, wrap_dim
 from numgrad.ops.functions import public
 from numgrad.ops.gathering import spread_along
+from numgrad.ops.places import like_input
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.return_types import return_type
 from numgrad.ops.shape import unsqueeze
@@ -115,7 +116,14 @@ def _kth_rule(
 
 def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule) -> Primitive:
     return Primitive(
-        name, node, forward, ["input"], [rule], outputs=("values", "indices"), samples=samples
+        name,
+        node,
+        forward,
+        ["input"],
+        [rule],
+        outputs=("values", "indices"),
+        lies=like_input if forward is _sort else None,
+        samples=samples,
     )
 
 

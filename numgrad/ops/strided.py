@@ -15,7 +15,7 @@ from numgrad.float_errors import silent
 from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
 from numgrad.graph.tracing import address_of, place_of
 from numgrad.kernels import scatter
-from numgrad.kernels.memory_order import copy_like
+from numgrad.kernels.memory_order import copy_like, empty_like
 from numgrad.kernels.strides import Layout, extent, layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments import read_sizes
 from numgrad.ops.casts import contiguous
@@ -115,15 +115,26 @@ def move(input: Tensor, source: Layout, target: Layout, shared: Layout) -> Tenso
 
 def _scatter_arrays(array: Array, source: Array, outer: Layout, inner: Layout) -> Array:
     """Return `array`, laid out as `outer`, with `source` in the places of the layout `inner`."""
+    result = _memory_of_scattered(outer, inner, array.dtype)
+    result[...] = array
+    size, steps, first = inner
+    strided_view(result, (size, steps, first - outer[2]))[...] = source
+    return copy_like(result) if repeats_elements(result) else result
+
+
+def _memory_of_scattered(outer: Layout, inner: Layout, dtype: Any) -> Array:
+    """Return zeros laid out as `outer`, with room for all that is at `inner`."""
     low, high = extent(outer)
     inside_low, inside_high = extent(inner)
     start = min(low, inside_low)
-    memory = np.zeros(max(high, inside_high) - start, array.dtype)
-    (shape, stride, offset), (size, steps, first) = outer, inner
-    result = strided_view(memory, (shape, stride, offset - start))
-    result[...] = array
-    strided_view(memory, (size, steps, first - start))[...] = source
-    return copy_like(result) if repeats_elements(result) else result
+    memory = np.zeros(max(high, inside_high) - start, dtype)
+    shape, stride, offset = outer
+    return strided_view(memory, (shape, stride, offset - start))
+
+
+def _lies_as_scattered(input: Array, outer: Layout, inner: Layout) -> Array:
+    memory = _memory_of_scattered(outer, inner, input.dtype)
+    return empty_like(memory) if repeats_elements(memory) else memory
 
 
 _SCATTER: Primitive = Primitive(
@@ -136,6 +147,8 @@ _SCATTER: Primitive = Primitive(
         lambda g, outer, inner: _read(g, outer, inner),
     ],
     linear=True,
+    lies=_lies_as_scattered,
+    gaps=True,
     samples=[
         lambda make: (as_strided_scatter, [make(2, 3), make(2)], {"size": (2,), "stride": (4,)}),
         lambda make: (as_strided_scatter, [make(2), make()], {"size": (), "stride": ()}),

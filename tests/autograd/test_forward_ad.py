@@ -409,3 +409,27 @@ def test_tangents_of_inference_tensors_are_those_of_others(inferred: tuple[bool,
         ):
             assert forward_ad.unpack_dual(make(dual)).tangent.tolist() == expected
     assert t.tolist() == [3.0, 5.0]
+
+
+REPEATED = {
+    "rows": lambda lib: lib.ones(3).expand(2, 3),
+    "columns": lambda lib: lib.ones(2, 1).expand(2, 3),
+    "everything": lambda lib: lib.ones(()).expand(2, 3),
+    "turned": lambda lib: lib.ones(2).expand(3, 2).t(),
+}
+
+
+@pytest.mark.parametrize("repeated", REPEATED)
+@pytest.mark.parametrize("other", [None, *REPEATED])
+def test_a_tensor_that_repeats_elements_takes_only_a_tangent_that_lies_so(
+    lib: Any, repeated: str, other: str | None
+) -> None:
+    tensor = REPEATED[repeated](lib)
+    tangent = lib.ones(2, 3) if other is None else REPEATED[other](lib)
+    forward = lib.autograd.forward_ad
+    with forward.dual_level():
+        if tensor.stride() == tangent.stride():
+            assert forward.unpack_dual(forward.make_dual(tensor, tangent)).tangent is not None
+            return
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            forward.make_dual(tensor, tangent)

@@ -166,6 +166,36 @@ def test_the_error_names_the_overload_that_writes(lib: Any, kind: str, line: str
     assert f"(aten::{overload})" in str(error.value)
 
 
+OUTER = {
+    "the argument": lambda x: (x, x),
+    "what it is a view of": lambda x: (x, x[:2]),
+    "another view of it": lambda x: (x[:2], x),
+    "its row": lambda x: (x[0], x),
+}
+
+
+@pytest.mark.parametrize("name", [*TRANSFORMS, "hessian"])
+@pytest.mark.parametrize("which", OUTER)
+def test_the_outer_tensor_may_not_be_written_to(lib: Any, name: str, which: str) -> None:
+    func = ng.func if lib is ng else importlib.import_module("torch.func")
+    for write in ("c.mul_(2)", "c.zero_()", "c.fill_(2)", "c.data.mul_(2)"):
+        x = lib.tensor([1.0, 2.0, 3.0])
+        captured, given = OUTER[which](x)
+
+        def f(a: Any, write: str = write, captured: Any = captured) -> Any:
+            eval(write, {"c": captured})
+            return (a * a * captured.sum()).sum()
+
+        calls = {
+            "jvp": lambda f=f, given=given: func.jvp(f, (given,), (given.clone(),)),
+            "vjp": lambda f=f, given=given: func.vjp(f, given),
+        }
+        call = calls.get(name, lambda f=f, given=given: getattr(func, name)(f)(given))
+        with pytest.raises(RuntimeError, match=r"would mutate a captured Tensor"):
+            call()
+        assert x.tolist() == [1.0, 2.0, 3.0]
+
+
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("expression", OWN.strip().splitlines())
 def test_what_the_function_made_or_got_may_be_written_to(

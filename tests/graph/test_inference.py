@@ -176,3 +176,32 @@ def test_mode_can_be_left_inside() -> None:
     with ng.inference_mode(), ng.inference_mode(False):
         y = x * 2
         assert y.requires_grad and not y.is_inference()
+
+
+VIEWS = {
+    "[1:]": lambda x: x[1:],
+    "view": lambda x: x.view(-1),
+    "t": lambda x: x.t(),
+    "expand": lambda x: x.expand(2, *x.shape),
+    "split": lambda x: x.split(1)[0],
+    "unbind": lambda x: x.unbind()[-1],
+    "diagonal": lambda x: x.diagonal(),
+    "a view of a view": lambda x: x.t()[:1].unsqueeze(0),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_an_inference_tensor_has_no_base(lib: Any, name: str) -> None:
+    normal = lib.ones(2, 2)
+    with lib.inference_mode():
+        made = lib.ones(2, 2)
+        inside = VIEWS[name](made), VIEWS[name](normal)
+    outside = VIEWS[name](made), VIEWS[name](normal)
+    for of_made, of_normal in (inside, outside):
+        assert of_made._base is None and not of_made._is_view() and of_made.is_inference()
+        assert of_normal._base is normal and of_normal._is_view()
+    with lib.inference_mode():
+        made.fill_(3)
+        assert set(inside[0].reshape(-1).tolist()) == {3.0}
+        assert made.untyped_storage().data_ptr() == inside[0].untyped_storage().data_ptr()
+        assert inside[0].untyped_storage().nbytes() == made.untyped_storage().nbytes()

@@ -238,8 +238,16 @@ def test_elements_are_set_by_a_mask() -> None:
 
 def test_a_gradient_without_a_graph_can_be_written_to() -> None:
     def function(x: Any) -> Any:
-        (first,) = ng.autograd.grad(x.sum(), x)
+        (first,) = ng.autograd.grad((x.reshape(2, 1) * x.reshape(2, 1)).sum(), x)
         return first.sub_(x)
 
     x = ng.tensor([0.5, -1.0], requires_grad=True)
     assert_same(ng.jit(function)(x).detach(), function(x).detach())
+
+
+def test_a_gradient_that_is_one_element_everywhere_can_not_be_added_to() -> None:
+    """As in PyTorch, where the gradient of a sum is expanded."""
+    x = ng.tensor([0.5, -1.0], requires_grad=True)
+    (gradient,) = ng.autograd.grad(x.sum(), x)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        gradient.sub_(x.detach())

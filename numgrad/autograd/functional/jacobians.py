@@ -17,9 +17,9 @@ from numgrad.autograd.functional.arguments import (
 )
 from numgrad.autograd.linear_maps import BackwardMap, Linearized, basis_of
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.batches import stack_rows
+from numgrad.graph.batches import stack_rows, zero_rows
 from numgrad.graph.core import Tensor, wrap
-from numgrad.graph.modes import enable_grad
+from numgrad.graph.modes import enable_grad, modes
 
 __all__ = ["hessian", "jacobian"]
 
@@ -109,11 +109,17 @@ def jacobian(
                     for row in rows:
                         _check_row(row, number, create_graph)
                 blocks = [
-                    stack_rows(column, t._array.shape, t._array.dtype, spread=shape)
+                    stack_rows(
+                        column,
+                        t._array.shape,
+                        t._array.dtype,
+                        spread=shape,
+                        like=None if vectorize else np.empty(t._array.shape),
+                    )
                     for column, t in zip(zip(*rows, strict=True), run.inputs, strict=True)
                 ]
             else:
-                gradients = pull.rows(number)
+                gradients = pull.rows(number, not vectorize)
                 if strict:
                     _check_row(gradients, number, create_graph)
                 blocks = [
@@ -122,8 +128,27 @@ def jacobian(
                     else gradient.reshape((*shape, *tensor._array.shape))
                     for gradient, tensor in zip(gradients, run.inputs, strict=True)
                 ]
+                if vectorize and output._array.size:
+                    first = pull(next(basis_of(outputs, number)), True, False)
+                    blocks = [
+                        zero_rows(tensor._array, tensor._array.dtype, shape, False)
+                        if row is None
+                        else _laid_out(block, row, shape)
+                        for block, row, tensor in zip(blocks, first, run.inputs, strict=True)
+                    ]
             found.append(unpack(finish(blocks, create_graph), run.several_inputs))
     return unpack(found, run.several_outputs)
+
+
+def _laid_out(block: Tensor, row: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a Jacobian, recorded nowhere, whose rows lie as one that was computed by itself."""
+    array, inner = block._array, row._array.shape
+    if modes.trace is not None or row._array.flags.c_contiguous:
+        return block  # while a function is traced, rows are computed one by one
+    flat = array.reshape(-1, *inner)
+    return stack_rows(
+        [wrap(each) for each in flat], inner, array.dtype, spread=shape, like=row._array
+    )
 
 
 def _require_real(outputs: Sequence[Tensor]) -> None:
@@ -191,6 +216,7 @@ def _forward(
                     output._array.dtype,
                     spread=tensor._array.shape,
                     last=True,
+                    like=output._array,
                 )
             )
         found.append(unpack(blocks, several))

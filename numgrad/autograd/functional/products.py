@@ -22,6 +22,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.differentiate import grad
 from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
+from numgrad.ops.duals import lie_as
 from numgrad.ops.primitive import Primitive
 from numgrad.ops.push_forward import PushForward
 
@@ -283,4 +284,7 @@ def _push(
     with enable_grad():
         edges = [NO_EDGE if output is None else gradient_edge(output) for output in outputs]
         push = PushForward(edges, [gradient_edge(tensor) for tensor in inputs])
-    return push(directions, create_graph)
+    return [
+        tangent if tangent is None or output is None else lie_as(tangent, output._array)
+        for tangent, output in zip(push(directions, create_graph), outputs, strict=True)
+    ]
