@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
+from numgrad.autograd.forward.duals import DualLevel, laid_out_as
 from numgrad.graph.modes import Mode, modes
-from numgrad.kernels.strides import layout_of
-from numgrad.ops.duals import DualLevel, laid_out_as
-from numgrad.ops.primitive import Primitive
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.strides import layout_of
+from numgrad.ops.core.primitive import Primitive
 
 __all__ = [
     "UnpackedDualTensor",

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import pytree
-from numgrad.autograd.linear_maps import basis_of
+from numgrad.autograd.forward.linear_maps import basis_of
+from numgrad.base import pytree
 from numgrad.func.arguments import (
     Argnums,
     accept,
@@ -25,11 +25,11 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.batches import stack_rows
-from numgrad.graph.core import Tensor, fresh
+from numgrad.graph.batched import stack_rows
 from numgrad.graph.modes import modes
-from numgrad.jit.recipes import remembered
-from numgrad.ops.shape import reshape
+from numgrad.graph.tensor import Tensor, fresh
+from numgrad.jit.front.recipes import remembered
+from numgrad.ops.movement.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
 

@@ -9,7 +9,7 @@ from numgrad.func.arguments import Argnums
 from numgrad.func.forward import jvp
 from numgrad.func.jacobians import jacfwd, jacrev
 from numgrad.func.reverse import grad
-from numgrad.jit.recipes import remembered
+from numgrad.jit.front.recipes import remembered
 
 __all__ = ["hessian", "hvp"]
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.graph.accumulate import add_retained
-from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import modes
+from numgrad.graph.nested_backward import DEEP, elsewhere
 from numgrad.graph.node import Arrived, Node
-from numgrad.graph.reentrance import DEEP, elsewhere
-from numgrad.kernels.accumulate import private_copy
+from numgrad.graph.tensor import Edge, Tensor, wrap
+from numgrad.kernels.move.accumulate import private_copy
 
 __all__ = ["Request", "Task", "call_out", "run_post_hooks"]
 
