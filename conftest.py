@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 import numgrad
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.primitive import CATALOGUE
+from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 
 pytest_plugins = ["tests.cases"]  # how much of it all a run tests
 

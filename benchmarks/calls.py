@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import numgrad as ng
-from numgrad.ops.domains import Domain
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.functions import FUNCTIONS
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.domains import Domain
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import CATALOGUE
+from numgrad.ops.core.registry import FUNCTIONS
 
 __all__ = ["Call", "make_call", "names"]
 

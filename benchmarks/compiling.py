@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 ng = importlib.import_module("numgrad")
-compile_source = importlib.import_module("numgrad.kernels.compile").compile_source
+compile_source = importlib.import_module("numgrad.codegen.compile.compile").compile_source
 
 SOURCE = "def loop(x, out):\n    for i in range(x.size):\n        out[i] = x[i] + {}.5\n"
 CALLS: dict[str, Callable[[Any], object]] = {

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 ng = importlib.import_module("numgrad")
-threads = importlib.import_module("numgrad.kernels.threads")
+threads = importlib.import_module("numgrad.runtime.threads")
 
 SIZES = [10_000, 30_000, 60_000, 100_000, 200_000, 400_000, 800_000, 1_600_000]
 WIDTH = 100  # of the matrices that reductions and scans work on

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import numgrad as ng
-from numgrad.jit.graph import Graph, Value
-from numgrad.jit.simplify import simplify
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.passes.simplify import simplify
 
 OPERATIONS = 100
 

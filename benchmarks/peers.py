@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit, prange
 
 import numgrad as ng
-from numgrad.kernels import scalar
+from numgrad.math import scalar
 
 Call = Callable[[], Any]
 CASES: dict[str, Callable[[], dict[str, Call]]] = {}

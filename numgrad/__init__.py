@@ -9,7 +9,7 @@ tensor([2., 4.])
 
 from __future__ import annotations
 
-import math
+from math import e, inf, nan, pi
 from typing import Any
 
 # First, and from here: CPython (3.11) keeps its frames in blocks, and a loop whose calls cross the
@@ -18,11 +18,11 @@ from typing import Any
 import numba  # noqa: F401
 
 from numgrad import autograd, func, utils
-from numgrad.device import device
-from numgrad.dtypes import (
+from numgrad.base.device import device
+from numgrad.base.dtypes import (
     bool_ as bool,
 )
-from numgrad.dtypes import (
+from numgrad.base.dtypes import (
     can_cast,
     complex64,
     complex128,
@@ -44,26 +44,7 @@ from numgrad.dtypes import (
     uint32,
     uint64,
 )
-from numgrad.graph.anomaly import (
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    set_anomaly_enabled,
-)
-from numgrad.graph.core import Size, is_inference
-from numgrad.graph.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from numgrad.graph.tracing import TraceError
-from numgrad.jit.decorator import jit
-from numgrad.kernels.cache_files import cache_dir
-from numgrad.kernels.memory import empty_cache, memory_stats
-from numgrad.kernels.threads import get_num_threads, set_num_threads
-from numgrad.layouts import (
+from numgrad.base.layouts import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -72,16 +53,34 @@ from numgrad.layouts import (
     preserve_format,
     strided,
 )
-from numgrad.ops.from_data import tensor
-from numgrad.ops.functions import FUNCTIONS
-from numgrad.ops.legacy_types import LEGACY_TYPES
-from numgrad.ops.primitive import CATALOGUE, RESERVED
-from numgrad.ops.storages import TypedStorage, UntypedStorage
-from numgrad.printing import get_printoptions, printoptions, set_printoptions
-from numgrad.serialization import load, save
+from numgrad.codegen.compile.cache_files import cache_dir
+from numgrad.graph.anomaly import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
+from numgrad.graph.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from numgrad.graph.recorder import TraceError
+from numgrad.graph.tensor import Size, is_inference
+from numgrad.io.printing import get_printoptions, printoptions, set_printoptions
+from numgrad.io.serialization import load, save
+from numgrad.jit.front.decorator import jit
+from numgrad.ops.core.primitive import CATALOGUE, RESERVED
+from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.creation.from_data import tensor
+from numgrad.ops.creation.legacy_types import LEGACY_TYPES
+from numgrad.ops.mutation.storages import TypedStorage, UntypedStorage
+from numgrad.runtime.memory import empty_cache, memory_stats
+from numgrad.runtime.threads import get_num_threads, set_num_threads
 from numgrad.tensor import Tensor
 
-pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
 float = float32
 double = float64
 half = float16

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 import numgrad as ng
-from numgrad.cache_command import add_cache_command
+from numgrad.tools.cache_command import add_cache_command
 
 WIDTH = 79  # columns
 

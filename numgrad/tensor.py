@@ -10,29 +10,29 @@ from typing import Any
 import numpy as np
 
 import numgrad.ops  # noqa: F401 - fills the registries
-from numgrad.copying import deep_copy, reduce_tensor, shallow_copy
-from numgrad.device import CPU
+from numgrad.base.device import CPU
+from numgrad.base.layouts import strided
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
-from numgrad.graph.differentiate import backward
+from numgrad.graph.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
 from numgrad.graph.modes import modes, traces
-from numgrad.graph.tracing import address_of
-from numgrad.layouts import strided
-from numgrad.ops import conversion
-from numgrad.ops.arguments import wrap_dim
-from numgrad.ops.from_data import legacy_tensor
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
-from numgrad.ops.indexing import getitem, setitem
-from numgrad.ops.inplace import inplace, inplace_method
-from numgrad.ops.numpy_protocol import array_function, array_ufunc
-from numgrad.ops.options import check_memory_format
-from numgrad.ops.primitive import CATALOGUE
-from numgrad.ops.promotion import result_dtype
-from numgrad.ops.reshaping_in_place import RESHAPING
-from numgrad.ops.resizing import offset_of, resize_, resize_as_, set_
-from numgrad.printing import tensor_format, tensor_repr
+from numgrad.graph.recorder import address_of
+from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
+from numgrad.io.copying import deep_copy, reduce_tensor, shallow_copy
+from numgrad.io.printing import tensor_format, tensor_repr
+from numgrad.ops.arguments import conversion
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.factories import check_memory_format
+from numgrad.ops.core.primitive import CATALOGUE
+from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
+from numgrad.ops.creation.from_data import legacy_tensor
+from numgrad.ops.indexing.indexing import getitem, setitem
+from numgrad.ops.mutation.inplace import inplace, inplace_method
+from numgrad.ops.mutation.reshaping import RESHAPING
+from numgrad.ops.mutation.resizing import offset_of, resize_, resize_as_, set_
+from numgrad.ops.numpy.protocol import array_function, array_ufunc
 
 __all__ = ["Size", "Tensor"]
 

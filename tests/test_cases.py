@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.primitive import CATALOGUE
 from tests.cases import left_out, sample
 from tests.jit import test_jit_catalogue
 from tests.ops import test_catalogue_complex, test_catalogue_derivatives, test_catalogue_torch

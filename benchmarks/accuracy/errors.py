@@ -26,8 +26,8 @@ import numpy as np
 from mpmath import mpf
 from numba import njit
 
-from numgrad.kernels import scalar
-from numgrad.kernels.vector.bits import from_bits, to_bits
+from numgrad.math import scalar
+from numgrad.math.real.bits import from_bits, to_bits
 
 Array = np.ndarray[Any, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from numgrad.kernels.threads import get_num_threads, parallel_for
-from numgrad.kernels.vector.bits import fma
-from numgrad.kernels.vector.width import use_wide_vectors
+from numgrad.codegen.llvm.width import use_wide_vectors
+from numgrad.math.real.bits import fma
+from numgrad.runtime.threads import get_num_threads, parallel_for
 
 __all__ = ["best_time", "copy_bandwidth", "peak", "read_bandwidth"]
 

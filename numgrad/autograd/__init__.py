@@ -10,10 +10,10 @@ from numgrad.autograd import (
     variable,
 )
 from numgrad.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
-from numgrad.autograd.function import Function
-from numgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from numgrad.autograd.function.function import Function
+from numgrad.autograd.gradcheck.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.autograd.variable import Variable
-from numgrad.graph.differentiate import backward, grad
+from numgrad.graph.backward import backward, grad
 from numgrad.graph.modes import (
     enable_grad,
     inference_mode,

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.autograd.forward.duals import DualLevel, laid_out_as
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
-from numgrad.graph.core import Tensor
 from numgrad.graph.modes import Mode, modes
-from numgrad.kernels.strides import layout_of, repeats_elements
-from numgrad.ops.duals import DualLevel, laid_out_as
-from numgrad.ops.primitive import Primitive
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.strides import layout_of, repeats_elements
+from numgrad.ops.core.primitive import Primitive
 
 __all__ = [
     "UnpackedDualTensor",

@@ -14,14 +14,14 @@ from numgrad.autograd.saving import (
     saved_tensors_hooks,
 )
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.core import Tensor, is_inference
-from numgrad.graph.differentiate import GradientEdge
+from numgrad.graph.backward import GradientEdge
 from numgrad.graph.handles import Hooks, RemovableHandle
 from numgrad.graph.hooks import Task
 from numgrad.graph.inplace import bump_version
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
-from numgrad.kernels.forks import forkable_lock
+from numgrad.graph.tensor import Tensor, is_inference
+from numgrad.runtime.forks import forkable_lock
 
 __all__ = [
     "GradientEdge",

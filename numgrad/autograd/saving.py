@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
 from numgrad.graph.modes import modes
-from numgrad.graph.saved import enter_hooks, exit_hooks
+from numgrad.graph.saved_tensors import enter_hooks, exit_hooks
+from numgrad.graph.tensor import Tensor
 
 __all__ = [
     "allow_mutation_on_saved_tensors",

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import dtypes, pytree
-from numgrad.graph.core import Tensor
-from numgrad.ops.from_data import as_tensor, from_numpy
+from numgrad.base import dtypes, pytree
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.creation.from_data import as_tensor, from_numpy
 
 __all__ = [
     "Argnums",

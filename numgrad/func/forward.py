@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import pytree
-from numgrad.autograd.linear_maps import Linearized, zeros_like
+from numgrad.autograd.forward.duals import lie_as
+from numgrad.autograd.forward.linear_maps import Linearized, zeros_like
+from numgrad.base import pytree
 from numgrad.func.arguments import (
     check_tensors,
     flatten_numbers,
@@ -18,10 +19,9 @@ from numgrad.func.arguments import (
     read_plain,
     split_aux,
 )
-from numgrad.graph.core import Tensor
-from numgrad.ops.duals import lie_as
-from numgrad.ops.from_data import from_numpy
-from numgrad.ops.primitive import Primitive
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.creation.from_data import from_numpy
 
 __all__ = ["jvp", "linear_map", "linearize"]
 

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numgrad import pytree
-from numgrad.autograd.linear_maps import Linearized, basis_of
+from numgrad.autograd.forward.duals import lie_as
+from numgrad.autograd.forward.linear_maps import Linearized, basis_of
+from numgrad.base import pytree
 from numgrad.func.arguments import (
     Argnums,
     accept,
@@ -23,12 +24,11 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.batches import stack_rows, zero_rows
-from numgrad.graph.core import Tensor
+from numgrad.graph.batched import stack_rows, zero_rows
 from numgrad.graph.modes import modes
-from numgrad.jit.recipes import remembered
-from numgrad.ops.duals import lie_as
-from numgrad.ops.shape import reshape
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.recipes import remembered
+from numgrad.ops.movement.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad import pytree
-from numgrad.autograd.linear_maps import PullBack, zeros_like
+from numgrad.autograd.forward.linear_maps import PullBack, zeros_like
+from numgrad.base import pytree
 from numgrad.func.arguments import (
     Argnums,
     accept,
@@ -23,12 +23,12 @@ from numgrad.func.arguments import (
     tensor_leaves,
 )
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, fresh
 from numgrad.graph.engine import run
-from numgrad.graph.levels import Level
+from numgrad.graph.func_levels import Level
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
-from numgrad.jit.recipes import remembered
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
+from numgrad.jit.front.recipes import remembered
 
 __all__ = ["grad", "grad_and_value", "pull_back", "value_and_grad", "vjp"]
 

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.halves import HALF, add_halves
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.core import Edge, Tensor, refresh_view, wrap
 from numgrad.graph.inplace import before_write, check_counted
 from numgrad.graph.modes import modes, traces
+from numgrad.graph.nested_backward import DEEP, elsewhere
 from numgrad.graph.node import Node, OutputMeta, next_sequence
-from numgrad.graph.reentrance import DEEP, elsewhere
-from numgrad.graph.tracing import place_of
-from numgrad.halves import HALF, add_halves
-from numgrad.kernels.accumulate import add_arrays, add_into, private_copy
-from numgrad.kernels.forks import forkable_lock
-from numgrad.kernels.memory import empty
-from numgrad.kernels.memory_order import copy_like, copy_with_gaps, empty_for
-from numgrad.kernels.strides import (
+from numgrad.graph.recorder import place_of
+from numgrad.graph.tensor import Edge, Tensor, refresh_view, wrap
+from numgrad.kernels.move.accumulate import add_arrays, add_into, private_copy
+from numgrad.kernels.move.memory_order import copy_like, copy_with_gaps, empty_for
+from numgrad.kernels.move.strides import (
     is_dense,
     layout_of,
     may_overlap,
     repeats_elements,
     strided_view,
 )
+from numgrad.runtime.forks import forkable_lock
+from numgrad.runtime.memory import empty
 
 __all__ = [
     "OVERLAPS_ITSELF",

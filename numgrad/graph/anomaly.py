@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
 from numgrad.graph.frames import user_frame
 from numgrad.graph.modes import modes, observe, observers, stop_observing
+from numgrad.graph.tensor import Tensor
 
 if TYPE_CHECKING:
     from numgrad.graph.node import Node

@@ -16,14 +16,14 @@ from heapq import heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
 
+from numgrad.base.halves import HALF, add_halves
 from numgrad.graph.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.anomaly import anomaly
-from numgrad.graph.core import Edge, Tensor
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
 from numgrad.graph.modes import modes, restore, traces
 from numgrad.graph.node import Arrived, Node
-from numgrad.halves import HALF, add_halves
-from numgrad.kernels.accumulate import add_into
+from numgrad.graph.tensor import Edge, Tensor
+from numgrad.kernels.move.accumulate import add_into
 
 __all__ = ["nodes_towards", "run"]
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numgrad.graph.accumulate import add_retained, copy_as_it_lies
-from numgrad.graph.core import Edge, Tensor, wrap
 from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import modes
+from numgrad.graph.nested_backward import DEEP, elsewhere
 from numgrad.graph.node import Arrived, Node
-from numgrad.graph.reentrance import DEEP, elsewhere
+from numgrad.graph.tensor import Edge, Tensor, wrap
 
 __all__ = ["Request", "Task", "call_out", "run_post_hooks"]
 

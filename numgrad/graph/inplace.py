@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.core import NO_EDGE, NoCounter, Tensor, forbidden_view
 from numgrad.graph.modes import modes, traces
+from numgrad.graph.tensor import NO_EDGE, NoCounter, Tensor, forbidden_view
 
 __all__ = [
     "before_write",

@@ -39,15 +39,15 @@ class _Modes(threading.local):
     grad = True  # whether operations record
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
-    trace: Any = None  # while a function is traced: what records it (numgrad.graph.tracing)
-    # The level of forward mode that is open (numgrad.ops.duals), set on the class, for all threads;
-    # a thread that computes tangents hides it from itself.
+    trace: Any = None  # while a function is traced: what records it (numgrad.graph.recorder)
+    # The level of forward mode that is open (numgrad.autograd.forward.duals), set on the class, for
+    # all threads; a thread that computes tangents hides it from itself.
     dual: Any = None
     covered = False  # whether `numgrad.func` differentiates a function within inference mode
     multithreading = True  # what `set_multithreading_enabled` was told
     running: Any = None  # in anomaly mode: the node that the engine runs
     level: Any = None  # the innermost function that `numgrad.func` is differentiating (a Level)
-    saved_hooks: tuple[Any, ...] = ()  # pairs of hooks on saved tensors (numgrad.graph.saved)
+    saved_hooks: tuple[Any, ...] = ()  # pairs (numgrad.graph.saved_tensors)
     keeper: Any = None  # who keeps what tensors hold before a write (numgrad.autograd.saving)
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
     exec_group: Any = None  # backward passes that share what they compute again

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from numgrad import dtypes
+from numgrad.base import dtypes
 from numgrad.graph.anomaly import anomaly, note_node
-from numgrad.graph.core import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.modes import traces
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 
 __all__ = [
     "FREED",

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.core import Tensor, wrap
 from numgrad.graph.node import Node
-from numgrad.graph.saved import (
+from numgrad.graph.saved_tensors import (
     PackedTensor,
     PackHook,
     UnpackHook,
@@ -17,6 +16,7 @@ from numgrad.graph.saved import (
     saved_entries,
     saved_value,
 )
+from numgrad.graph.tensor import Tensor, wrap
 
 __all__ = ["SavedTensor", "saved_properties"]
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.core import Tensor
-from numgrad.kernels.memory import empty
-from numgrad.kernels.strides import extent, layout_of, strided_view
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.strides import extent, layout_of, strided_view
+from numgrad.runtime.memory import empty
 
 __all__ = ["Span", "array_within", "compact", "span_of"]
 

@@ -15,23 +15,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.kernels.compile import kernel
-from numgrad.kernels.fold_kernels import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
-from numgrad.kernels.fold_loops import PART, TILE, steps_of
-from numgrad.kernels.folds import parts_of, spans_of
-from numgrad.kernels.lanes import make_follow
-from numgrad.kernels.layout import Array
-from numgrad.kernels.maps import Blockwise, make_blockwise
-from numgrad.kernels.memory import empty
-from numgrad.kernels.moments import EXPONENTIALS as GRAIN
-from numgrad.kernels.moments import logarithms, shifted_totals, take_logarithms
-from numgrad.kernels.packing import contiguous
-from numgrad.kernels.pipeline import PlainCompiler
-from numgrad.kernels.pointers import release, scratch
-from numgrad.kernels.reductions import INT64
-from numgrad.kernels.short_reductions import ShortCall, entry_of, short_blocks
-from numgrad.kernels.threads import parallel_for
-from numgrad.kernels.vector.exponentials import EXP
+from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.llvm.fold_ir import make_follow
+from numgrad.codegen.llvm.map_ir import Blockwise, make_blockwise
+from numgrad.codegen.llvm.pointers import release, scratch
+from numgrad.kernels.move.gather_blocks import contiguous
+from numgrad.kernels.move.layout import Array
+from numgrad.kernels.reduce.driver import parts_of, spans_of
+from numgrad.kernels.reduce.moments import EXPONENTIALS as GRAIN
+from numgrad.kernels.reduce.moments import logarithms, shifted_totals, take_logarithms
+from numgrad.kernels.reduce.operations import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
+from numgrad.kernels.reduce.order import PART, TILE, steps_of
+from numgrad.kernels.reduce.reductions import INT64
+from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.math.real.exponentials import EXP
+from numgrad.runtime.memory import empty
+from numgrad.runtime.threads import parallel_for
 
 __all__ = [
     "log_softmax",

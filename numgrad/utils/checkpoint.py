@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from numgrad.autograd.function import Function
-from numgrad.graph.core import Tensor
-from numgrad.graph.differentiate import backward
+from numgrad.autograd.function.function import Function
+from numgrad.graph.backward import backward
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes import enable_grad, modes, no_grad
-from numgrad.ops.generator import default_generator
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.creation.generator import default_generator
 from numgrad.utils.recomputation import CheckpointError, Frame, GraphExecGroup, metadata_of
 
 __all__ = [

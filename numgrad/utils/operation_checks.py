@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.autograd.gradcheck import gradcheck, gradgradcheck
-from numgrad.graph.core import Tensor
-from numgrad.graph.differentiate import grad
-from numgrad.jit.decorator import jit
-from numgrad.ops.domains import Domain
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.from_data import from_numpy
-from numgrad.ops.primitive import CATALOGUE, Primitive
+from numgrad.autograd.gradcheck.gradcheck import gradcheck, gradgradcheck
+from numgrad.graph.backward import grad
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.decorator import jit
+from numgrad.ops.core.domains import Domain
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import CATALOGUE, Primitive
+from numgrad.ops.creation.from_data import from_numpy
 
 __all__ = ["check_operation"]
 

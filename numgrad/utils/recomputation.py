@@ -12,19 +12,19 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numgrad import dtypes
-from numgrad.device import CPU
+from numgrad.base import dtypes
+from numgrad.base.device import CPU
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Edge, Size, Tensor, wrap
 from numgrad.graph.modes import modes
 from numgrad.graph.node import modified_message
-from numgrad.graph.saved import (
+from numgrad.graph.saved_tensors import (
     PackedTensor,
     enter_hooks,
     exit_hooks,
     pack_tensor,
     restore_tensor,
 )
+from numgrad.graph.tensor import NO_EDGE, Edge, Size, Tensor, wrap
 
 __all__ = ["CheckpointError", "Frame", "GraphExecGroup", "metadata_of"]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.autograd import forward_ad
 from numgrad.graph.modes import modes, traces
-from numgrad.ops.primitive import Primitive
+from numgrad.ops.core.primitive import Primitive
 from tests.jit.layout_programs import laid_out
 from tests.ops.catalogue_strategies import array_primitives
 

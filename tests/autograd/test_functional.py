@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad import pytree
+from numgrad.base import pytree
 
 # PyTorch's own forward mode compiles with what PyTorch itself deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")

@@ -16,10 +16,10 @@ from hypothesis.extra.numpy import array_shapes
 
 import numgrad as ng
 from numgrad.autograd import GradcheckError, gradcheck, gradgradcheck
-from numgrad.autograd.gradcheck_jacobians import Options, make_case, random_gradient
+from numgrad.autograd.gradcheck.jacobians import Options, make_case, random_gradient
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import wrap
 from numgrad.graph.node import Node
+from numgrad.graph.tensor import wrap
 
 Arrays = Sequence[Any]
 Function = Callable[..., Any]

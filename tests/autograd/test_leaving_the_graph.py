@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.autograd.functions import leaf
+from tests.autograd.function.functions import leaf
 
 
 def variable(lib: Any) -> Any:

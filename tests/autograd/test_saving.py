@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from tests.autograd.functions import function, leaf, square
+from tests.autograd.function.functions import function, leaf, square
 
 FREED = "Trying to backward through the graph a second time"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad import pytree
+from numgrad.base import pytree
 
 # PyTorch compiles its forward mode, with what it deprecates itself.
 pytestmark = [

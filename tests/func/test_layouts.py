@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 import numgrad as ng
-from numgrad.pytree import flatten
+from numgrad.base.pytree import flatten
 from tests.jit.test_layouts import traced_strides
 from tests.ops.layouts import LAYOUTS, Layout, operands
 

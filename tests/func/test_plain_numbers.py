@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad import func, pytree
+from numgrad import func
+from numgrad.base import pytree
 
 numbers = st.one_of(st.floats(0.5, 2), st.integers(1, 3), st.floats(0.5, 2).map(np.float64))
 vectors = st.lists(numbers, min_size=1, max_size=3)

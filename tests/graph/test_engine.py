@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.primitive import CATALOGUE
 
 SECOND_TIME = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "

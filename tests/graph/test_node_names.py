@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.primitive import CATALOGUE
 from tests.graph.node_table import NODES
 
 _RANDOM = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.modes import modes, observers, restore, traces
-from numgrad.kernels.threads import _here
+from numgrad.runtime.threads import _here
 from numgrad.utils.checkpoint import checkpoint
 from tests.cases import examples
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.jit.graph import Graph, Value
+from numgrad.jit.ir.graph import Graph, Value
 from tests.jit.interpreter import interpret
 
 __all__ = ["evaluate", "same_bits"]

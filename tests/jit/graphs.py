@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.jit.graph import Affine, Value
+from numgrad.jit.ir.graph import Affine, Value
 
 F64 = np.dtype(np.float64)
 F32 = np.dtype(np.float32)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from numgrad.jit.graph import Graph, Value
-from numgrad.jit.rows import Rows
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.unit_vectors import Rows
 
 __all__ = ["UFUNCS", "by_numpy", "fold_by_numpy", "interpret"]
 

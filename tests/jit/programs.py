@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import grad
-from numgrad.graph.core import Tensor
+from numgrad.graph.tensor import Tensor
 
 __all__ = ["ELEMENTWISE", "EVERYTHING", "Program", "programs"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.jit.graph import Graph, Value
+from numgrad.jit.ir.graph import Graph, Value
 from tests.jit.graphs import (
     BOOL,
     cast,

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.jit.graph import Graph, Value
-from numgrad.kernels.elementwise import Elementwise
-from numgrad.kernels.expression import Symbol
+from numgrad.codegen.expression import Symbol
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.kernels.pointwise.elementwise import Elementwise
 from tests.jit.interpreter import UFUNCS, interpret
 
 __all__ = ["run_graph"]

@@ -13,10 +13,10 @@ from unittest import mock
 
 import numpy as np
 
-from numgrad.jit import program
-from numgrad.jit.graph import Graph
-from numgrad.jit.program import build
-from numgrad.kernels import nests
+from numgrad.codegen import loop_runtime
+from numgrad.jit.ir.graph import Graph
+from numgrad.jit.run import program
+from numgrad.jit.run.program import build
 from tests.jit.interpreter import UFUNCS
 
 __all__ = ["run_source"]
@@ -146,7 +146,7 @@ _PYTHON: dict[str, Any] = {
     "near_tan": _wave(np.tan),
     "near_sin_cos": _near_sin_cos,
     **{
-        f"fold_rows_{kind}": _rows_folder(getattr(nests, f"fold_{kind}"))
+        f"fold_rows_{kind}": _rows_folder(getattr(loop_runtime, f"fold_{kind}"))
         for kind in ("sum", "prod", "max", "min", "all", "any")
     },
 }

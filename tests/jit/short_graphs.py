@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from numgrad.jit.graph import Affine, Graph, Value
-from numgrad.jit.semantics import REAL_OF, SIGNATURES
+from numgrad.jit.ir.graph import Affine, Graph, Value
+from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
 
 __all__ = [
     "apply",

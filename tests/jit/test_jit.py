@@ -657,7 +657,7 @@ def test_a_new_size_compiles_nothing(monkeypatch):
     compiled = ng.jit(lambda x: (x.exp() * x).sum())
     compiled(ng.ones(3))
     monkeypatch.setattr("numba.core.compiler.compile_extra", None)
-    monkeypatch.setattr("numgrad.kernels.cache.KernelCache.load_overload", None)
+    monkeypatch.setattr("numgrad.codegen.compile.cache.KernelCache.load_overload", None)
     for size in range(4, 40):
         compiled(ng.ones(size))
     assert compiled.cache_info().misses == 37

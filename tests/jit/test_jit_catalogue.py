@@ -14,10 +14,10 @@ import pytest
 
 import numgrad as ng
 from numgrad.autograd import grad
-from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import TraceError
-from numgrad.jit.decorator import jit
-from numgrad.ops.elementwise import ElementwisePrimitive
+from numgrad.graph.recorder import TraceError
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.decorator import jit
+from numgrad.ops.core.elementwise import ElementwisePrimitive
 from tests.ops.catalogue_strategies import (
     array_primitives,
     as_tensors,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad import func, pytree
+from numgrad import func
+from numgrad.base import pytree
 
 
 def rosenbrock(x: Any) -> Any:

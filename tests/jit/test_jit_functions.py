@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.graph.core import Tensor
-from numgrad.jit.simplify import simplify
-from numgrad.jit.traced import trace_function
-from numgrad.jit.validate import validate
-from numgrad.pytree import flatten, unflatten
+from numgrad.base.pytree import flatten, unflatten
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.trace_function import trace_function
+from numgrad.jit.ir.validate import validate
+from numgrad.jit.passes.simplify import simplify
 from tests.jit.run_graph import run_graph
 
 # Names that the expressions may use: x, y are (2, 3), v is (3,), s is (), k holds integers,

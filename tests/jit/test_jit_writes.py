@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.core import Tensor
+from numgrad.graph.tensor import Tensor
 from tests.cases import examples
 from tests.jit.programs import Program
 from tests.jit.test_programs import check_compiled, check_graphs

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import settings
 
 import numgrad as ng
-from numgrad.graph.core import Tensor, wrap
-from numgrad.pytree import flatten
+from numgrad.base.pytree import flatten
+from numgrad.graph.tensor import Tensor, wrap
 from tests.jit.test_layouts import strides_of, traced_strides
 from tests.ops.layout_calls import CALLS
 from tests.ops.layouts import LAYOUTS, Layout, operands

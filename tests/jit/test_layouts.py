@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.graph.core import Tensor, wrap
-from numgrad.jit.graph import Graph
-from numgrad.jit.simplify import simplify
-from numgrad.jit.traced import trace_function
-from numgrad.jit.validate import validate
-from numgrad.pytree import flatten
+from numgrad.base.pytree import flatten
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.jit.front.trace_function import trace_function
+from numgrad.jit.ir.graph import Graph
+from numgrad.jit.ir.validate import validate
+from numgrad.jit.passes.simplify import simplify
 from tests.cases import examples
 from tests.jit.layout_programs import LAYOUTS, Program, laid_out, programs
 from tests.jit.run_graph import run_graph

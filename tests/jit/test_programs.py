@@ -11,12 +11,12 @@ from hypothesis import given, note, settings
 
 import numgrad as ng
 from numgrad.autograd import grad
-from numgrad.graph.core import Tensor
-from numgrad.jit.graph import Graph
-from numgrad.jit.simplify import simplify
-from numgrad.jit.traced import trace_function
-from numgrad.jit.validate import validate
-from numgrad.pytree import flatten, unflatten
+from numgrad.base.pytree import flatten, unflatten
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.trace_function import trace_function
+from numgrad.jit.ir.graph import Graph
+from numgrad.jit.ir.validate import validate
+from numgrad.jit.passes.simplify import simplify
 from tests.cases import examples
 from tests.jit.evaluate import same_bits
 from tests.jit.programs import ELEMENTWISE, EVERYTHING, Program, programs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from numgrad.kernels import softmax as kernels
-from numgrad.kernels.fold_loops import PART, TILE
+from numgrad.kernels.reduce.order import PART, TILE
 
 # What fits in the cache as a block; what is too long for that; what is too wide.
 SHAPES = {

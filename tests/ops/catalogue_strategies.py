@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.domains import Domain
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.primitive import CATALOGUE, Primitive
+from numgrad.ops.core.domains import Domain
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import CATALOGUE, Primitive
 
 
 def elementwise_primitives() -> list[ElementwisePrimitive]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 
-from numgrad.ops.functions import FUNCTIONS, INPLACE, METHODS
+from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 
 __all__ = ["CALLS"]
 

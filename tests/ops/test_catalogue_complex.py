@@ -14,8 +14,8 @@ import pytest
 
 import numgrad as ng
 from numgrad.autograd import grad, gradcheck, gradgradcheck
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import CATALOGUE
 from tests.ops.catalogue_strategies import array_primitives
 
 # Without an order among their numbers, defined for real numbers alone, or without a derivative for

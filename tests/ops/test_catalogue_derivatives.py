@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.primitive import Primitive
-from numgrad.ops.tangents import jvp
+from numgrad.autograd.forward.tangents import jvp
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import Primitive
 from tests.ops.catalogue_strategies import (
     Operands,
     array_primitives,

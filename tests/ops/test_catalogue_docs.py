@@ -7,9 +7,9 @@ import inspect
 
 import pytest
 
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.functions import FUNCTIONS
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import CATALOGUE
+from numgrad.ops.core.registry import FUNCTIONS
 
 NAMES = sorted(
     {

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.ops.elementwise import ElementwisePrimitive
-from numgrad.ops.primitive import CATALOGUE
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import CATALOGUE
 
 INF, NAN = float("inf"), float("nan")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e-30, -7.25, 30.0, INF, -INF, NAN]

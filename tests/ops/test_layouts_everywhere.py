@@ -19,8 +19,8 @@ from hypothesis import settings
 
 import numgrad as ng
 from numgrad.autograd import grad
-from numgrad.graph.core import Tensor
-from numgrad.graph.tracing import TraceError
+from numgrad.graph.recorder import TraceError
+from numgrad.graph.tensor import Tensor
 from tests.ops.catalogue_strategies import array_primitives, elementwise_primitives
 from tests.ops.test_catalogue_derivatives import make_samples
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numgrad.autograd.linear_maps import zeros_like
-from numgrad.graph.core import Tensor
+from numgrad.autograd.forward.linear_maps import zeros_like
+from numgrad.graph.tensor import Tensor
 
 __all__ = [
     "Run",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.autograd.forward.linear_maps import BackwardMap, Linearized, basis_of
 from numgrad.autograd.functional.arguments import (
     Run,
     check_single,
@@ -15,11 +16,10 @@ from numgrad.autograd.functional.arguments import (
     require_dependent,
     unpack,
 )
-from numgrad.autograd.linear_maps import BackwardMap, Linearized, basis_of
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.batches import stack_rows, zero_rows
-from numgrad.graph.core import Tensor, wrap
+from numgrad.graph.batched import stack_rows, zero_rows
 from numgrad.graph.modes import enable_grad, modes
+from numgrad.graph.tensor import Tensor, wrap
 
 __all__ = ["hessian", "jacobian"]
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.autograd.forward.duals import lie_as
+from numgrad.autograd.forward.linear_maps import zeros_like
+from numgrad.autograd.forward.push_forward import PushForward
 from numgrad.autograd.functional.arguments import (
     Run,
     check_single,
@@ -17,14 +20,11 @@ from numgrad.autograd.functional.arguments import (
     unpack,
     zeros_for_none,
 )
-from numgrad.autograd.linear_maps import zeros_like
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.core import NO_EDGE, Tensor, fresh
-from numgrad.graph.differentiate import grad
+from numgrad.graph.backward import grad
 from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
-from numgrad.ops.duals import lie_as
-from numgrad.ops.primitive import Primitive
-from numgrad.ops.push_forward import PushForward
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
+from numgrad.ops.core.primitive import Primitive
 
 __all__ = ["hvp", "jvp", "vhp", "vjp"]
 

@@ -1,0 +1,1 @@
+"""Forward mode: dual tensors, pushing tangents forward, linear maps."""

@@ -1,0 +1,230 @@
+"""The derivative of a function at a point as a linear map: of cotangents, or of tangents.
+
+A function of tensors is run once, on stand-ins for its arguments (`numgrad.graph.func_levels`).
+What was recorded then serves any number of cotangents (`PullBack`) or tangents (`Linearized`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from numgrad.autograd.forward.push_forward import PushForward
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.backward import roots_of
+from numgrad.graph.batched import run_batch
+from numgrad.graph.engine import nodes_towards, run
+from numgrad.graph.func_levels import Level
+from numgrad.graph.modes import modes
+from numgrad.graph.node import Node
+from numgrad.graph.recorder import follow_strides, place_of
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
+from numgrad.kernels.move.memory_order import empty_like
+
+__all__ = ["BackwardMap", "Linearized", "PullBack", "basis_of", "zeros_like"]
+
+# Takes stand-ins and returns the results to differentiate, and others.
+Function = Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]]
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """Return zeros of a tensor's shape and dtype, which lie as it does."""
+    array = empty_like(place_of(tensor._array))
+    array[...] = 0
+    zeros = fresh(array)
+    follow_strides(tensor._array, zeros._array)
+    return zeros
+
+
+def basis_of(tensors: Sequence[Tensor], only: int | None = None) -> Iterator[list[Tensor | None]]:
+    """Yield, for every element of some tensors, 1 there and 0 (None in other tensors) elsewhere.
+
+    With `only`, for those of the tensor of that number.
+    """
+    for number, tensor in enumerate(tensors):
+        if only is not None and number != only:
+            continue
+        for element in range(tensor._array.size):
+            array = np.zeros(tensor._array.shape, tensor._array.dtype)
+            array.reshape(-1)[element] = 1
+            row: list[Tensor | None] = [None] * len(tensors)
+            row[number] = fresh(array)
+            yield row
+
+
+def _hanging(tensor: Tensor, edge: Edge) -> Tensor:
+    """Return another tensor over the same array, at a place in the graph."""
+    other = wrap(tensor._array)
+    if edge is not NO_EDGE:
+        other._edge = edge
+    return other
+
+
+class _Recorded:
+    """One run of a function.
+
+    Attributes
+    ----------
+    outputs, others : list of Tensor
+        Its results as the caller gets them.
+    """
+
+    def __init__(
+        self, function: Function, primals: Sequence[Tensor], writable: bool, guarded: bool = True
+    ) -> None:
+        self._level = level = Level(guarded)
+        with level:
+            self._stand_ins = [level.stand_in(primal, writable) for primal in primals]
+            # A stand-in that is written to changes its place in the graph; this is where it was.
+            self._inputs = [gradient_edge(stand_in) for stand_in in self._stand_ins]
+            results, others = function(self._stand_ins)
+            self._edges = [gradient_edge(result) for result in results]
+            # What was written to is released as what the caller gets. These stay as they are.
+            self._results = [
+                _hanging(result, edge) for result, edge in zip(results, self._edges, strict=True)
+            ]
+        inside: set[Node] = set()
+        self._outside = level.any_outside([*results, *others], inside)
+        self.outputs = [level.release(result, inside) for result in results]
+        self.others = [level.release(other, inside) for other in others]
+        level.release_written(inside)
+
+    def _records(self, given: Sequence[Tensor | None]) -> bool:
+        """Whether the map's results shall depend on what is given and on the outside."""
+        return modes.grad and (
+            (self._outside and self._level.recording)
+            or any(isinstance(tensor, Tensor) and tensor.requires_grad for tensor in given)
+        )
+
+
+class BackwardMap:
+    """Maps cotangents of some results to gradients at some edges, any number of times.
+
+    Parameters
+    ----------
+    results : sequence of Tensor
+    inputs : sequence of edges
+    """
+
+    def __init__(self, results: Sequence[Tensor], inputs: Sequence[Edge]) -> None:
+        self._results = results
+        self._inputs = inputs
+        self._edges = [gradient_edge(result) for result in results]
+        self._moving = [i for i, edge in enumerate(self._edges) if edge is not NO_EDGE]
+        self._needed = nodes_towards(
+            [node for node, _ in inputs if node is not None],
+            [node for node, _ in [self._edges[i] for i in self._moving] if node is not None],
+        )
+
+    def __call__(
+        self, cotangents: Sequence[Tensor | None], keep_graph: bool, create_graph: bool
+    ) -> list[Tensor | None]:
+        """Return the gradients, None where none arrives.
+
+        Parameters
+        ----------
+        cotangents : sequence of tensor or None
+            For each result one of its shape; None for zeros.
+        """
+        moving = [i for i in self._moving if cotangents[i] is not None]
+        if not moving:
+            return [None] * len(self._inputs)
+        return run(
+            roots_of(
+                tuple([self._results[i] for i in moving]),
+                [cotangents[i] for i in moving],
+            ),
+            keep_graph=keep_graph,
+            create_graph=create_graph,
+            inputs=self._inputs,
+            accumulate=False,
+            needed=self._needed,
+        )
+
+    def rows(self, number: int, in_order: bool) -> list[Tensor | None]:
+        """Return the gradients of every element of a result, in C order along a first dim.
+
+        They are not recorded.
+        """
+        result = self._results[number]._array
+        if number not in self._moving or not result.size:
+            return [None] * len(self._inputs)
+        basis = np.eye(result.size, dtype=result.dtype).reshape(-1, *result.shape)
+        return run_batch(
+            [self._edges[number]],
+            [fresh(basis)],
+            self._inputs,
+            keep_graph=True,
+            create_graph=False,
+            needed=self._needed,
+            in_order=in_order,
+        )
+
+
+class PullBack(_Recorded):
+    """Maps cotangents of the results to gradients of the arguments."""
+
+    def __init__(self, function: Function, primals: Sequence[Tensor]) -> None:
+        super().__init__(function, primals, writable=False)
+        self._pull = BackwardMap(self._results, self._inputs)
+
+    def __call__(
+        self,
+        cotangents: Sequence[Tensor | None],
+        keep_graph: bool = True,
+        create_graph: bool | None = None,
+    ) -> list[Tensor]:
+        """Return the gradients.
+
+        Parameters
+        ----------
+        cotangents : sequence of tensor or None
+            For each result one of its shape; None for zeros.
+        keep_graph : bool
+            Whether this can be called again.
+        create_graph : bool, optional
+            Whether the gradients can be differentiated in turn; by default where grad mode is on.
+        """
+        found = self.found(cotangents, keep_graph, create_graph)
+        return [
+            zeros_like(stand_in) if gradient is None else gradient
+            for gradient, stand_in in zip(found, self._stand_ins, strict=True)
+        ]
+
+    def found(
+        self,
+        cotangents: Sequence[Tensor | None],
+        keep_graph: bool = True,
+        create_graph: bool | None = None,
+    ) -> list[Tensor | None]:
+        """Return the same, but None where no gradient arrives."""
+        records = create_graph is not False and self._records(cotangents)
+        found = self._pull(cotangents, keep_graph, records)
+        if not records:
+            return found
+        inside: set[Node] = set()
+        return [None if g is None else self._level.release(g, inside) for g in found]
+
+
+class Linearized(_Recorded):
+    """Maps tangents of the arguments to tangents of the results."""
+
+    def __init__(self, function: Function, primals: Sequence[Tensor], guarded: bool = True) -> None:
+        super().__init__(function, primals, True, guarded)
+        self._push = PushForward(self._edges, self._inputs)
+
+    def __call__(self, tangents: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """Return the tangents of the results, None where they depend on no argument.
+
+        Parameters
+        ----------
+        tangents : sequence of tensor or None
+            For each argument one of its shape and dtype; None for zeros.
+        """
+        records = self._records(tangents)
+        found = self._push(tangents, records)
+        if not records:
+            return found
+        inside: set[Node] = set()
+        return [None if t is None else self._level.release(t, inside) for t in found]

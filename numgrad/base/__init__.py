@@ -1,0 +1,1 @@
+"""What knows nothing else of this package: dtypes, devices, layouts, pytrees, progress."""

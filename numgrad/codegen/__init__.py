@@ -1,0 +1,1 @@
+"""From loops and scalar formulas to compiled code: printing, compiling, caching."""

@@ -1,0 +1,1 @@
+"""Compiling kernels with Numba, and keeping what was compiled on disk."""

@@ -1,0 +1,278 @@
+"""The disk cache of compiled kernels: one directory, one file for a kernel and its argument types.
+
+A file is named after a hash of everything that its machine code depends on: the kernel's source and
+what it refers to, the source of this package, the versions of numgrad, Numba, llvmlite, NumPy and
+Python, the processor, and the argument types (see `cache_key`). So a file is never stale, there is
+no index to keep in step, and processes that fill the cache together at worst compile the same
+kernel twice. Which files are trusted, `cache_files` says. Where nothing can be written, every
+process compiles.
+
+``NUMGRAD_CACHE_DIR`` names the directory (empty: the default); ``NUMGRAD_CACHE_DIR=off`` goes
+without a cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+from numba.core import runtime
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import compile_result
+from numba.core.serialize import dumps
+
+from numgrad.codegen.compile.cache_files import (
+    KERNEL,
+    UNFINISHED,
+    cache_dir,
+    cache_files,
+    read_entry,
+    warn,
+    write_entry,
+)
+from numgrad.codegen.compile.cache_key import Indescribable, describe, environment
+
+__all__ = ["CacheInfo", "KernelCache", "cache_info", "counts"]
+
+
+class CacheInfo(NamedTuple):
+    """What `cache_info` returns."""
+
+    path: Path | None  #: the directory, None without a cache
+    files: int  #: compiled kernels in it
+    bytes: int  #: their size, and that of the emitted sources
+    hits: int  #: kernels this process loaded
+    misses: int  #: kernels this process compiled
+
+
+class _Counts:
+    """What happened in this process; changed under Numba's compiler lock."""
+
+    hits = 0
+    misses = 0
+
+
+def counts() -> tuple[int, int]:
+    """Return how many kernels this process has loaded, and how many it has compiled.
+
+    Examples
+    --------
+    >>> hits, misses = counts()
+    >>> hits >= 0 and misses >= 0
+    True
+    """
+    return _Counts.hits, _Counts.misses
+
+
+def cache_info() -> CacheInfo:
+    """Return where the cache is, how much is in it, and how this process used it.
+
+    Returns
+    -------
+    CacheInfo
+        ``path``, ``files``, ``bytes``, ``hits`` (kernels loaded by this process), ``misses``
+        (kernels compiled by this process).
+
+    Examples
+    --------
+    >>> cache_info().files >= 0
+    True
+    """
+    path = cache_dir()
+    files = [] if path is None else [f for f in cache_files(path) if f.sort != UNFINISHED]
+    kernels = sum(file.sort == KERNEL for file in files)
+    size = sum(file.bytes for file in files)
+    return CacheInfo(path, kernels, size, _Counts.hits, _Counts.misses)
+
+
+class KernelCache(FunctionCache):
+    """The cache as a Numba dispatcher sees it: `load_overload` and `save_overload`.
+
+    Parameters
+    ----------
+    function : callable
+        The function that the dispatcher compiles. Nothing is read or computed yet.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._impl = _Serialiser(function)
+        self.enable()
+
+    def __repr__(self) -> str:
+        return f"<KernelCache of {self._function.__qualname__}>"
+
+    @property
+    def cache_path(self) -> str | None:
+        """The directory, for `Dispatcher.stats`."""
+        path = cache_dir()
+        return None if path is None else str(path)
+
+    def flush(self) -> None:
+        """Forget nothing: a file is right or is not found."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel for these argument types, or None if it is not on disk."""
+        place = self._place(sig, target_context.codegen())
+        payload = None if place is None else read_entry(*place)
+        if payload is not None:
+            try:
+                symbols, defined, reduced = pickle.loads(payload)
+                _provide(symbols, target_context)
+                result = _rebuild(target_context, defined, *reduced)
+            except Exception as error:  # whatever a pickle of another world raises: compile
+                warn(f"{self!r} could not be loaded ({error!r})")
+            else:
+                _Counts.hits += 1
+                return result
+        _Counts.misses += 1
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write a kernel that was just compiled."""
+        place = self._place(sig, data.codegen)
+        if place is None or not self._impl.check_cachable(data):
+            return
+        symbols, reduced = _symbols(data.library), self._impl.reduce(data)
+        write_entry(*place, dumps((*symbols, reduced)))
+
+    def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
+        """Return the file and the key of these argument types; None if they can't be cached."""
+        directory = cache_dir()
+        surroundings = environment(codegen)
+        signature = str(sig)
+        # An address in the type's name (a function as argument) means nothing to other processes.
+        if not self._enabled or directory is None or surroundings is None or " at 0x" in signature:
+            return None
+        digest = hashlib.sha256(surroundings + signature.encode() + b"\n")
+        try:
+            for line in describe(self._function):
+                digest.update(line.encode() + b"\n")
+        except Indescribable:
+            return None
+        name = "".join(c if c.isalnum() else "_" for c in self._function.__name__)[:60]
+        key = digest.hexdigest()[:24]
+        return directory / f"{name}-{surroundings.hex()[:8]}-{key}.kernel", digest.digest()
+
+
+class _Serialiser(CompileResultCacheImpl):
+    """Numba's own reduction of a compiled function to what can be pickled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        code = function.__code__
+        self._lineno = code.co_firstlineno
+        self._locator = types.SimpleNamespace(_py_file=code.co_filename)
+
+
+class _LoadedLibrary(JITCodeLibrary):
+    """Machine code from the disk, and the bitcode beside it, for kernels that inline this one.
+
+    Numba's own way reads the bitcode at once and asks it symbol by symbol what it defines, which
+    takes longer than all else. Few loaded kernels are ever inlined, and the names are in the file.
+    """
+
+    def __init__(self, codegen: Any, name: str, code: bytes, bitcode: bytes) -> None:
+        super().__init__(codegen, name)
+        self._bitcode = bitcode
+        self.enable_object_caching()
+        self._set_compiled_object(code)
+        self._finalize_final_module()
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(self._bitcode)
+        return self._shared_module
+
+
+def _rebuild(
+    target_context: Any,
+    defined: list[str],
+    library_data: tuple[str, str, tuple[bytes, bytes]],
+    descriptor: Any,
+    environment: Any,
+    signature: Any,
+    objectmode: bool,
+    lifted: Any,
+    annotation: str,
+    reload_init: Any,
+    referenced: tuple[Any, ...],
+) -> Any:
+    """Make a compiled function of what `_Serialiser` reduced it to."""
+    for reload in reload_init:
+        reload()
+    codegen = target_context.codegen()
+    name, _, code = library_data
+    library = _LoadedLibrary(codegen, name, *code)
+    codegen._engine._defined_symbols.update(defined)
+    result: Any = compile_result(
+        target_context=target_context,
+        typing_context=target_context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=target_context.get_executable(library, descriptor, environment),
+        fndesc=descriptor,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=objectmode,
+        lifted=lifted,
+        typing_error=None,
+        call_helper=None,
+        metadata=None,
+        reload_init=reload_init,
+        referenced_envs=referenced,
+    )
+    for one in referenced:
+        codegen.set_env(one.env_name, one)
+    return result
+
+
+# --- machine code needs symbols ------------------------------------------------------------------
+
+
+def _symbols(library: Any) -> tuple[list[str], list[str]]:
+    """Name what a compiled library expects to find in the process, and what it defines."""
+    module = library._final_module
+    needed = [
+        value.name
+        for value in (*module.functions, *module.global_variables)
+        if value.is_declaration and not value.name.startswith("llvm.")
+    ]
+    module = library._get_module_for_linking()
+    defined = [
+        value.name
+        for value in (*module.functions, *module.global_variables)
+        if not value.is_declaration
+    ]
+    return sorted(needed), sorted(defined)
+
+
+_provided: set[str] = set()  # symbols that exist: each look-up costs some microseconds
+
+
+def _provide(symbols: list[str], target_context: Any) -> None:
+    """See to it that the symbols exist, as cheaply as possible.
+
+    Numba fills its typing and lowering registries before it loads anything (about 0.2 s in a
+    process, most of it the import of scipy.linalg). Machine code needs none of that, only the
+    symbols that it refers to. Those of Numba's run time are registered here; if any other is
+    missing, Numba does all it does. LLVM ends the process over a symbol that it doesn't find, so
+    one that is still missing then is an error here.
+    """
+    missing = [s for s in symbols if s not in _provided and not llvm.address_of_symbol(s)]
+    helpers = getattr(getattr(runtime, "_nrt_python", None), "c_helpers", {})
+    for symbol in missing:
+        address = helpers.get(symbol.removeprefix("NRT_"), helpers.get(symbol))
+        if address is None:
+            target_context.refresh()
+            break
+        llvm.add_symbol(symbol, address)
+    for symbol in missing:
+        if not llvm.address_of_symbol(symbol):
+            raise LookupError(f"it needs {symbol}, which this process does not have")
+    _provided.update(symbols)

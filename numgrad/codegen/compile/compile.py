@@ -1,0 +1,184 @@
+"""How every kernel is compiled: on first use, without the GIL, cached on disk.
+
+A kernel is an ordinary function of this package under `kernel`, or Python source that was emitted
+at run time, given to `compile_source`. Both become Numba dispatchers, which other kernels and
+users' ``@njit`` functions can call. Neither compiles nor reads anything until the first call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from llvmlite.binding import ffi  # type: ignore[import-untyped]
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_lock import global_compiler_lock
+
+from numgrad.codegen.compile.cache import KernelCache
+from numgrad.codegen.compile.cache_files import cache_dir, write_file
+from numgrad.codegen.compile.numba_pipeline import (
+    KernelDispatcher,
+    LeanCompiler,
+    ThoroughCompiler,
+    remember_signature,
+    whole,
+)
+from numgrad.runtime.forks import forkable_lock
+
+__all__ = ["compile_source", "kernel"]
+
+# Emitted kernels still in use, by name and content: the same source is compiled once a process.
+_emitted: weakref.WeakValueDictionary[tuple[str, str, bool], Any] = weakref.WeakValueDictionary()
+# The latest are kept: LLVM never forgets machine code, so that one made again would be there twice.
+_latest: deque[Any] = deque(maxlen=512)
+_lock = forkable_lock()
+
+_OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+def kernel(
+    function: Callable[..., Any],
+    compiler: type[CompilerBase] = LeanCompiler,
+    *,
+    inlined: bool = False,
+) -> Any:
+    """Make a function a lazily compiled Numba kernel: nogil, NumPy error model, disk cache.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile, within what Numba's nopython mode allows. Bounds are not checked, division
+        by zero gives inf and nan, and no floating point operation is reordered.
+    compiler : class
+        Which passes it goes through; see `pipeline`.
+    inlined : bool
+        Whether it is inlined where compiled code calls it, whatever its size.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        Compiles (or loads from disk) on the first call with each set of argument types, under
+        ``NUMBA_DISABLE_JIT=1``, too. Other compiled functions can call it, but not hold it as a
+        value (it has no entry for C).
+
+    Examples
+    --------
+    >>> @kernel
+    ... def triple(x):
+    ...     return 3 * x
+    >>> triple(2.5)
+    7.5
+    """
+    remember_signature(function)
+    options = _OPTIONS | {"forceinline": True} if inlined else _OPTIONS.copy()
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=compiler)
+    # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
+    dispatcher._cache = KernelCache(function)
+    return dispatcher
+
+
+def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
+    r"""Make a kernel of emitted Python source.
+
+    The source is kept in a file of the cache directory and in `linecache`, so that tracebacks show
+    its lines.
+
+    Parameters
+    ----------
+    name : str
+        The function in `source` to compile.
+    source : str
+        A module: its imports, and a plain function called `name`.
+    for_loops : bool
+        Whether it is short, and there to be called in loops of other compiled code: it is optimised
+        with more effort, and inlined.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        As `kernel` returns; the same object for the same source while it is in use.
+
+    Raises
+    ------
+    ValueError
+        If `source` defines no function called `name`.
+    SyntaxError
+        If `source` is not Python; the error shows the line.
+
+    Examples
+    --------
+    >>> square = compile_source("square", "def square(x):\n    return x * x\n")
+    >>> square(3.0)
+    9.0
+    """
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    key = name, digest, for_loops
+    known = _emitted.get(key)
+    if known is None:
+        fresh = whole(_execute, name, source, digest[:16], for_loops)
+        with _lock:  # of two threads that come here together, both get the same
+            known = _emitted.setdefault(key, fresh)
+            _latest.append(known)
+    return known
+
+
+def _execute(name: str, source: str, digest: str, for_loops: bool) -> Any:
+    """Run emitted source under a file name that leads back to it, and compile its function."""
+    filename = _publish(f"{name}-{digest}.py", source)
+    # Numba imports the module that a cached function says it is from, so it says this one.
+    namespace: dict[str, Any] = {"__name__": __name__}
+    exec(compile(source, filename, "exec"), namespace)
+    function = namespace.get(name)
+    if not isinstance(function, FunctionType):
+        raise ValueError(f"the emitted source defines no function {name!r}:\n{source}")
+    for value in namespace.values():
+        defined = getattr(value, "py_func", value)  # helpers may be kernels already
+        if isinstance(defined, FunctionType) and defined.__globals__ is namespace:
+            # Numba names machine code after it: equal names must mean equal code.
+            defined.__qualname__ += f"_{digest}"
+    return kernel(function, ThoroughCompiler, inlined=True) if for_loops else kernel(function)
+
+
+def _publish(basename: str, source: str) -> str:
+    """Make the source findable by tracebacks and debuggers, and return its file name."""
+    directory = cache_dir()
+    if directory is not None and write_file(directory / basename, source.encode(), replace=False):
+        filename = str(directory / basename)
+    else:
+        filename = f"<numgrad {basename}>"
+    # No modification time: linecache keeps the entry, whatever happens to the file.
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    return filename
+
+
+def _before_fork() -> None:
+    """Wait for kernels that are being compiled: a child could never compile one otherwise.
+
+    And for what another thread has LLVM do besides, such as forgetting code that nobody uses.
+    """
+    global_compiler_lock.acquire()
+    ffi.lib._lock.__enter__()
+
+
+def _after_fork() -> None:
+    """Let parent and child compile again."""
+    ffi.lib._lock.__exit__()
+    global_compiler_lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

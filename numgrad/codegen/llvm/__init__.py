@@ -1,0 +1,1 @@
+"""Code written as LLVM instructions: scalar functions, vector loops, folds, maps."""

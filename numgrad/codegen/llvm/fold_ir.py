@@ -1,0 +1,373 @@
+"""Rows of numbers combined lane by lane, as vector instructions that need no vectoriser.
+
+A reduction spends its time in two short loops: *leaves* combine some rows of an array into a row of
+lanes, and *joins* combine two rows of lanes. Which of them come in which order over which lanes is
+worked out in Python, as a list of steps (`fold_loops`), and a kernel only follows the list. Loops
+and decisions written in Python as well took 50 times as long to compile as ``x + 1`` does: Numba
+types and lowers every statement, and LLVM writes each loop that it vectorises four times over. So
+the two loops are given to LLVM as instructions on vectors, which processors have or LLVM splits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+from numba.np import numpy_support
+
+from numgrad.codegen.llvm.vector_ir import (
+    Place,
+    apart,
+    each,
+    each_masked,
+    halves,
+    integer,
+    lanes_of,
+    loop,
+    paired,
+    splat,
+)
+
+__all__ = ["FOLD", "FOLDED", "OUT", "TREE", "Combine", "Transform", "make_follow"]
+
+HEADER = 3  # numbers before the first step
+FIELDS = 5  # and in each step
+OUT = -1  # a position of lanes: the result's own memory
+FOLD = -1  # a number of rows: see `make_follow`
+FOLDED = 16
+TREE = 8
+
+
+class Combine(NamedTuple):
+    """An associative and commutative operation.
+
+    Attributes
+    ----------
+    emit : callable
+        ``emit(builder, dtype, x, y)`` returns it for two numbers or two vectors of a Numba type.
+    identity : callable
+        ``identity(dtype)`` is the number that it leaves alone, for a NumPy dtype.
+    """
+
+    emit: Callable[[Any, Any, Any, Any], Any]
+    identity: Callable[[np.dtype[Any]], complex]
+
+
+class Transform(NamedTuple):
+    """What is combined, of an element x and of the centre of its lane.
+
+    Attributes
+    ----------
+    function : function marked `inline`
+        ``function(x, centre)`` for two numbers; called where there are no instructions on vectors.
+    emit : callable, optional
+        ``emit(builder, dtype, target, x, centre)`` returns the same for two numbers or two vectors:
+        x of the real Numba type `dtype`, the result and the centre of type `target`.
+    is_dear : bool
+        Whether it takes so many instructions that they are written down for one row, not for
+        `TREE`. Such rows are combined one after the other.
+    """
+
+    function: Any
+    emit: Callable[[Any, Any, Any, Any, Any], Any] | None
+    is_dear: bool = False
+
+
+def make_follow(transform: Transform, combine: Combine) -> Any:
+    """Return a function for kernels that follows the steps of a reduction.
+
+    ``follow(a, out, centres, steps, item_step, count)`` does so `count` times, with `a` beginning
+    `item_step` elements further on each time, and `out` as many as it gets. `steps` is a flat
+    int64 array. It begins with how many lanes there are, how many columns `out` gets, and how far
+    rows lie apart in `a`. Then come steps of `FIELDS` numbers ``(target, x, y, rows, width)``, with
+    positions of lanes as `target`, `x` and `y`:
+
+    - with rows: so many rows of `a`, from position x on, are transformed and combined into the
+      lanes at `target`; into nothing, as it were, if y is 1, and into what these hold if it is 0.
+      `TREE` rows are combined pairwise, fewer or more one after the other;
+    - with no rows: the lanes at x and at y are combined into those at `target`;
+    - with `FOLD` for rows: the `FOLDED` lanes at x are folded in half until one number is left.
+    """
+
+    def follow(
+        typing_context: Any, a: Any, out: Any, centres: Any, steps: Any, item_step: Any, count: Any
+    ) -> Any:
+        integer = types.int64
+        return types.void(a, out, centres, steps, integer, integer), _lower
+
+    def _lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _Follow(context, builder, signature, arguments, transform, combine).emit()
+        return context.get_dummy_value()
+
+    return intrinsic(follow)
+
+
+class _Follow:
+    """The instructions of one kernel."""
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        signature: Any,
+        arguments: Any,
+        transform: Transform,
+        combine: Combine,
+    ) -> None:
+        self.context, self.builder = context, builder
+        self.transform, self.combine = transform, combine
+        arrays: list[Any] = [
+            context.make_array(kind)(context, builder, argument)
+            if isinstance(kind, types.Array)
+            else None
+            for kind, argument in zip(signature.args[:4], arguments[:4], strict=True)
+        ]
+        self.a, self.out, self.centres, self.steps = arrays  # centres may be None
+        self.item_step, self.count = arguments[4:]
+        self.source, self.target = signature.args[0].dtype, signature.args[1].dtype
+        number = combine.identity(numpy_support.as_dtype(self.target))
+        self.nothing = context.get_constant_generic(builder, self.target, number)
+        self.lanes = lanes_of(self.target)
+        self.calls = transform.emit is None or isinstance(self.source, types.Complex)
+
+    def place(self, dtype: Any, address: Any, position: Any) -> Place:
+        """Return where some numbers are."""
+        return Place(self.context, self.builder, dtype, address, position)
+
+    def emit(self) -> None:
+        """Emit everything: the loop over items and in it the loop over steps."""
+        context, builder = self.context, self.builder
+        numbers = self.place(types.int64, self.steps.data, integer(0))
+        room, columns, row_step = (numbers.read(integer(i), 1) for i in range(HEADER))
+        lane = context.get_abi_sizeof(context.get_data_type(self.target))
+        lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
+        end = builder.sub(self.steps.nitems, integer(HEADER))
+        with loop(builder, self.count) as (item, _):
+            start = builder.mul(item, self.item_step)
+            first = builder.mul(item, columns)
+            result = self.place(self.target, self.out.data, first)
+            spread = None if self.centres is None else self.spread(lanes, room, first, columns)
+            with loop(builder, end, FIELDS) as (at, _):
+                target, x, y, rows, width = (
+                    numbers.read(builder.add(at, integer(HEADER + i)), 1) for i in range(FIELDS)
+                )
+                is_leaf = builder.icmp_signed(">", rows, integer(0))
+
+                def lanes_at(position: Any, result: Place = result) -> Place:
+                    is_out = builder.icmp_signed("==", position, integer(OUT))
+                    place = self.place(self.target, lanes, position)
+                    place.address = builder.select(is_out, result.address, place.address)
+                    return place
+
+                with builder.if_else(is_leaf) as (leaf, join):
+                    with leaf:
+                        begin = builder.add(start, x)
+                        self.leaf(lanes_at(target), begin, y, rows, row_step, width, spread)
+                    with join:
+                        is_join = builder.icmp_signed("==", rows, integer(0))
+                        with builder.if_else(is_join) as (lanes_with_lanes, fold):
+                            with lanes_with_lanes:
+                                self.join(lanes_at(target), lanes_at(x), lanes_at(y), width)
+                            with fold:
+                                self.fold(lanes_at(target), lanes_at(x))
+        context.nrt.free(builder, lanes)
+
+    def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> Place:
+        """Copy the centres of the columns into the last lanes, again and again; or one for all."""
+        builder = self.builder
+        width = self.place(types.int64, self.steps.data, integer(HEADER)).read(
+            integer(FIELDS - 1), 1
+        )
+        place = self.place(self.target, lanes, builder.sub(room, width))
+        is_one = builder.icmp_signed("<=", self.centres.nitems, integer(1))
+        first = builder.select(is_one, integer(0), first)
+        source = self.place(self.target, self.centres.data, first)
+        with loop(builder, width) as (index, _):
+            column = builder.select(is_one, integer(0), builder.srem(index, columns))
+            place.write(index, 1, source.read(column, 1))
+        return place
+
+    def leaf(
+        self,
+        place: Place,
+        start: Any,
+        is_new: Any,
+        rows: Any,
+        row_step: Any,
+        width: Any,
+        centres: Place | None,
+    ) -> None:
+        """Combine rows of the array into lanes."""
+        builder = self.builder
+        source = self.place(self.source, self.a.data, start)
+        is_new = builder.icmp_signed("!=", is_new, integer(0))
+        if self.calls:  # along the rows, which is how LLVM's own vectoriser goes
+            self.along(place, source, rows, row_step, width, is_new, centres)
+            return
+        places = [place, source] if centres is None else [place, source, centres]
+        if self.transform.is_dear:
+            apart(builder, "down", self.down, places, [row_step, width, is_new, rows])
+            return
+        is_tree = builder.icmp_signed("==", rows, integer(TREE))
+        with builder.if_else(is_tree) as (at_once, one_by_one):
+            with at_once:
+                apart(builder, "tree", self.tree, places, [row_step, width, is_new])
+            with one_by_one:
+                apart(builder, "down", self.down, places, [row_step, width, is_new, rows])
+
+    def transformed(
+        self,
+        builder: Any,
+        places: list[Place],
+        row: Any,
+        index: Any,
+        lanes: int,
+        mask: Any = None,
+    ) -> Any:
+        """Return the transformed elements of a row."""
+        x = places[1].read(builder.add(row, index), lanes, mask)
+        centre = places[2].read(index, lanes, mask) if len(places) > 2 else None
+        return self.transform.emit(builder, self.source, self.target, x, centre)  # type: ignore[misc]
+
+    def two_transformed(
+        self,
+        builder: Any,
+        places: list[Place],
+        rows: tuple[Any, Any],
+        index: Any,
+        lanes: int,
+        mask: Any,
+    ) -> tuple[Any, Any]:
+        """Return the transformed elements of two rows, computed side by side."""
+        x, y = (places[1].read(builder.add(row, index), lanes, mask) for row in rows)
+        centre = None
+        if len(places) > 2:
+            centre = places[2].read(index, lanes, mask)
+            centre = paired(builder, centre, centre)
+        both = paired(builder, x, y)
+        emit = self.transform.emit
+        return halves(builder, emit(builder, self.source, self.target, both, centre))  # type: ignore[misc]
+
+    def before(
+        self, builder: Any, place: Place, is_new: Any, index: Any, lanes: int, mask: Any = None
+    ) -> Any:
+        """Return what lanes hold before rows are combined into them."""
+        nothing = splat(builder, self.nothing, lanes)
+        return builder.select(is_new, nothing, place.read(index, lanes, mask))
+
+    def tree(self, builder: Any, places: list[Place], numbers: list[Any]) -> None:
+        """Combine `TREE` rows into lanes, pairwise."""
+        row_step, width, is_new = numbers
+
+        def body(index: Any, lanes: int) -> None:
+            values, row = [], integer(0)
+            for _ in range(TREE):
+                values.append(self.transformed(builder, places, row, index, lanes))
+                row = builder.add(row, row_step)
+            while len(values) > 1:
+                pairs = zip(values[::2], values[1::2], strict=True)
+                values = [self.combine.emit(builder, self.target, x, y) for x, y in pairs]
+            value = self.before(builder, places[0], is_new, index, lanes)
+            value = self.combine.emit(builder, self.target, value, values[0])
+            places[0].write(index, lanes, value)
+
+        each(builder, width, self.lanes, body)
+
+    def down(self, builder: Any, places: list[Place], numbers: list[Any]) -> None:
+        """Combine any number of rows into lanes, one after the other."""
+        row_step, width, is_new, rows = numbers
+
+        def body(index: Any, lanes: int, mask: Any = None) -> None:
+            value = self.before(builder, places[0], is_new, index, lanes, mask)
+            first = integer(0)
+            if self.transform.is_dear:
+                first = builder.and_(rows, integer(-2))
+                with loop(builder, first, 2, carried=value) as turn:
+                    row = builder.mul(turn[0], row_step)
+                    both = row, builder.add(row, row_step)
+                    for x in self.two_transformed(builder, places, both, index, lanes, mask):
+                        turn[1] = self.combine.emit(builder, self.target, turn[1], x)
+                value = turn[1]
+            with loop(builder, builder.sub(rows, first), carried=value) as turn:
+                row = builder.mul(builder.add(first, turn[0]), row_step)
+                x = self.transformed(builder, places, row, index, lanes, mask)
+                turn[1] = self.combine.emit(builder, self.target, turn[1], x)
+            places[0].write(index, lanes, turn[1], mask)
+
+        if self.transform.is_dear:
+            each_masked(builder, width, self.lanes, body)
+        else:
+            each(builder, width, self.lanes, body)
+
+    def along(
+        self,
+        place: Place,
+        source: Place,
+        rows: Any,
+        row_step: Any,
+        width: Any,
+        is_new: Any,
+        centres: Place | None,
+    ) -> None:
+        """Combine rows into lanes, one number at a time."""
+        builder = self.builder
+        # Not a choice within the loop: LLVM would write the loop once more for each answer.
+        fresh = builder.select(is_new, width, integer(0))
+        with loop(builder, fresh) as (index, _):
+            place.write(index, 1, self.nothing)
+        with loop(builder, rows) as (row, _), loop(builder, width) as (index, _):
+            x = source.read(builder.add(builder.mul(row, row_step), index), 1)
+            x = self.call(x, None if centres is None else centres.read(index, 1))
+            before = place.read(index, 1)
+            place.write(index, 1, self.combine.emit(builder, self.target, before, x))
+
+    def call(self, x: Any, centre: Any) -> Any:
+        """Call the transformation of numbers."""
+        context, builder = self.context, self.builder
+        typing = context.typing_context
+        function = typing.resolve_value_type(self.transform.function)
+        signature = function.get_call_type(typing, (self.source, self.target), {})
+        call = context.get_function(function, signature)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        value = call(builder, (x, self.nothing if centre is None else centre))
+        return context.cast(builder, value, signature.return_type, self.target)
+
+    def join(self, place: Place, left: Place, right: Place, width: Any) -> None:
+        """Combine lanes with lanes."""
+
+        def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
+            def body(index: Any, lanes: int) -> None:
+                x, y = (place.read(index, lanes) for place in places[1:])
+                places[0].write(index, lanes, self.combine.emit(builder, self.target, x, y))
+
+            each(builder, numbers[0], self.lanes, body)
+
+        apart(self.builder, "join", emit, [place, left, right], [width])
+
+    def fold(self, place: Place, source: Place) -> None:
+        """Fold lanes in half, and again, down to one number."""
+        builder, zero = self.builder, integer(0)
+        if self.lanes == 1:
+            values = [source.read(integer(lane), 1) for lane in range(FOLDED)]
+            while len(values) > 1:
+                half = len(values) // 2
+                pairs = zip(values[:half], values[half:], strict=True)
+                values = [self.combine.emit(builder, self.target, x, y) for x, y in pairs]
+            place.write(zero, 1, values[0])
+            return
+        value, live = source.read(zero, FOLDED), FOLDED
+        while live > 1:
+            live //= 2
+            halves = []
+            for first in (0, live):
+                mask = ir.Constant(
+                    ir.VectorType(ir.IntType(32), live), list(range(first, first + live))
+                )
+                halves.append(builder.shuffle_vector(value, value, mask))
+            value = self.combine.emit(builder, self.target, *halves)
+        number = builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+        place.write(zero, 1, number)

@@ -1,0 +1,450 @@
+"""What emitted loop nests call: memory on the stack, sums of blocks, sines of a block.
+
+All of it is built into the function that calls it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import populate_array
+
+from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.llvm.pointers import element, store
+from numgrad.codegen.llvm.width import use_wide_vectors
+from numgrad.math import scalar
+
+__all__ = [
+    "BLOCK",
+    "LEVELS",
+    "as_argument",
+    "distinct",
+    "finishes",
+    "part",
+    "span",
+    "stack",
+    "unseen",
+]
+
+BLOCK = 1024  # elements whose values are kept on the stack until they are added up
+LEVELS = 56  # of the tree of sums of blocks: more than there can be
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
+    """Return an array of `count` (a literal) elements that lives until the function returns."""
+    if not (isinstance(dtype, types.NumberClass) and isinstance(count, types.IntegerLiteral)):
+        return None
+    array_type = types.Array(dtype.dtype, 1, "C")
+    length = count.literal_value
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        of_element = context.get_data_type(array_type.dtype)
+        size = context.get_constant(types.intp, length)
+        data = cgutils.alloca_once(builder, of_element, size=size)
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        array = context.make_array(array_type)(context, builder)
+        populate_array(array, data, (size,), (itemsize,), itemsize, meminfo=None)
+        return array._getvalue()
+
+    return array_type(dtype, count), lower
+
+
+stack: Any = intrinsic(_stack)
+
+
+def _unseen(typing_context: Any, count: Any) -> Any:
+    """Return an integer of which LLVM does not know what it is.
+
+    It unrolls a loop of few steps before it thinks of vectors, and then finds none.
+    """
+    if not isinstance(count, types.Integer):
+        return None
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        number = context.cast(builder, arguments[0], signature.args[0], types.intp)
+        kind = ir.FunctionType(number.type, [number.type])
+        return builder.asm(kind, "", "=r,0", [number], side_effect=False)
+
+    return types.intp(count), lower
+
+
+unseen: Any = intrinsic(_unseen)
+
+
+def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) -> Any:
+    """Return `count` elements of a dtype in the bytes of an array, from byte `start` on."""
+    if not (isinstance(room, types.Array) and isinstance(dtype, types.NumberClass)):
+        return None
+    array_type = types.Array(dtype.dtype, 1, "C")
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        room_type, start_type, count_type, _ = signature.args
+        data = context.make_array(room_type)(context, builder, arguments[0]).data
+        of_element = context.get_data_type(array_type.dtype)
+        first = context.cast(builder, arguments[1], start_type, types.intp)
+        size = context.cast(builder, arguments[2], count_type, types.intp)
+        byte = ir.IntType(8).as_pointer()
+        place = builder.gep(builder.bitcast(data, byte), [first])
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        array = context.make_array(array_type)(context, builder)
+        place = builder.bitcast(place, of_element.as_pointer())
+        populate_array(array, place, (size,), (itemsize,), itemsize, meminfo=None)
+        return array._getvalue()
+
+    return array_type(room, start, count, dtype), lower
+
+
+part: Any = intrinsic(_part)
+
+
+def _distinct(typing_context: Any) -> Any:
+    """Promise that no two arrays among the arguments share memory that is written to.
+
+    LLVM then need not ask in front of every loop whether they do, and above a certain number of
+    arrays it doesn't even ask but gives up.
+    """
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        for argument in builder.function.args:
+            # Of what makes up an array, the elements are number 4.
+            if isinstance(argument.type, ir.PointerType) and argument.name.endswith(".4"):
+                argument.add_attribute("noalias")
+        return context.get_dummy_value()
+
+    return types.void(), lower
+
+
+distinct: Any = intrinsic(_distinct)
+
+
+def as_argument(value: Any, dtype: Any, position: int) -> Any:
+    """Return an argument as a C-contiguous array: itself, a copy, or a number as an array.
+
+    Raises
+    ------
+    TypeError
+        If it is an array of another dtype. The message names its position.
+    """
+    return np.asarray(value, dtype, order="C")
+
+
+@inline
+def _is_compact(array):  # type: ignore[no-untyped-def]
+    """Whether an array is C-contiguous and aligned, which its type does not say."""
+    expected = array.itemsize
+    for dim in range(array.ndim - 1, -1, -1):
+        if array.shape[dim] != 1 and array.strides[dim] != expected:
+            return False
+        expected *= array.shape[dim]
+    return array.ctypes.data % array.itemsize == 0
+
+
+def _declare_compact(typing_context: Any, array: Any) -> Any:
+    """Return an array that is C-contiguous with a type that says so."""
+    result = array.copy(layout="C")
+
+    def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return impl_ret_borrowed(context, builder, result, arguments[0])
+
+    return result(array), lower
+
+
+_as_compact: Any = intrinsic(_declare_compact)
+
+
+@overload(as_argument, prefer_literal=True)
+def _as_argument(value, dtype, position):  # type: ignore[no-untyped-def]
+    wanted = dtype.dtype
+    given = value.dtype if isinstance(value, types.Array) else value
+    if isinstance(value, types.Array):
+        fits = given == wanted
+    else:
+        fits = isinstance(given, _NUMBERS) and _rank(given) <= _rank(wanted)
+    if not fits:
+        place = getattr(position, "literal_value", "?")
+        kind = "of" if isinstance(value, (types.Array, *_NUMBERS)) else "an array of"
+        found = f"is of {given}" if kind == "of" else f"is no array but {_spelled(given)}"
+        message = f"argument {place} must be {kind} {wanted}, as traced, but {found}"
+
+        def wrong(value, dtype, position):  # type: ignore[no-untyped-def]
+            # When it runs, not when it is compiled: what stands behind has to have a type.
+            if unseen(1) > 0:
+                raise TypeError(message)
+            return np.empty((), dtype)
+
+        return wrong
+    if not isinstance(value, types.Array) or value.ndim == 0:
+
+        def from_number(value, dtype, position):  # type: ignore[no-untyped-def]
+            array = np.empty((), dtype)
+            array[()] = number_in(value)
+            return array
+
+        return from_number
+    if value.layout == "C":
+        return lambda value, dtype, position: value
+
+    def compact(value, dtype, position):  # type: ignore[no-untyped-def]
+        if _is_compact(value):
+            return _as_compact(value)
+        return np.ascontiguousarray(value)
+
+    return compact
+
+
+def number_in(value: Any) -> Any:
+    """Return a number, or that in an array of no dims."""
+    return np.asarray(value)[()]
+
+
+@overload(number_in)
+def _number_in(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Array):
+        return lambda value: value[()]
+    return lambda value: value
+
+
+_NUMBERS = (types.Boolean, types.Integer, types.Float, types.Complex)
+
+
+def _rank(number: Any) -> int:
+    """Return where the kind of a number stands among those that hold one another."""
+    return next(rank for rank, kind in enumerate(_NUMBERS) if isinstance(number, kind))
+
+
+def _spelled(given: Any) -> str:
+    """Return what Python calls the values of a type, where that is simple."""
+    names = {types.BaseTuple: "a tuple", types.List: "a list", types.UnicodeType: "a string"}
+    names |= {types.NoneType: "None", types.Set: "a set", types.StringLiteral: "a string"}
+    return next((name for kind, name in names.items() if isinstance(given, kind)), str(given))
+
+
+# --- which part of a program a call runs ---------------------------------------------------------
+
+
+@inline
+def span(nest, what, items):  # type: ignore[no-untyped-def]
+    """Return the items of a nest that are asked for: all, some, or none.
+
+    `what` says it: the first nest and the last, excluded; of a single one perhaps the first item
+    and the last, excluded. Instead of those, 0 and -1 mean all, -1 and -1 none.
+    """
+    if nest < what[0] or nest >= what[1] or what[2] < 0:
+        return 0, 0
+    if what[3] < 0:
+        return 0, items
+    return what[2], what[3]
+
+
+@inline
+def finishes(nest, what):  # type: ignore[no-untyped-def]
+    """Whether what the items of a nest gave is to be combined."""
+    return nest >= what[0] and nest < what[1] and what[3] < 0
+
+
+# --- combining -----------------------------------------------------------------------------------
+
+
+@inline
+def join_sum(a, b):  # type: ignore[no-untyped-def]
+    """Return a + b."""
+    return a + b
+
+
+@inline
+def join_prod(a, b):  # type: ignore[no-untyped-def]
+    """Return a * b."""
+    return a * b
+
+
+@inline
+def join_max(a, b):  # type: ignore[no-untyped-def]
+    """Return the greater number, or nan."""
+    return a if (a >= b) | (a != a) else b
+
+
+@inline
+def join_min(a, b):  # type: ignore[no-untyped-def]
+    """Return the lesser number, or nan."""
+    return a if (a <= b) | (a != a) else b
+
+
+@inline
+def join_all(a, b):  # type: ignore[no-untyped-def]
+    """Return whether both hold."""
+    return a & b
+
+
+@inline
+def join_any(a, b):  # type: ignore[no-untyped-def]
+    """Return whether one holds."""
+    return a | b
+
+
+def _make(join: Any) -> Any:
+    """Return four ways of combining many values with an operation on two."""
+
+    @inline
+    def fold(values, count, identity):  # type: ignore[no-untyped-def]
+        """Return the first `count` values combined, pairwise; they are garbage afterwards."""
+        if count == 0:
+            return identity
+        while count > 1:
+            half = (count + 1) >> 1
+            other = np.uintp(half)
+            for i in range(np.uintp(count - half)):
+                values[i] = join(values[i], values[other + i])
+            count = half
+        return values[0]
+
+    @inline
+    def fold_rows(values, rows, width, out, identity):  # type: ignore[no-untyped-def]
+        """Combine rows of `width` values, pairwise, to the elements of `out`."""
+        if rows == 0:
+            for i in range(width):
+                store(out, i, identity)
+            return
+        while rows > 1:
+            half = (rows + 1) >> 1
+            other = np.uintp(half * width)
+            for i in range(np.uintp((rows - half) * width)):
+                values[i] = join(values[i], values[other + i])
+            rows = half
+        for i in range(width):
+            store(out, i, values[i])
+
+    @inline
+    def merge(levels, index, value):  # type: ignore[no-untyped-def]
+        """Add the value of block number `index` to a tree: two blocks make a pair, two a four.
+
+        ``levels[k]`` waits for its partner: the value of 2**k blocks.
+        """
+        level = 0
+        while index & 1:
+            value = join(levels[level], value)
+            index >>= 1
+            level += 1
+        levels[level] = value
+
+    @inline
+    def merged(levels, count, identity):  # type: ignore[no-untyped-def]
+        """Return the value of all `count` blocks of a tree."""
+        if count == 0:
+            return identity
+        level = 0
+        while not count & 1:
+            count >>= 1
+            level += 1
+        levels[LEVELS - 1] = levels[level]
+        while count > 1:
+            count >>= 1
+            level += 1
+            if count & 1:
+                levels[LEVELS - 1] = join(levels[level], levels[LEVELS - 1])
+        return levels[LEVELS - 1]
+
+    return fold, fold_rows, merge, merged
+
+
+fold_sum, fold_rows_sum, merge_sum, merged_sum = _make(join_sum)
+fold_prod, fold_rows_prod, merge_prod, merged_prod = _make(join_prod)
+fold_max, fold_rows_max, merge_max, merged_max = _make(join_max)
+fold_min, fold_rows_min, merge_min, merged_min = _make(join_min)
+fold_all, fold_rows_all, merge_all, merged_all = _make(join_all)
+fold_any, fold_rows_any, merge_any, merged_any = _make(join_any)
+
+
+# --- angles --------------------------------------------------------------------------------------
+
+
+def _make_wave(name: str, function: Any, near: Any) -> Any:
+    """Return a kernel of its own: compiled once, where the nest that calls it is compiled often.
+
+    It writes the function of `count` angles from `start` on to another array: as if no angle were
+    far, and anew if one was.
+    """
+
+    def fill(angles, start, count, out):  # type: ignore[no-untyped-def]
+        distinct()
+        use_wide_vectors()
+        far = False
+        first = np.uintp(start)
+        stop = np.uintp(count)
+        for i in range(stop):
+            angle = element(angles, first + i)
+            far = far | scalar.is_far(angle)
+            out[i] = near(angle)
+        if far:
+            for i in range(stop):
+                out[i] = function(element(angles, first + i))
+
+    fill.__name__ = name
+    fill.__qualname__ = f"_make_wave.{name}"  # equal names would have to mean equal code
+    return kernel(fill)
+
+
+# A dispatcher itself, where these are handed on, would put its address into the machine code.
+@inline
+def _sin_apart(x):  # type: ignore[no-untyped-def]
+    return scalar.sin_apart(x)
+
+
+@inline
+def _cos_apart(x):  # type: ignore[no-untyped-def]
+    return scalar.cos_apart(x)
+
+
+@inline
+def _tan_apart(x):  # type: ignore[no-untyped-def]
+    return scalar.tan_apart(x)
+
+
+@inline
+def _sin_near(x):  # type: ignore[no-untyped-def]
+    return scalar.sin_near(x)
+
+
+@inline
+def _cos_near(x):  # type: ignore[no-untyped-def]
+    return scalar.cos_near(x)
+
+
+@inline
+def _tan_near(x):  # type: ignore[no-untyped-def]
+    return scalar.tan_near(x)
+
+
+_WAVES = {
+    "sin": (_sin_apart, _sin_near),
+    "cos": (_cos_apart, _cos_near),
+    "tan": (_tan_apart, _tan_near),
+}
+near_sin, near_cos, near_tan = (_make_wave(f"near_{name}", *_WAVES[name]) for name in _WAVES)
+
+
+@kernel
+def near_sin_cos(angles, start, count, sines, cosines):  # type: ignore[no-untyped-def]
+    """Write the sines and the cosines of angles, as above, both of one reduction."""
+    distinct()
+    use_wide_vectors()
+    far = False
+    first = np.uintp(start)
+    stop = np.uintp(count)
+    for i in range(stop):
+        angle = element(angles, first + i)
+        far = far | scalar.is_far(angle)
+        sines[i], cosines[i] = scalar.sin_cos_near(angle)
+    if far:
+        for i in range(stop):
+            angle = element(angles, first + i)
+            sines[i], cosines[i] = scalar.sin_apart(angle), scalar.cos_apart(angle)

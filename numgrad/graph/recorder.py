@@ -1,0 +1,383 @@
+"""Arrays without numbers: what stands under a tensor while a function is traced.
+
+A `Traced` array has a shape, a dtype and strides, and shares memory with its views, as any array
+does; but what would compute with it is recorded. Its memory is never read or written: it is there
+so that views lie where they would lie. Whatever asks for its numbers gets a `TraceError`.
+
+What is recorded, and how, is for the `Recorder` to say that is open on this thread
+(``modes.trace``). A tensor on a traced array is a `TracedTensor`, so that the short ways of hot
+functions, which look for a plain `Tensor`, leave it to the seam of all operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from numgrad.base.dtypes import of_numpy
+from numgrad.graph.modes import modes
+from numgrad.graph.tensor import Tensor, set_tensor_class
+
+__all__ = [
+    "Recorder",
+    "Storage",
+    "TraceError",
+    "Traced",
+    "TracedTensor",
+    "address_of",
+    "at_hand",
+    "follow_strides",
+    "is_traced_array",
+    "note_alternative",
+    "note_copy",
+    "note_numbers",
+    "place_of",
+    "refuse_shape_of",
+    "reshaped",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class TraceError(RuntimeError):
+    """Something in a traced function needs numbers that are not there while it is traced."""
+
+    __module__ = "numgrad"
+
+
+class Recorder(Protocol):
+    """What is open while a function is traced."""
+
+    def elementwise(
+        self, primitive: Any, shape: tuple[int, ...], arrays: Sequence[Any], dtype: np.dtype[Any]
+    ) -> Any:
+        """Return the result of an elementwise primitive; operands have its dtype already."""
+
+    def call(self, primitive: Any, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Return what the forward function of any other primitive would."""
+
+    def constant(self, array: Array) -> Any:
+        """Return an array that was made in the traced function, and depends on nothing."""
+
+    def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
+        """Return a copy in another dtype, or the same one, in one of NumPy's orders."""
+
+    def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
+        """Return a copy of the elements, in row-major order, in another shape."""
+
+    def write(self, target: Traced, value: Any) -> None:
+        """Put what `value` holds now, broadcast and cast, in the place of `target`."""
+
+    def each_row(
+        self,
+        function: Callable[[Tensor], Sequence[Tensor | None]],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> list[Tensor | None] | None:
+        """Return what a linear function gives for each unit vector, stacked along a first dim.
+
+        The vectors have the shape and dtype given, and are taken in row-major order. None if the
+        results are to be differentiated in turn.
+        """
+
+    def refuse_write(self) -> NoReturn:
+        """Raise the `TraceError` for a write to a tensor that was there before the trace."""
+
+    def check(self, primitive: Any, array: Traced, parameters: dict[str, Any]) -> Any:
+        """Record a primitive whose result has the array's shape and dtype, and which may raise."""
+
+    def known(self, array: Traced) -> Array | None:
+        """Return the numbers of an array that was made of numbers in the traced function."""
+
+    def captured(self, array: Array) -> Any:
+        """Return a traced array for one that was there before the trace: read in every call."""
+
+    def bake(self, array: Array) -> None:
+        """Note that the trace depends on the numbers in an array that was there before it."""
+
+    def copies(self, array: Array) -> None:
+        """Note that the function copies an array, which may have been there before it."""
+
+    def laid_out(self, array: Traced, place: Array, source: Traced) -> Traced:
+        """Return a copy that lies as `place` does, which follows from how `source` lies."""
+
+    def depend_on_strides(self, arguments: frozenset[int]) -> None:
+        """Note that the trace depends on how these arguments lie in memory."""
+
+    def refuse_shape(self, what: str) -> NoReturn:
+        """Raise the `TraceError` for an operation whose result's shape depends on numbers."""
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise the `TraceError` that says who asked for numbers, and what to do instead."""
+
+
+class Storage:
+    """The memory that a traced array and its views share.
+
+    Attributes
+    ----------
+    whole : numpy.ndarray
+        An array over all of the memory, which nobody reads.
+    value : Any
+        What it holds now, in the recorder's terms, with the shape of `whole`.
+    follows : frozenset of int
+        The arguments from whose strides it follows how the arrays in this memory lie.
+    shared_by : frozenset of int
+        Those whose strides had it that another array is a view of this memory, or that it is not:
+        a write to either is a write to both, or is not.
+    """
+
+    __slots__ = ("follows", "recorder", "shared_by", "value", "whole")
+
+    def __init__(self, recorder: Recorder, whole: Array, value: Any) -> None:
+        self.recorder = recorder
+        self.whole = whole
+        self.value = value
+        self.follows: frozenset[int] = frozenset()
+        self.shared_by: frozenset[int] = frozenset()
+
+    def follow(self, arguments: frozenset[int], gaps: bool = False) -> None:
+        """Say that these arguments' strides decide how it lies.
+
+        With one dim nothing does, unless there may be gaps between the elements.
+        """
+        if arguments and sum([length > 1 for length in self.whole.shape]) > (not gaps):
+            self.follows |= arguments
+
+
+class Traced:
+    """An array that a recorder knows the meaning of; see the module's docstring.
+
+    Attributes
+    ----------
+    storage : Storage
+    place : numpy.ndarray
+        An array over the part of the memory that this is, which nobody reads.
+    """
+
+    __slots__ = ("place", "storage")
+
+    __array_ufunc__ = None  # NumPy's operators refuse it
+
+    def __init__(self, storage: Storage, place: Array) -> None:
+        self.storage = storage
+        self.place = place
+
+    shape = property(lambda self: self.place.shape)
+    dtype = property(lambda self: self.place.dtype)
+    ndim = property(lambda self: self.place.ndim)
+    size = property(lambda self: self.place.size)
+    itemsize = property(lambda self: self.place.itemsize)
+    nbytes = property(lambda self: self.place.nbytes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides: who asks for them goes by them (`place_of` is for who does not)."""
+        self.note_strides()
+        return self.place.strides
+
+    @property
+    def flags(self) -> Any:
+        """The flags, which tell how it lies in memory, too."""
+        self.note_strides()
+        return self.place.flags
+
+    def note_strides(self) -> None:
+        """Say that the traced function goes by how this lies in memory."""
+        if self.storage.follows:
+            self.storage.recorder.depend_on_strides(self.storage.follows)
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def at(self, place: Array) -> Traced:
+        """Return the view that lies at `place`."""
+        return Traced(self.storage, place)
+
+    def view(self, dtype: Any) -> Traced:
+        """Return a view of the same memory in another dtype."""
+        return self.at(self.place.view(dtype))
+
+    def __getitem__(self, key: Any) -> Traced:
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(k, (list, np.ndarray)) for k in keys):  # of which NumPy makes no view
+            self.storage.recorder.refuse("a NumPy array")
+        # With an ellipsis, all integers give an array of no dims, not a number.
+        return self.at(self.place[keys if any(k is ... for k in keys) else (*keys, ...)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.storage.recorder.write(self[key], value)
+
+    def transpose(self, *dims: Any) -> Traced:
+        """Return a view with its dims in another order."""
+        return self.at(self.place.transpose(*dims))
+
+    def swapaxes(self, first: int, second: int) -> Traced:
+        """Return a view with two dims in each other's place."""
+        return self.at(self.place.swapaxes(first, second))
+
+    def reshape(self, *shape: Any) -> Traced:
+        """Return a view, or where there is none a copy, of another shape."""
+        if len(shape) == 1 and isinstance(shape[0], tuple):
+            (shape,) = shape
+        place = reshaped(self.place, shape)
+        if place is not None:
+            return self.at(place)
+        # Of the lengths -1 is to be found; an array of one element repeated has any shape.
+        shape = np.broadcast_to(np.empty((), bool), self.shape).reshape(shape).shape
+        return self.storage.recorder.reshape(self, shape)
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Traced:
+        """Return a copy of another dtype."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype and not copy:
+            return self
+        return self.storage.recorder.cast(self, dtype, order)
+
+    def copy(self, order: str = "C") -> Traced:
+        """Return a copy: what is written here later does not show in it."""
+        return self.storage.recorder.cast(self, self.dtype, order)
+
+    def item(self, *index: Any) -> NoReturn:
+        """Raise `TraceError`."""
+        self.storage.recorder.refuse("a Python number")
+
+    def tolist(self) -> NoReturn:
+        """Raise `TraceError`."""
+        self.storage.recorder.refuse("a list of Python numbers")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self.storage.recorder.refuse("a NumPy array")
+
+    def __bool__(self) -> NoReturn:
+        self.storage.recorder.refuse("a truth value")
+
+    def __float__(self) -> NoReturn:
+        self.storage.recorder.refuse("a Python number")
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __iter__(self) -> NoReturn:
+        self.storage.recorder.refuse("its numbers")
+
+    def __lt__(self, other: Any) -> NoReturn:
+        self.storage.recorder.refuse("its numbers")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.storage.recorder.refuse("its numbers")
+
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return a view of an array in another shape, or None if there is none."""
+    view = array.view()
+    try:
+        view.shape = shape
+    except AttributeError:  # NumPy's error where it would have to copy
+        return None
+    return view
+
+
+def is_traced_array(array: Any) -> bool:
+    """Whether an array has no numbers."""
+    return type(array) is Traced
+
+
+def refuse_shape_of(what: str, array: Any) -> None:
+    """Raise `TraceError` for an operation whose result has a shape that follows from numbers."""
+    if type(array) is Traced:
+        array.storage.recorder.refuse_shape(what)
+
+
+def at_hand(array: Any) -> Any:
+    """Return an array that an operation keeps as it is, such as an index.
+
+    In a traced function one that was there before is made a traced array, so that it is read in
+    every call.
+    """
+    if modes.trace is not None and type(array) is np.ndarray:
+        return modes.trace.captured(array)
+    return array
+
+
+def note_numbers(array: Any) -> None:
+    """Say that a traced function goes by the numbers in an array that was there before."""
+    if modes.trace is not None and type(array) is np.ndarray:
+        modes.trace.bake(array)
+
+
+def note_copy(array: Any) -> None:
+    """Say that a traced function copies the numbers in an array, whoever made that."""
+    if modes.trace is not None and type(array) is np.ndarray:
+        modes.trace.copies(array)
+
+
+def follow_strides(source: Any, result: Any) -> None:
+    """Say that how `result` lies in memory follows from how `source` lies."""
+    if type(source) is Traced and type(result) is Traced:
+        result.storage.follow(source.storage.follows)
+
+
+def note_alternative(source: Any, result: Any) -> None:
+    """Say that `result` is a view of `source`, or a copy, by how that lies in memory.
+
+    Which of them it is matters to a traced function that writes to one of the two.
+    """
+    if type(source) is Traced:
+        found = source.storage.follows
+        for storage in (source.storage, result.storage):
+            storage.shared_by |= found
+            storage.follows |= found
+
+
+def place_of(array: Any) -> Array:
+    """Return an array of the same shape, strides and address, whose numbers may mean nothing."""
+    place: Array = array.place if type(array) is Traced else array
+    return place
+
+
+def address_of(array: Any) -> int:
+    """Return where an array lies in memory, or would."""
+    address: int = place_of(array).__array_interface__["data"][0]
+    return address
+
+
+class TracedTensor(Tensor):
+    """A tensor without numbers."""
+
+    _traced: Any  # the array
+
+    @property
+    def _array(self) -> Any:
+        """The array, for as long as a function is traced."""
+        if modes.trace is None:
+            raise TraceError(
+                "a tensor of a traced function has left it, and has no numbers: return it from the "
+                "function, and use what the call gives"
+            )
+        return self._traced
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        self._traced = array
+
+    def __repr__(self) -> str:
+        shape, dtype = tuple(self._traced.shape), of_numpy(self._traced.dtype)
+        return f"tensor(traced, size={shape}, dtype={dtype!r})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+
+def _tensor_class(array: Any) -> type[Tensor]:
+    return TracedTensor if type(array) is Traced else Tensor
+
+
+set_tensor_class(_tensor_class)

@@ -1,0 +1,409 @@
+"""The source of one loop nest: what becomes of the values it computes, and the loops around."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from numgrad.jit.emit.analysis import BLOCK, INNER
+from numgrad.jit.emit.row_passes import NestPasses, Pass
+from numgrad.jit.emit.scalar_code import cast_code, identity_code, type_code
+from numgrad.jit.emit.statements import Line, comment_of, indent, sum_of
+from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.symbolic_sizes import Place, Size, product, symbol
+from numgrad.jit.schedule.axes import Loop
+from numgrad.jit.schedule.index_maps import Element
+from numgrad.jit.schedule.schedule import Schedule, Sink
+from numgrad.kernels.move.bounds import BOUNDS
+
+__all__ = ["NestSource", "band_lines", "kind_of"]
+
+LINE = 8  # elements of a cache line, at least
+ON_STACK = 1 << 15  # elements of blocks that may be on the stack
+
+
+class NestSource(NestPasses):
+    """Writes one nest; the parameters are those of `NestLines`, and two more.
+
+    Parameters
+    ----------
+    values : mapping, optional
+        What the sizes are, if the source is for just these.
+    supposes_near : bool
+        Whether to compute sines where they are needed, as if no angle was far; ``far`` then notes
+        if one was.
+
+    Attributes
+    ----------
+    partials : list
+        The arrays for the results of blocks: name, dtype, number of elements.
+    functions, short_functions : set of str
+        What of `numgrad.codegen.loop_runtime` it calls; and what it calls where it is short.
+    unread : set of str
+        Arrays that need not be written to.
+    """
+
+    def __init__(
+        self,
+        plan: Schedule,
+        position: int,
+        buffers: Mapping[Value, str],
+        constants: Mapping[Value, str],
+        names: count[int],
+        *,
+        values: Mapping[str, int] | None = None,
+        supposes_near: bool = False,
+    ) -> None:
+        self.supposes_near = supposes_near
+        super().__init__(plan, position, buffers, constants, names)
+        self.values = values or {}
+        self.partials: list[tuple[str, Any, Size]] = []
+        self.functions = set()
+        self.short_functions: set[str] = set()
+        self.unread: set[str] = set()
+        self.passes, self.scratch, self.rooms = {}, {}, {}
+        self.item_start: list[Line] = []
+        self.item_end: list[Line] = []
+        self.finish: list[Line] = []
+        self._write()
+
+    def _write(self) -> None:
+        for sink in self.nest.sinks:  # names of what later sinks read
+            if sink.kind == "reduce":
+                self._row_names[sink.value] = self._fresh("r")
+        in_row = [s for s in self.nest.sinks if not self._is_inner(s)]
+        in_pass = [s for s in self.nest.sinks if self._is_inner(s)]
+        for number_ in sorted({self._pass_of[sink] for sink in in_pass}):
+            self._write_pass(number_, [s for s in in_pass if self._pass_of[s] == number_])
+        for sink in in_row:
+            self._write_row_sink(sink)
+        self._write_checks()
+
+    def _is_inner(self, sink: Sink) -> bool:
+        """Whether a sink takes part in passes over the elements of a row."""
+        return not self._is_row(sink)
+
+    def _write_sink(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+        """Write what becomes of a value that a pass computed at every element of a row."""
+        dtype = sink.value.dtype
+        name = cast_code(name, sink.source.dtype, dtype)
+        comment = comment_of(sink.value)
+        target = self.targets[sink]
+        if sink.kind == "scatter":
+            lines += self._scatter_lines(sink, name, here.names[max(here.names)])
+            return
+        if sink.kind != "reduce":
+            assert target is not None
+            place, _ = self._place_code(target)
+            lines.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {name})", comment))
+            return
+        if self.nest.blocked == sink.reduced:
+            self._write_blocked(sink, name, lines)
+            return
+        self._write_reduced(sink, name, here, lines)
+
+    def _write_reduced(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+        """Reduce a value that a pass computed over the elements of a row."""
+        kind, dtype, target = kind_of(sink), sink.value.dtype, self.targets[sink]
+        comment = comment_of(sink.value)
+        buffer = "b" + self._row_names[sink.value]
+        identity = identity_code(kind, dtype)
+        self.functions.add(f"fold_{kind}")
+        self.rooms[buffer] = dtype
+        lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
+        block = f"fold_{kind}({buffer}, hi - lo, {identity})"
+        result = self._row_names[sink.value]
+        if target is None:
+            self._write_total(sink, block, here.flush, comment)
+            return
+        self.functions |= {f"merge_{kind}", f"merged_{kind}"}
+        levels, counter = f"l{result}", f"k{result}"
+        self.top.append(Line(f"{levels} = stack({type_code(dtype)}, LEVELS)"))
+        here.before.append(Line(f"{counter} = 0"))
+        here.flush.append(Line(f"merge_{kind}({levels}, {counter}, {block})", comment))
+        here.flush.append(Line(f"{counter} += 1"))
+        here.after.append(Line(f"{result} = merged_{kind}({levels}, {counter}, {identity})"))
+        place, _ = self._place_code(target)
+        here.after.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {result})"))
+
+    def _scatter_lines(self, sink: Sink, name: str, names: Mapping[Element, str]) -> list[Line]:
+        """Return the lines that add or put a value at positions."""
+        value, target = sink.value, self.targets[sink]
+        assert target is not None
+        strides = self.plan.elements.dims.strides(value)
+        at = self._position_code(self._root(sink), target, strides, names, value) or "0"
+        lines = []
+        if not at.isidentifier():
+            code, at = at, self._fresh("p")
+            lines.append(Line(f"{at} = {code}"))
+        buffer = self.buffers[value]
+        if value.attributes["adds"]:
+            sign = "|" if value.dtype.kind == "b" else "+"
+            name = f"element({buffer}, {at}) {sign} {name}"
+        return [*lines, Line(f"store({buffer}, {at}, {name})", comment_of(value))]
+
+    def _write_checks(self) -> None:
+        """Raise for positions that lead outside, once all have been looked at."""
+        elements = self.plan.elements
+        for check in self.nest.checks:
+            index, flag = check.operands
+            attributes = check.attributes
+            low = elements.number_of(check, "bound", 0, attributes["low"])
+            size = elements.number_of(check, "bound", 1, attributes["size"])
+            count = product([symbol(name) for name in elements.domain(index)])
+            which = list(BOUNDS).index(attributes["kind"])
+            given = f"{self.buffers[index]}, {count}, {low}, {which}, {attributes['dim']}, {size}"
+            self.finish.append(Line(f"if element({self.buffers[flag]}, 0):"))
+            self.finish.append(Line(f"    raise_outside({given})", comment_of(check)))
+
+    def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
+        """Combine the values of blocks to one number."""
+        kind, dtype = kind_of(sink), sink.value.dtype
+        result = self._row_names[sink.value]
+        identity = identity_code(kind, dtype)
+        self.functions.add(f"fold_{kind}")
+        partial = f"p{result}"
+        self.partials.append((partial, dtype, self.items))
+        if not self.loops.rows and not self.loops.outer and len(self.loops.inner) < 2:
+            lines.append(Line(f"store({partial}, item, {block})", comment))
+        else:
+            self.functions |= {f"merge_{kind}", f"merged_{kind}"}
+            levels, counter = f"l{result}", f"k{result}"
+            self.top.append(Line(f"{levels} = stack({type_code(dtype)}, LEVELS)"))
+            self.item_start.append(Line(f"{counter} = 0"))
+            lines.append(Line(f"merge_{kind}({levels}, {counter}, {block})", comment))
+            lines.append(Line(f"{counter} += 1"))
+            total = f"merged_{kind}({levels}, {counter}, {identity})"
+            self.item_end.append(Line(f"store({partial}, item, {total})"))
+        total = f"fold_{kind}({partial}, {self.items}, {identity})"
+        self.finish.append(Line(f"store({self.buffers[sink.value]}, 0, {total})", comment))
+
+    def _write_blocked(self, sink: Sink, name: str, lines: list[Line]) -> None:
+        """Add rows up, those of a block in one row of partial sums."""
+        kind, dtype = kind_of(sink), sink.value.dtype
+        target = self.targets[sink]
+        assert target is not None
+        width = product(
+            [self.loops.sizes[a] for a in range(len(sink.axes)) if a not in sink.reduced]
+        )
+        partial = f"p{self._row_names[sink.value]}"
+        self.partials.append((partial, dtype, self.blocks * width))
+        self.functions |= {f"join_{kind}", f"fold_rows_{kind}"}
+        place, _ = self._place_code(target)
+        skipped = f"block * {self.size_name(width)}"
+        loops = [
+            f"for {loop.index} in range({self._bounds(position)}):"
+            for position, loop in enumerate(self.loops.inner)
+        ]
+        identity = identity_code(kind, dtype)
+        first = sum_of([self._outer_place(target), skipped])
+        start = [Line(f"store({partial}, {first}, {identity})")]
+        for loop in reversed(loops):
+            start = [Line(loop), *indent(start)]
+        self.item_start += start
+        at = self._fresh("p")
+        lines.append(Line(f"{at} = {sum_of([place, skipped])}"))
+        joined = f"join_{kind}(element({partial}, {at}), {name})"
+        if kind in ("sum", "prod"):
+            joined = f"element({partial}, {at}) {'+' if kind == 'sum' else '*'} {name}"
+        lines.append(Line(f"store({partial}, {at}, {joined})", comment_of(sink.value)))
+        total = f"{partial}, {self.blocks}, {width}"
+        self.finish.append(
+            Line(
+                f"fold_rows_{kind}({total}, {self.buffers[sink.value]}, {identity})",
+                comment_of(sink.value),
+            )
+        )
+
+    def _outer_place(self, place: Place) -> str:
+        """Return the source of a place that depends on outer and inner loops, not on rows."""
+        terms = [self._term(axis, step) for axis, step in sorted(self.loops.steps(place).items())]
+        start = "" if place.start.constant == 0 else self.size_name(place.start)
+        return sum_of([start, *terms])
+
+    def _bounds(self, position: int) -> str:
+        """Return the source of the bounds of a loop within a row."""
+        loop = self.loops.inner[position]
+        if position == len(self.loops.inner) - 1 and not self.loops.reduces_rows:
+            return "lo, hi"
+        return self.size_name(loop.size)
+
+    def _write_row_sink(self, sink: Sink) -> None:
+        """Write what becomes of a value that there is once in each row."""
+        root = self._root(sink)
+        name = cast_code(self._name(root, {}), sink.source.dtype, sink.value.dtype)
+        lines = self.row.setdefault(self._ready[root], [])
+        if sink.kind == "reduce":
+            self._write_total(sink, name, lines, comment_of(sink.value))
+            return
+        if sink.kind == "scatter":
+            lines += self._scatter_lines(sink, name, {})
+            return
+        target = self.targets[sink]
+        assert target is not None
+        place, _ = self._place_code(target)
+        code = f"store({self.buffers[sink.value]}, {place or 0}, {name})"
+        lines.append(Line(code, comment_of(sink.value)))
+
+    @property
+    def items(self) -> Size:
+        """The number of parts that threads can do."""
+        return symbol(f"items{self.position}")
+
+    @property
+    def blocks(self) -> Size:
+        """The number of blocks of rows."""
+        return symbol(f"blocks{self.position}")
+
+    def lines(self, values: Mapping[str, int] | None = None) -> list[Line]:
+        """Return the source of the nest; given what its sizes are, the source for just these."""
+        return band_lines([self], values)
+
+    def without_unread(self, lines: list[Line]) -> list[Line]:
+        """Return lines but for those that write to arrays that nobody reads."""
+        writes = tuple(f"store({name}, " for name in self.unread)
+        return [line for line in lines if not line.code.lstrip().startswith(writes)]
+
+    def length(self, values: Mapping[str, int]) -> int:
+        """Return the length of the innermost loop."""
+        return self.loops.inner[-1].size.evaluate(values) if self.loops.inner else 1
+
+    def may_suppose_near(self, most: int) -> bool:
+        """Whether it has sines, at `most` so many, and can be done again if an angle was far."""
+        angles = [e for e in self._order if self.level(e) == INNER and self.has_angle(e)]
+        written = {self.buffers[sink.value] for sink in self.nest.sinks}
+        read = {self.buffers[value] for value, _ in self.read_places}
+        return 0 < len(angles) <= most and not written & read
+
+    def _room_lines(self, values: Mapping[str, int] | None) -> list[Line]:
+        """Make room for the elements of blocks.
+
+        The arrays do not begin a power of two apart: they would compete for the same cache lines.
+        """
+        if not self.rooms:
+            return []
+        length = BLOCK
+        if values is not None:
+            length = min(BLOCK, self.length(values))
+        length += LINE - length % LINE
+        kinds = {name: type_code(dtype) for name, dtype in self.rooms.items()}
+        if len(self.rooms) * length <= ON_STACK:
+            return [Line(f"{name} = stack({kind}, {length})") for name, kind in kinds.items()]
+        lines, at = [], 0
+        blocks = f"blocks_{self.position}"
+        for name, kind in kinds.items():
+            lines.append(Line(f"{name} = part({blocks}, {at}, {length}, {kind})"))
+            at += length * self.rooms[name].itemsize
+        return [Line(f"{blocks} = np.empty({at}, np.uint8)"), *lines]
+
+    def before_items(self, values: Mapping[str, int] | None) -> list[Line]:
+        """Return the lines in front of the loop over items."""
+        return self._room_lines(values) + self.top
+
+    def item_lines(self) -> list[Line]:
+        """Return the lines that do one item."""
+        k = self.position
+        body = self._row_lines()
+        loops = self.loops
+        head: list[Line] = []
+        rest = "item"
+        if loops.inner and not loops.reduces_rows:
+            size = self.size_name(loops.inner[-1].size)
+            chunk = "item"
+            if loops.rows or loops.outer:
+                head += [Line(f"chunk = item % chunks{k}"), Line(f"rest = item // chunks{k}")]
+                rest, chunk = "rest", "chunk"
+            head += [Line(f"lo = {chunk} * {BLOCK}"), Line(f"hi = min(lo + {BLOCK}, {size})")]
+        if loops.rows:
+            block = rest
+            if loops.outer:
+                head.append(Line(f"outer = {rest} // blocks{k}"))
+                block = f"{rest} % blocks{k}"
+                head += self._decode("outer", loops.outer)
+            total = self.size_name(product([loop.size for loop in loops.rows]))
+            head.append(Line(f"block = {block}"))
+            head.append(Line(f"first_row = block * rows{k}"))
+            head.append(Line(f"last_row = min(first_row + rows{k}, {total})"))
+            if len(loops.rows) == 1:
+                start = f"for {loops.rows[0].index} in range(first_row, last_row):"
+                body = [Line(start), *indent(body)]
+            else:
+                inside = [*self._decode("row", loops.rows), *body]
+                body = [Line("for row in range(first_row, last_row):"), *indent(inside)]
+        return head + self.item_start + body + self.item_end
+
+    def _decode(self, name: str, loops: list[Loop]) -> list[Line]:
+        """Find the indices of loops that are counted as one."""
+        lines = []
+        for loop in reversed(loops[1:]):
+            size = self.size_name(loop.size)
+            lines += [Line(f"{loop.index} = {name} % {size}"), Line(f"{name} //= {size}")]
+        return [*lines, Line(f"{loops[0].index} = {name}")]
+
+    def _row_lines(self) -> list[Line]:
+        lines: list[Line] = []
+        for number_ in range(max([0, *self.row, *self.passes]) + 1):
+            lines += self.row.get(number_, [])
+            if number_ in self.passes:
+                lines += self._pass_lines(self.passes[number_])
+        return lines
+
+    def _pass_lines(self, here: Pass) -> list[Line]:
+        if not self.loops.inner:
+            return [*here.before, *(line for part in here.phases.values() for line in part)]
+        last = self.loops.inner[-1]
+        lines: list[Line] = []
+        for phase, part in here.phases.items():
+            if part:
+                lines += [Line(f"for {last.index} in range(lo, hi):"), *indent(part)]
+            lines += here.waves[phase]
+        lines += here.flush
+        if self.loops.reduces_rows:
+            size = self.size_name(last.size)
+            bound = Line(f"hi = min(lo + {BLOCK}, {size})")
+            lines = [Line(f"for lo in range(0, {size}, {BLOCK}):"), *indent([bound, *lines])]
+            for loop in reversed(self.loops.inner[:-1]):
+                start = Line(f"for {loop.index} in range({self.size_name(loop.size)}):")
+                lines = [start, *indent(lines)]
+        return [*here.before, *lines, *here.after]
+
+
+def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = None) -> list[Line]:
+    """Return the source of nests that are done together, an item of each after the other.
+
+    Parameters
+    ----------
+    nests : sequence of NestSource
+        In the order of their positions.
+    values : mapping, optional
+        What the sizes are; the source is for just these.
+    """
+    k = nests[0].position
+    items = f"items{k}" if len(nests) == 1 else f"band{k}"
+    before: list[Line] = []
+    body: list[Line] = []
+    for nest in nests:
+        lines = nest.without_unread(nest.item_lines())  # may give names to sizes, before the loop
+        before += nest.without_unread(nest.before_items(values))
+        if len(nests) > 1:
+            lines = [Line(f"if item < {nest.items}:"), *indent(lines)]
+        body += lines
+    first = nests[0].loops
+    if len(nests) > 1 or first.inner or first.rows:
+        body = [Line("for item in range(first, last):"), *indent(body)]
+    lines = [Line(f"first, last = span({k}, header, {items})"), Line("if first < last:")]
+    lines += indent(before) + indent(body)
+    finish = [line for nest in nests for line in nest.finish]
+    if finish:
+        lines.append(Line(f"if finishes({k}, header):"))
+        lines += indent(finish)
+    return lines
+
+
+def kind_of(sink: Sink) -> str:
+    """Return the reduction; extremes of truth values are a matter of any and all."""
+    kind: str = sink.value.attributes["kind"]
+    if sink.value.dtype.kind == "b":
+        kind = {"max": "any", "min": "all", "sum": "any", "prod": "all"}.get(kind, kind)
+    return kind

@@ -1,0 +1,345 @@
+"""What `jit` returns: a function that is traced once for each kind of arguments, then compiled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+import pickle
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core.serialize import dumps
+
+from numgrad.base import dtypes
+from numgrad.base.pytree import TreeSpec, flatten, unflatten
+from numgrad.graph.modes import modes, set_grad_enabled, traces
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.call_cache import Short, short_key
+from numgrad.jit.front.compiled import Compiled, backward_of
+from numgrad.jit.front.lowered import Lowered
+from numgrad.jit.front.recipes import portable
+from numgrad.jit.front.signature import LAYOUTS, Static, describe, fitting, is_traced
+from numgrad.jit.front.trace_function import trace_function
+from numgrad.jit.front.watch import Watch
+from numgrad.jit.lowering.storage import root_of
+from numgrad.ops.creation.from_data import from_numpy
+
+__all__ = ["CacheInfo", "Jitted", "Lowered"]
+
+LIMIT = 256  # traces that a function keeps, the latest used
+
+_log = logging.getLogger("numgrad.recompiles")
+
+
+class CacheInfo(NamedTuple):
+    """What `Jitted.cache_info` returns."""
+
+    hits: int  #: calls that found a trace
+    misses: int  #: calls that had to trace
+    maxsize: int  #: the most traces that are kept
+    currsize: int  #: the traces that are there
+
+
+class Jitted:
+    """What `jit` returns: call it as the function that it was made of."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int] = (),
+        static_argnames: str | Iterable[str] = (),
+        *,
+        frozen: Watch | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self.static_numbers, self.static_names = _both(function, numbers, names)
+        self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
+        self._short: dict[Any, Short] = {}
+        # With this, what a function takes from outside must not have changed where it is traced.
+        self._frozen = frozen
+        self._hits = self._misses = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function, compiled."""
+        if traces and modes.trace is not None:  # inside a traced function it is part of that
+            return self.function(*args, **kwargs)
+        if traces and modes.dual is not None:
+            leaves, spec = flatten((args, kwargs))
+            if any(
+                isinstance(leaf, Tensor) and modes.dual.tangent(leaf) is not None for leaf in leaves
+            ):
+                # The operations themselves know what to do with tangents.
+                made = [from_numpy(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
+                args, kwargs = unflatten(spec, made)
+                return self.function(*args, **kwargs)
+        key = None if kwargs or self.static_numbers else short_key(args)
+        short = None
+        if key is not None:
+            short = self._short.get(key)
+            if short is not None and short.strides:
+                short = fitting(short, args)
+            if short is not None and (self._frozen is not None or short.watch.holds()):
+                self._hits += 1
+                if short.quick is not None and type(self) is Jitted:
+                    self.__class__ = _with_call(short.quick)
+                return short.call(args)
+        leaves, spec = flatten(self._marked(args, kwargs))
+        compiled = self._find(self._key(leaves, spec), leaves, spec)
+        if key is not None:
+            quick = Short.of(compiled, args, Jitted.__call__)
+            if quick is not None:
+                _keep(self._short, key, quick, short)
+        return compiled(leaves, self._make_backward, spec)
+
+    def __reduce__(self) -> Any:
+        """Pickle a function by its name if it has one, else with the function inside."""
+        module, name = self.function.__module__, self.function.__qualname__
+        if _named(module, name) is self:
+            if module != "__main__":
+                return name
+            # Another process may have another program there, or none (joblib's have not).
+            return _find_or_make, (name, self._by_value())
+        return Jitted, (portable(self.function), self.static_numbers, self.static_names)
+
+    def _by_value(self) -> bytes | None:
+        """Return what a function of the program itself can be made of; None if it can't be."""
+        try:
+            found: bytes = dumps((self.function, self.static_numbers, self.static_names))
+        except Exception:  # of what it refers to, something can't be pickled, and says so anyhow
+            return None
+        return found
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind to an instance, as the function would."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace the function for arguments like these, and return what comes of it to look at.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of the shapes and dtypes that it is for; their numbers do not matter.
+
+        Returns
+        -------
+        Lowered
+            With ``graph``, ``source``, ``dispatcher`` and ``cost()``.
+
+        Examples
+        --------
+        >>> import numgrad as ng
+        >>> print(ng.jit(lambda x: 2 * x.exp()).lower(ng.ones(3)).graph.inputs[0].type)
+        f32[3]
+        """
+        leaves, spec = flatten(self._marked(args, kwargs))
+        return Lowered(trace_function(self.function, spec, leaves))
+
+    def cache_info(self) -> CacheInfo:
+        """Return how many calls found a trace, and how many traces there are.
+
+        Examples
+        --------
+        >>> import numgrad as ng
+        >>> double = ng.jit(lambda x: 2 * x)
+        >>> double(ng.ones(3)), double(ng.zeros(3)), double(ng.ones(4))
+        (tensor([2., 2., 2.]), tensor([0., 0., 0.]), tensor([2., 2., 2., 2.]))
+        >>> double.cache_info()
+        CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
+        """
+        kept = sum([1 + len(compiled.others) for compiled in self._compiled.values()])
+        return CacheInfo(self._hits, self._misses, LIMIT, kept)
+
+    def cache_clear(self) -> None:
+        """Forget all traces."""
+        self._compiled.clear()
+        self._forget_short()
+
+    def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the arguments, the static ones marked."""
+        if not self.static_numbers and not self.static_names:
+            return args, kwargs
+        marked = [Static(a) if k in self.static_numbers else a for k, a in enumerate(args)]
+        named = {k: Static(v) if k in self.static_names else v for k, v in kwargs.items()}
+        return tuple(marked), named
+
+    def _key(self, leaves: Sequence[Any], spec: TreeSpec) -> Any:
+        """Return what a trace for these arguments depends on."""
+        return (spec, modes.grad, dtypes.default_dtype(), *[describe(leaf) for leaf in leaves])
+
+    def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
+        """Return the function compiled for such arguments."""
+        reason = None
+        found = compiled = self._compiled.get(key)
+        if compiled is not None and compiled.strides:
+            found = compiled = fitting(compiled, leaves)
+        if compiled is not None:
+            reason = None if self._frozen is not None else compiled.watch.changed()
+            if reason is None:
+                self._hits += 1
+                self._compiled.move_to_end(key)
+                return compiled
+            self._forget_short()
+        self._misses += 1
+        if self._frozen is not None and (changed := self._frozen.changed()) is not None:
+            raise RuntimeError(
+                f"jit: {changed} is not what it was in the call whose gradient is asked for. A "
+                "gradient of this kind (with create_graph, say) was not traced then: ask for it "
+                "before the change"
+            )
+        if self._frozen is None:
+            self._report(key, reason)
+        static = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
+        static = [leaf for leaf in static if not is_traced(leaf)]
+        # It sees what the trace is going to see: what that changes itself is a change, too.
+        watch = self._frozen or Watch(self.function, static)
+        trace = trace_function(self.function, spec, leaves)
+        compiled = Compiled(trace, watch)
+        _keep(self._compiled, key, compiled, found)
+        if self._frozen is None:
+            watch.settle(trace, [each.watch for each in self._compiled.values()])
+            if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
+                compiled.left = Watch(self.function, static)
+        if len(self._compiled) > LIMIT:
+            self._compiled.popitem(last=False)
+            self._forget_short()
+        return compiled
+
+    def _forget_short(self) -> None:
+        """Have all calls find their traces the long way."""
+        self._short.clear()
+        self.__class__ = Jitted
+
+    def _report(self, key: Any, changed: str | None) -> None:
+        """Say why the function is traced, if the user asked for that."""
+        if "recompiles" not in os.environ.get("NUMGRAD_LOG", "").split(","):
+            return
+        if changed is not None:
+            why = f"{changed} is not what it was"
+        elif not self._compiled:
+            why = "it is called for the first time"
+        else:
+            last = key if key in self._compiled else next(reversed(self._compiled))
+            why = _difference(last, key)
+        name = getattr(self, "__name__", repr(self.function))
+        if not _log.handlers:
+            _log.addHandler(logging.StreamHandler())
+        _log.warning("numgrad traces %s: %s", name, why)
+
+    def _make_backward(self, watch: Watch, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
+        """Return the compiled function of the gradients, traced for arguments of its own.
+
+        And the tensors from outside whose numbers it reads.
+        """
+        backward = Jitted(backward_of(self.function), static_argnums=(0, 1), frozen=watch)
+        with set_grad_enabled(False):
+            leaves, spec = flatten(backward._marked(arguments, {}))
+            compiled = backward._find(backward._key(leaves, spec), leaves, spec)
+        read = {
+            id(value.attributes["array"])
+            for value in compiled.program.graph.values()
+            if value.operation == "array"
+        }
+        return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
+
+
+def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
+    """Keep what was made for arguments of some kind, beside what was made for other strides.
+
+    `stale` is what was there for these, and does not hold any more.
+    """
+    head = table.pop(key, None)
+    kept = [] if head is None else [each for each in (head, *head.others) if each is not stale]
+    head, *others = [*kept, made][-LAYOUTS - 1 :]
+    head.others = others
+    table[key] = head
+
+
+def _with_call(call: Callable[..., Any]) -> type[Jitted]:
+    """Return the class of one compiled function that has a call of its own."""
+    return type(
+        "Jitted", (Jitted,), {"__call__": call, "__module__": __name__, "__doc__": Jitted.__doc__}
+    )
+
+
+def _difference(old: Any, new: Any) -> str:
+    """Return what makes a key differ from the last one."""
+    names = ("the structure of the arguments", "grad mode", "the default dtype")
+    for name, before, after in zip(names, old, new, strict=False):
+        if before != after:
+            return f"{name} changed from {before} to {after}"
+    for k, (before, after) in enumerate(zip(old[3:], new[3:], strict=False)):
+        if before != after:
+            return f"argument leaf {k} was {_spell(before)} and is {_spell(after)}"
+    if old == new:
+        return "it goes by how its arguments lie in memory, and one has other strides"
+    return "its trace was dropped to make room"
+
+
+def _spell(described: Any) -> str:
+    """Return what `describe` said of a leaf, in words."""
+    if isinstance(described, type):
+        return f"a {described.__name__}"
+    first, second, *requires_grad = described
+    if isinstance(first, type):
+        return repr(second)
+    spelled = f"{second}[{', '.join(map(str, first))}]"
+    return f"{spelled} that requires grad" if any(requires_grad) else spelled
+
+
+def _both(
+    function: Callable[..., Any], numbers: tuple[int, ...], names: tuple[str, ...]
+) -> tuple[frozenset[int], frozenset[str]]:
+    """Return static arguments by number and by name, each told by either."""
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return frozenset(numbers), frozenset(names)
+    count = len(parameters)
+    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        outside = [n for n in numbers if not -count <= n < count]
+        if outside:
+            raise ValueError(
+                f"jit: static_argnums has {outside[0]}, but the function has {count} parameters"
+            )
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        unknown = [name for name in names if name not in parameters]
+        if unknown:
+            raise ValueError(
+                f"jit: static_argnames has {unknown[0]!r}, but the function's parameters are "
+                f"{', '.join(parameters) or 'none'}"
+            )
+    of_numbers = {parameters[n] for n in numbers if -count <= n < count}
+    of_names = {parameters.index(name) for name in names if name in parameters}
+    numbers = tuple(n % len(parameters) if parameters else n for n in numbers)
+    return frozenset(numbers) | of_names, frozenset(names) | of_numbers
+
+
+def _named(module: str, name: str) -> Any:
+    """Return what has a name in a module, None if nothing has."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _find_or_make(name: str, contents: bytes | None) -> Jitted:
+    """Return a compiled function of the program itself, or one like it in another process."""
+    found = _named("__main__", name)
+    if isinstance(found, Jitted):
+        return found
+    if contents is None:
+        raise AttributeError(
+            f"jit: this process has no function {name!r} in its __main__, and what that refers to "
+            "can't be pickled: put it in a module that both processes import"
+        )
+    return Jitted(*pickle.loads(contents))

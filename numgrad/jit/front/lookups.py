@@ -1,0 +1,307 @@
+"""Attributes and entries that a traced function looks up, and what has to stay for that."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import deque
+from collections.abc import Callable
+from types import CodeType, FunctionType, MemberDescriptorType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.frames import where_user_is
+from numgrad.graph.recorder import TraceError
+from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.guards import Guards, is_a, is_number, own_dict
+from numgrad.jit.front.origins import Libraries, refuse_source, wrapped
+from numgrad.jit.lowering.storage import root_of
+
+__all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "own_attributes"]
+
+CONTAINERS = (list, dict, set, deque)
+PLAIN = (type(None), type(...), type(NotImplemented), bool, range, slice, np.dtype, CodeType)
+STOP: Any = object()  # where a chain cannot be followed, or ends
+
+_WRITES = frozenset(("append", "add", "extend", "appendleft"))  # that read nothing
+_SHAPES = frozenset(("shape", "ndim", "dtype", "size", "itemsize", "nbytes"))
+# What of an array reads no numbers.
+_VIEWS = _SHAPES | frozenset(
+    ("T", "mT", "real", "imag", "reshape", "transpose", "swapaxes", "view", "squeeze", "diagonal")
+)
+_GETATTRIBUTE = (object.__getattribute__, type.__getattribute__, ModuleType.__getattribute__)
+
+
+class Lookups:
+    """Following attributes and entries; what they come by is noted as conditions.
+
+    Attributes
+    ----------
+    guards : Guards
+    libraries : Libraries
+    computed : dict
+        Arrays of which NumPy computes something, by the id of the array whose memory it is.
+    """
+
+    def __init__(self, libraries: Libraries) -> None:
+        self.guards = Guards()
+        self.libraries = libraries
+        self.computed: dict[int, Any] = {}
+
+    def visit(self, value: Any, label: str) -> None:
+        """Look at a value as a whole."""
+        raise NotImplementedError
+
+    def visit_function(self, function: FunctionType, label: str, *bound: Any) -> None:
+        """Look at what a function takes from outside, of which the first arguments are known."""
+        raise NotImplementedError
+
+    def visit_method(self, function: Any, owner: Any, label: str) -> None:
+        """Look at a function whose first argument is known."""
+        while wrapped(function) is not None and not is_a(function, FunctionType):
+            function = wrapped(function)
+        if not is_a(function, FunctionType) or self.libraries.has_code(function.__code__):
+            self.visit(function, label)
+            self.visit(owner, label)
+        else:
+            self.visit_function(function, label, owner)
+
+    # --- attributes -------------------------------------------------------------------------------
+
+    def attribute(self, value: Any, name: str, label: str) -> Any:
+        """Return an attribute that is read, and watch it."""
+        here = f"{label}.{name}"
+        refuse_source(value, label)
+        if is_a(value, ModuleType):
+            return self._of_module(value, name, here)
+        if is_a(value, np.ndarray):
+            if name not in _VIEWS:
+                self.computed[id(root_of(value))] = root_of(value)
+            if name in _SHAPES:
+                return STOP
+        if is_a(value, CONTAINERS) and name in _WRITES:
+            return STOP
+        if is_a(value, Tensor):
+            self.visit(value, label)
+            if name == "grad":
+                self.guards.add(here, "{o}._grad is {v}", value, value._grad)
+                return value._grad
+            name = name if name in own_dict(value) else ""
+        is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
+        if is_number(value) or is_whole or not name:
+            self.visit(value, label)
+            return STOP
+        return self._of_object(value, name, here)
+
+    def _of_module(self, module: ModuleType, name: str, label: str) -> Any:
+        found = vars(module).get(name, STOP)
+        if not self.libraries.has_module(module):
+            if found is not STOP:
+                self.guards.add(label, f"{{o}}.{name} is {{v}}", module, found)
+            else:
+                self.visit(vars(module).get("__getattr__"), label)
+            return found
+        refuse_source(getattr(found, "__self__", None), label)
+        return found if is_a(found, ModuleType) else STOP
+
+    def _of_object(self, value: Any, name: str, label: str) -> Any:
+        kind = type(value)
+        owner, asked = in_class(kind, "__getattribute__")
+        if asked not in _GETATTRIBUTE and is_a(asked, FunctionType):
+            self.visit_method(asked, value, label)
+            self.visit(own_dict(value), label)
+            return STOP
+        if not issubclass(kind, type):
+            return self._of_instance(value, name, label)
+        if self.libraries.has_class(value):
+            return STOP
+        owner, raw = in_class(value, name)
+        if owner is None or _is_data_descriptor(in_class(kind, name)[1]):
+            return self._of_instance(value, name, label)  # of the metaclass
+        return self._of_class(value, owner, name, raw, label)
+
+    def _of_instance(self, value: Any, name: str, label: str) -> Any:
+        owner, raw = in_class(type(value), name)
+        own = own_attributes(value)
+        text = f"{{o}}.{name} is {{v}}"
+        if name in own and (type(raw) is MemberDescriptorType or not _is_data_descriptor(raw)):
+            self.guards.add(label, text, value, own[name])
+            return own[name]
+        if owner is None:
+            return self._missing(value, name, label)
+        if is_a(raw, staticmethod):
+            self.guards.add(label, text, value, raw.__func__)
+            return raw.__func__
+        if not hasattr(type(raw), "__get__") and wrapped(raw) is None:
+            self.guards.add(label, text, value, raw)
+            return raw
+        if _is_data_descriptor(raw) and not _is_written(raw):
+            return self._asked(value, f"{{o}}.{name}", label, lambda: getattr(value, name))
+        if is_a(raw, FunctionType):
+            self.guards.add(label, f"{{o}}.{name}.__func__ is {{v}}", value, raw)
+        else:
+            self._watch_classes(type(value), owner, name, raw, label)
+            if not _is_data_descriptor(raw):
+                self.guards.add(label, "not has_own({o}, {k})", value, key=name)
+        self._bind(raw, value, label)
+        return STOP
+
+    def _bind(self, raw: Any, value: Any, label: str) -> None:
+        """Look at what is done when something in a class is asked for by an instance."""
+        if is_a(raw, FunctionType) or wrapped(raw) is not None:
+            self.visit_method(raw, value, label)
+        elif is_a(raw, classmethod):
+            self.visit_method(raw.__func__, type(value), label)
+        elif is_a(raw, property):
+            self.visit_method(raw.fget, value, label)
+        elif is_a(raw, functools.cached_property):
+            self.visit_method(raw.func, value, label)
+        else:
+            _, get = in_class(type(raw), "__get__")
+            if is_a(get, FunctionType) and not self.libraries.has_code(get.__code__):
+                self.visit_function(get, label, raw, value, type(value))
+            self.visit(raw, label)
+            self.visit(value, label)
+
+    def _of_class(self, value: type, owner: type, name: str, raw: Any, label: str) -> Any:
+        if is_a(raw, classmethod):
+            self.guards.add(label, f"{{o}}.{name}.__func__ is {{v}}", value, raw.__func__)
+            self.visit_method(raw.__func__, value, label)
+            return STOP
+        if is_a(raw, (staticmethod, FunctionType)) or not hasattr(type(raw), "__get__"):
+            found = raw.__func__ if is_a(raw, staticmethod) else raw
+            self.guards.add(label, f"{{o}}.{name} is {{v}}", value, found)
+            return found
+        self._watch_classes(value, owner, name, raw, label)
+        _, get = in_class(type(raw), "__get__")
+        if is_a(get, FunctionType) and not self.libraries.has_code(get.__code__):
+            self.visit_function(get, label, raw, None, value)
+            self.visit(raw, label)
+            return STOP
+        return raw
+
+    def watch_class(self, owner: type, name: str, raw: Any, label: str) -> None:
+        """Note what is in a class under a name, if it is a user's."""
+        if not self.libraries.has_class(owner):
+            self.guards.add(label, "{o}.__dict__[{k}] is {v}", owner, raw, name)
+
+    def _watch_classes(self, of_class: type, owner: type, name: str, raw: Any, label: str) -> None:
+        """Note where in the bases of a class something is found, and where it is not."""
+        for each in of_class.__mro__[: of_class.__mro__.index(owner)]:
+            if not self.libraries.has_class(each):
+                self.guards.add(label, "{k} not in {o}.__dict__", each, key=name)
+        self.watch_class(owner, name, raw, label)
+
+    def _missing(self, value: Any, name: str, label: str) -> Any:
+        """Watch an attribute that is not there, or is made when it is asked for."""
+        _, maker = in_class(type(value), "__getattr__")
+        if is_a(maker, FunctionType) and not self.libraries.has_code(maker.__code__):
+            self.visit_function(maker, label, value)
+            self.visit(value, label)
+            return STOP
+        if maker is not None:
+            return self._asked(value, f"{{o}}.{name}", label, lambda: getattr(value, name))
+        self.guards.add(label, "not hasattr({o}, {k})", value, key=name)
+        return STOP
+
+    def _asked(
+        self, value: Any, text: str, label: str, ask: Callable[[], Any], key: Any = None
+    ) -> Any:
+        """Watch what a library computes when it is asked, by asking."""
+        try:
+            found, again = ask(), ask()
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return STOP
+        if callable(found):
+            self.visit(found, label)
+            return STOP
+        if found is again or is_number(found):
+            self.guards.add(label, f"{text} is {{v}}", value, found, key)
+            return found
+        if type(found).__hash__ is not None and found == again:
+            self.guards.add(label, f"same_value({text}, {{v}})", value, found, key)
+            return STOP
+        raise TraceError(
+            f"{where_user_is()}jit: {label}, of type {type(found).__name__}, is made anew whenever "
+            "it is asked for, so that a change of it could not be noticed: pass it as an argument"
+        )
+
+    # --- entries ----------------------------------------------------------------------------------
+
+    def entry(self, value: Any, key: Any, label: str) -> Any:
+        """Return an entry that is read, and watch it."""
+        here = f"{label}[{key!r}]"
+        kind = type(value)
+        if issubclass(kind, tuple) and kind.__getitem__ is tuple.__getitem__:
+            return value[key] if _has(value, key) else STOP
+        is_array = issubclass(kind, np.ndarray) and _has(value, key)
+        if is_array and is_a(value[key], np.generic):
+            self.guards.add(here, "{o}[{k}] is {v}", value, value[key], key)
+            return STOP
+        plain = [each for each in CONTAINERS if issubclass(kind, each)]
+        if plain and kind.__getitem__ is getattr(plain[0], "__getitem__", None):
+            if isinstance(key, slice):
+                return value
+            if issubclass(kind, dict) and key not in value:
+                self.guards.add(here, "{k} not in {o}", value, key=key)
+                if hasattr(kind, "__missing__"):
+                    self.visit(value, label)
+                return STOP
+            if _has(value, key):
+                self.guards.add(here, "{o}[{k}] is {v}", value, value[key], key)
+                return value[key]
+        getter = getattr(kind, "__getitem__", None)
+        looked_into = (Tensor, np.ndarray, *CONTAINERS, type, str, bytes)
+        if issubclass(kind, looked_into) or is_a(getter, FunctionType) or getter is None:
+            self.visit(value, label)
+            return STOP
+        return self._asked(value, "{o}[{k}]", here, lambda: value[key], key)
+
+    def length(self, value: Any, label: str) -> None:
+        """Watch how much there is in a container of which nothing else is read."""
+        if type(value) in CONTAINERS:
+            self.guards.add(f"the length of {label}", "len({o}) == {v}", value, len(value))
+        elif type(value) is not tuple:
+            self.visit(value, label)
+
+
+def own_attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes that an object itself has."""
+    if is_a(value, type):
+        return {}
+    found = dict(own_dict(value))
+    for each in [each for each in type(value).__mro__ if "__slots__" in each.__dict__]:
+        for name, raw in each.__dict__.items():
+            if type(raw) is MemberDescriptorType and not name.startswith("__"):
+                with contextlib.suppress(AttributeError):  # a slot with nothing in it
+                    found[name] = raw.__get__(value)
+    return found
+
+
+def in_class(owner: type, name: str) -> tuple[Any, Any]:
+    """Return the class that defines an attribute, and what is there; None twice if none does."""
+    for each in owner.__mro__:
+        if name in each.__dict__:
+            return each, each.__dict__[name]
+    return None, None
+
+
+def _is_data_descriptor(raw: Any) -> bool:
+    kind = type(raw)
+    return hasattr(kind, "__get__") and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
+
+
+def _is_written(raw: Any) -> bool:
+    """Whether it is Python code that is run when this descriptor is asked."""
+    if is_a(raw, property):
+        return is_a(raw.fget, FunctionType) or wrapped(raw.fget) is not None
+    return is_a(in_class(type(raw), "__get__")[1], FunctionType)
+
+
+def _has(value: Any, key: Any) -> bool:
+    try:
+        value[key]
+    except (LookupError, TypeError):
+        return False
+    return True

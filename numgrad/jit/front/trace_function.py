@@ -1,0 +1,211 @@
+"""A traced function: its graph, and how arguments and results fit to that."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.base.pytree import TreeSpec, containers, flatten, unflatten
+from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
+from numgrad.graph.frames import where_user_is
+from numgrad.graph.node import next_sequence
+from numgrad.graph.recorder import Traced, TracedTensor, TraceError
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
+from numgrad.jit.front.guards import own_dict
+from numgrad.jit.front.memory_order import Laid, laid
+from numgrad.jit.front.signature import Static, array_of, is_traced
+from numgrad.jit.front.tracer import Tracer
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.kernels.move.strides import layout_of, may_overlap
+from numgrad.ops.arguments.nested import check_array
+
+__all__ = ["Output", "Trace", "edges_from_outside", "trace_function"]
+
+
+class Output(NamedTuple):
+    """Where a leaf of the result comes from: the program, the arguments, or the trace."""
+
+    kind: str  # "computed", "argument" or "static"
+    which: Any  # the number of the program's output or of the argument; or the value itself
+    requires_grad: bool
+    laid: Laid | None = None  # how it lies in memory, if not row by row
+
+
+class Trace(NamedTuple):
+    """What `trace_function` returns."""
+
+    graph: Graph
+    traced: tuple[int, ...]  # which leaves of the arguments are the graph's inputs
+    outputs: tuple[Output, ...]
+    spec: TreeSpec  # of the result
+    outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
+    baked: dict[int, Any]  # arrays whose numbers the trace depends on, and what they held; by id
+    copied: dict[int, Any]  # arrays of which the trace has copies; by id
+    required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
+    strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
+
+
+def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
+    """Run a function on arrays without numbers, and return what it computes.
+
+    Parameters
+    ----------
+    function : callable
+    spec : TreeSpec
+        The structure of its arguments, ``(args, kwargs)``.
+    leaves : sequence
+        The arguments' leaves; of those that are traced, shape, strides and dtype count, and whether
+        they require grad.
+
+    Raises
+    ------
+    TraceError
+        If the function needs numbers, or writes to what it did not make.
+    """
+    tracer = Tracer()
+    # A program has what several elements show once, so it is for arguments that show it, too.
+    tracer.depend_on_strides(frozenset([k for k, leaf in enumerate(leaves) if _overlaps(leaf)]))
+    return _trace(tracer, function, spec, leaves)
+
+
+def _overlaps(leaf: Any) -> bool:
+    """Whether an argument that is traced has elements that share memory."""
+    if not is_traced(leaf):
+        return False
+    array = array_of(leaf)
+    return not array.flags.c_contiguous and may_overlap(layout_of(array))
+
+
+def _trace(
+    tracer: Tracer, function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]
+) -> Trace:
+    with tracer.open():
+        start = next_sequence()
+        stand_ins = list(leaves)
+        traced = tuple([k for k, leaf in enumerate(leaves) if is_traced(leaf)])
+        for k in traced:
+            leaf = leaves[k]
+            array = (
+                leaf._array if isinstance(leaf, Tensor) else check_array(np.asarray(plain(leaf)))
+            )
+            traced_array: Any = tracer.argument(array, k)
+            stand_ins[k] = wrap(traced_array)
+            if isinstance(leaf, Tensor) and leaf.requires_grad:
+                stand_ins[k]._edge = None
+        stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
+        args, kwargs = unflatten(spec, stand_ins)
+        given = [(*each, dict(own_dict(each[0]))) for each in containers((args, kwargs))]
+        found, result_spec = flatten(function(*args, **kwargs))
+        _refuse_changes(function, given)
+        values: list[Value] = []
+        outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
+        for k in traced:
+            if stand_ins[k]._grad is not None:
+                raise TraceError(
+                    f"{_beginning(function)}jit: the function accumulates into the .grad of one of "
+                    "its arguments. That can't be compiled: return the gradient that autograd.grad "
+                    "gives"
+                )
+        required = tuple(
+            [
+                k
+                for k in traced
+                if isinstance(leaves[k], Tensor)
+                and leaves[k]._edge is NO_EDGE
+                and stand_ins[k]._edge is None
+            ]
+        )
+        own = [stand_ins[k] for k in traced]
+        outside = edges_from_outside(found, own, start)
+    strides = tuple([(k, array_of(leaves[k]).strides) for k in sorted(tracer.depends_on)])
+    return Trace(
+        Graph(tracer.inputs, values),
+        traced,
+        outputs,
+        result_spec,
+        tuple(outside),
+        tracer.baked,
+        tracer.copied,
+        required,
+        strides,
+    )
+
+
+def _refuse_changes(function: Callable[..., Any], given: Sequence[Any]) -> None:
+    """Raise if the containers among the arguments are not what they were: those are copies."""
+    for container, children, context, own in given:
+        try:
+            now = containers(container)[0]
+        except AttributeError:  # a field was deleted
+            now = (container, (), None)
+        before, after = (*children, *own.values()), (*now[1], *own_dict(container).values())
+        is_same = len(before) == len(after) and all(map(operator.is_, before, after))
+        if not is_same or now[2] != context or list(own) != list(own_dict(container)):
+            raise TraceError(
+                f"{_beginning(function)}jit: the function changes a {type(container).__name__} "
+                "among its arguments. That can't be compiled: return what it is to hold, or copy "
+                "it first"
+            )
+
+
+def _beginning(function: Callable[..., Any]) -> str:
+    """Return the file and the line where a function begins, as a message begins."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return where_user_is() if code is None else f"{code.co_filename}:{code.co_firstlineno}: "
+
+
+def _output(
+    tracer: Tracer, leaf: Any, stand_ins: Sequence[Any], traced: Sequence[int], values: list[Value]
+) -> Output:
+    array = leaf._array if isinstance(leaf, Tensor) else leaf
+    if type(array) is not Traced:
+        return Output("static", leaf, False)
+    for k in traced:
+        if leaf is stand_ins[k]:
+            tracer.depend_on_strides(array.storage.shared_by)  # else it may have been a copy
+            return Output("argument", k, False)
+    values.append(tracer.value_of(array))
+    if array.ndim:
+        tracer.depend_on_strides(array.storage.follows)
+    requires_grad = isinstance(leaf, Tensor) and leaf.requires_grad
+    return Output("computed", len(values) - 1, requires_grad, laid(array.place))
+
+
+def edges_from_outside(
+    outputs: Sequence[Any], arguments: Sequence[Tensor], start: int
+) -> list[Edge]:
+    """Return where gradients leave the graph that was recorded since `start`.
+
+    Parameters
+    ----------
+    outputs : sequence
+        What the function returned; what is no tensor does not matter.
+    arguments : sequence of Tensor
+        Leaves whose gradients are accounted for.
+    """
+    own = {id(argument) for argument in arguments}
+    found: dict[Edge, None] = {}
+    seen: set[Any] = set()
+    stack = [
+        gradient_edge(output)
+        for output in outputs
+        if isinstance(output, TracedTensor) and output.requires_grad
+    ]
+    while stack:
+        edge = stack.pop()
+        node = edge[0]
+        if node is None:
+            continue
+        if isinstance(node, AccumulateGrad):
+            if id(node.variable) not in own:
+                found[edge] = None
+        elif node.sequence < start:
+            found[edge] = None
+        elif node not in seen:
+            seen.add(node)
+            stack += zip(node.targets, node.numbers, strict=True)
+    return list(found)

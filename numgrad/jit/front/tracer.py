@@ -1,0 +1,378 @@
+"""Running a function on arrays without numbers, to learn the graph of what it computes.
+
+While a `Tracer` is open on a thread, every operation comes to it: it makes the result's array, with
+no numbers in it, and notes the value that belongs there. Views and writes in place need no rule of
+their own: a view is a place in a storage, and a write gives the storage a new value.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from numgrad.base.halves import HALF
+from numgrad.graph.batched import room_for_rows
+from numgrad.graph.frames import user_frame, where_user_is
+from numgrad.graph.modes import modes, restore, watch
+from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
+from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.jit.front.memory_order import deciding, followed, memory_of, place_like
+from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
+from numgrad.jit.ir.graph import Value
+from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
+from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
+from numgrad.jit.lowering.primitives import LOWERINGS, lower_elementwise
+from numgrad.jit.lowering.storage import read_place, root_of, write_place
+from numgrad.jit.lowering.unit_vectors import Rows, cut_out
+from numgrad.kernels.move.memory_order import empty_for, empty_like
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import Primitive
+
+__all__ = ["Tracer"]
+
+Array = np.ndarray[Any, Any]
+
+# Operations whose result's shape depends on the operands' numbers.
+_OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
+
+_NO_HALVES = (
+    "torch.float16 is not computed with in a compiled function: pass what is float16 in as "
+    "x.float(), and round the result with .half() behind the call"
+)
+
+
+class Tracer:
+    """A recorder (see `numgrad.graph.recorder.Recorder`) that builds the values of a graph."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self._arguments: list[Storage] = []
+        self._captured: dict[int, tuple[Array, Value]] = {}
+        self._views: dict[Any, Value] = {}
+        # The arguments by whose strides something was decided.
+        self.depends_on: frozenset[int] = frozenset()
+        # What `bake` noted, and what it held then; by id.
+        self.baked: dict[int, tuple[Array, Array]] = {}
+        # Arrays that were copied; by the id of the array whose memory it is.
+        self.copied: dict[int, Array] = {}
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Have this thread's operations recorded here."""
+        names = ("trace", "saved_hooks", "watching")
+        before = {name: getattr(modes, name) for name in names}
+        modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
+        watch(self)
+        try:
+            yield
+        finally:
+            restore({**modes.__dict__, **before})  # with hooks that were entered and not left
+
+    def argument(self, given: Array, number: int) -> Traced:
+        """Return the array of the next argument, which lies as the given one, by some number."""
+        value = Value("input", (), given.shape, given.dtype, position=len(self.inputs))
+        self.inputs.append(value)
+        array = self._array(value, given)
+        array.storage.follows = frozenset((number,)) if given.ndim else frozenset()
+        self._arguments.append(array.storage)
+        return array
+
+    def value_of(self, array: Any) -> Value:
+        """Return the value that an array has now."""
+        if type(array) is not Traced:
+            return self._capture(np.asarray(plain(array)))
+        storage, place = array.storage, array.place
+        if storage.recorder is not self:
+            self._fail(
+                "a tensor of another traced call is used here: it has left the function that made "
+                "it. Return it from there, and pass it in"
+            )
+        whole = storage.whole
+        value: Value = storage.value
+        offset = address_of(place) - address_of(whole)
+        key = (value, place.shape, place.strides, offset, place.dtype)
+        found = self._views.get(key)
+        if found is None:
+            found = self._views[key] = read_place(value, whole, place)
+        return found
+
+    # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
+
+    def elementwise(
+        self,
+        primitive: ElementwisePrimitive,
+        shape: tuple[int, ...],
+        arrays: Sequence[Any],
+        dtype: np.dtype[Any],
+    ) -> Traced:
+        """Record an elementwise primitive."""
+        origin = self._origin(primitive.function_name)
+        operands = [self.value_of(array) if type(array) in ARRAYS else array for array in arrays]
+        result = broadcast(lower_elementwise(primitive, operands, dtype, origin), shape)
+        if len(shape) < 2:
+            return self._array(result)
+        given = [array for array in arrays if type(array) in ARRAYS]
+        if primitive.deciding is not None:
+            given = primitive.deciding(given)
+        follows = deciding(shape, given)
+        place = empty_for(shape, dtype, [place_of(array) for array in given])
+        return self._array(result, place, follows)
+
+    def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Record any other primitive; views are found by running it on places."""
+        if primitive.view:
+            return self._view(primitive, arrays, parameters)
+        lower = LOWERINGS.get(primitive.name) or GATHERINGS.get(primitive.name)
+        if lower is not None:
+            operands = [self.value_of(array) for array in arrays]
+            known = {name: self._known(value) for name, value in parameters.items()}
+            try:
+                result = lower(*operands, **known)
+            except NotImplementedError:  # a case that the lowering leaves to the kernel
+                pass
+            else:
+                place, follows = place_like(primitive, arrays, parameters)
+                value = _with_origin(result, self._origin(primitive.name))
+                return self._array(value, place, follows, primitive.gaps)
+        return self._call(primitive, arrays, parameters)
+
+    def constant(self, array: Any) -> Any:
+        """Take an array that was made in the traced function as a constant."""
+        if type(array) is Traced:
+            return array
+        if array.size and _is_uniform(array):
+            number = constant(array.flat[0].item(), array.dtype)
+            return self._array(broadcast(number, array.shape), array)
+        return self._array(Value("array", (), array.shape, array.dtype, array=array), array)
+
+    def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
+        """Record a cast, or for the same dtype a copy."""
+        value = cast(self.value_of(array), dtype, self._origin("to"))
+        follows = array.storage.follows if order == "K" else frozenset()
+        return self._array(value, _copied(array.place, dtype, order), follows)
+
+    def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
+        """Record a copy in another shape."""
+        return self._array(reshape(self.value_of(array), shape), None, array.storage.follows)
+
+    def laid_out(self, array: Traced, place: Array, source: Any) -> Traced:
+        """Return a copy that lies as a place does."""
+        return self._array(self.value_of(array), place, followed([source]))
+
+    def depend_on_strides(self, arguments: frozenset[int]) -> None:
+        """Note that something was decided by how these arguments lie."""
+        self.depends_on |= arguments
+
+    def write(self, target: Traced, value: Any) -> None:
+        """Give the storage of `target` a value with another part there."""
+        storage, place = target.storage, target.place
+        self.depends_on |= storage.shared_by
+        if any(storage is argument for argument in self._arguments):
+            self._fail(
+                "jit: the function writes to one of its arguments. That can't be compiled: clone() "
+                "it first, and return the result"
+            )
+        whole = storage.whole
+        if type(value) is not Traced and np.ndim(value) == 0:
+            part = constant(np.asarray(value).item(), place.dtype)
+        else:
+            part = cast(self.value_of(value), place.dtype)
+        part = broadcast(part, place.shape)
+        storage.value = write_place(storage.value, whole, place, part)
+
+    def each_row(
+        self,
+        function: Callable[[Tensor], Sequence[Tensor | None]],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> list[Tensor | None] | None:
+        """Record a loop over unit vectors."""
+        vector = Value("input", (), shape, dtype, position=0)
+        row: Any = self._array(vector)
+        results = function(wrap(row))
+        present = [result for result in results if result is not None]
+        if any(result.requires_grad for result in present):
+            return None
+        graph, captured = cut_out(vector, [self.value_of(each._array) for each in present])
+        metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
+        stacked = results_of(Rows(graph), captured, metas, self._origin("rows"))
+        count = math.prod(shape)
+        arrays: list[Any] = []
+        for value, each in zip(stacked, present, strict=True):
+            row = each._array
+            place = room_for_rows(count, row.place, value.dtype)
+            arrays.append(self._array(value, place, row.storage.follows))
+        found = iter([wrap(array) for array in arrays])
+        return [None if each is None else next(found) for each in results]
+
+    def refuse_write(self) -> NoReturn:
+        """Raise for a write to a tensor that was there before the trace."""
+        self._fail(
+            "a traced function may not write to a tensor that it did not make: the write would "
+            "happen once, while tracing, and not in later calls. Return the new value instead, or "
+            "clone() the tensor first"
+        )
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise for a request for numbers."""
+        ways = {
+            "a truth value": "branch with where(condition, a, b), or on values that are not "
+            "traced (shapes, or arguments named in static_argnames)",
+            "random numbers": "draw them outside, and pass them in",
+            "its numbers": "where it is an index, take a list or a tensor from outside; where it "
+            "is a mask, where(mask, a, b); and else compute with tensors",
+        }
+        self._fail(
+            f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
+            f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
+        )
+
+    def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
+        """Record a primitive whose result has the array's shape and dtype, and which may raise."""
+        lower = CHECKS.get(primitive.name)
+        if lower is not None:
+            value = lower(self.value_of(array), **parameters)
+        else:
+            whole = Whole(primitive, 1, parameters)
+            metas = [(array.shape, array.dtype)]
+            operands = [self.value_of(array)]
+            (value,) = results_of(whole, operands, metas, self._origin(primitive.name))
+        return self._array(value, empty_like(array.place), array.storage.follows)
+
+    def known(self, array: Traced) -> Array | None:
+        """Return the numbers of an array that is a constant of the trace, None for any other."""
+        value = self.value_of(array)
+        if value.operation == "array":
+            numbers: Array = value.attributes["array"]
+            return None if id(numbers) in self._captured else numbers
+        if value.operation == "view" and value.operands[0].operation == "constant":
+            number = value.operands[0].attributes["value"]
+            return np.full(value.shape, number, value.dtype)
+        return None
+
+    def captured(self, array: Array) -> Traced:
+        """Return a traced array for one that was there before the trace: read in every call."""
+        return self._array(self._capture(array))
+
+    def bake(self, array: Array) -> None:
+        """Note that the trace depends on the numbers in an array that was there before it."""
+        if id(array) not in self.baked:
+            self.baked[id(array)] = (array, array.copy())
+
+    def copies(self, array: Array) -> None:
+        """Note that the function copies an array, which may have been there before it."""
+        root = root_of(array)
+        self.copied[id(root)] = root
+
+    def refuse_shape(self, what: str) -> NoReturn:
+        """Raise for an operation whose result's shape depends on numbers."""
+        self._fail(
+            f"the shape of what {what} returns depends on the numbers in a tensor, and while a "
+            "function is traced tensors have none: use where(mask, input, 0)"
+        )
+
+    def _known(self, parameter: Any) -> Any:
+        """Return a parameter with values in the place of traced arrays."""
+        if type(parameter) is Traced:
+            return self.value_of(parameter)
+        if type(parameter) in (tuple, list):
+            return type(parameter)([self._known(item) for item in parameter])
+        return parameter
+
+    # --- how --------------------------------------------------------------------------------------
+
+    def _fail(self, text: str) -> NoReturn:
+        raise TraceError(where_user_is() + text)
+
+    def _origin(self, name: str) -> str:
+        frame = user_frame()
+        if frame is None:
+            return name
+        return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    def _array(
+        self,
+        value: Value,
+        like: Array | None = None,
+        follows: frozenset[int] = frozenset(),
+        gaps: bool = False,
+    ) -> Traced:
+        """Return a new array of that value.
+
+        It lies as an array of its shape and dtype does that is `like` it, by default in C order,
+        and that `follows` from the strides of some arguments, and so may its `gaps`.
+        """
+        if value.dtype == HALF:
+            self._fail(_NO_HALVES)
+        whole = place = np.empty(value.shape, value.dtype) if like is None else like
+        if like is not None:
+            whole, place, value = memory_of(like, value)
+        storage = Storage(self, whole, value)
+        storage.follow(follows, gaps)
+        return Traced(storage, place)
+
+    def _capture(self, array: Array) -> Value:
+        """Return the value of an array that the function did not make; it is read at every call."""
+        if array.dtype == HALF:
+            self._fail(_NO_HALVES)
+        root = root_of(array)
+        known = self._captured.get(id(root))
+        if known is None:
+            value = Value("array", (), root.shape, root.dtype, array=root)
+            known = self._captured[id(root)] = (root, value)
+        return known[1] if root is array else read_place(known[1], root, array)
+
+    def _view(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        source = arrays[0]
+        result = primitive.forward(place_of(source), **parameters)
+        if type(source) is not Traced:
+            return result
+        if isinstance(result, (tuple, list)):
+            return [source.at(place) for place in result]
+        return source.at(result)
+
+    def _call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Record a primitive as it stands."""
+        if primitive.name in _OF_UNKNOWN_SHAPE:
+            self.refuse_shape(primitive.name)
+        operands = list(arrays)
+        template = {name: lift(value, operands) for name, value in parameters.items()}
+        values = [self.value_of(operand) for operand in operands]
+        whole = Whole(primitive, len(arrays), template)
+        single, found = whole.results(values, [place_of(operand) for operand in operands])
+        metas = [(each.shape, each.dtype) for each in found]
+        items = results_of(whole, values, metas, self._origin(primitive.name))
+        _, follows = place_like(primitive, arrays, parameters)
+        results = tuple(
+            [self._array(*both, follows, primitive.gaps) for both in zip(items, found, strict=True)]
+        )
+        return results[0] if single else results
+
+
+def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:
+    """Return memory for a copy of an array in one of NumPy's orders."""
+    if order == "K":
+        return empty_like(place, dtype)
+    return np.empty_like(place, dtype, order=order)  # type: ignore[call-overload]
+
+
+def _is_uniform(array: Array) -> bool:
+    """Whether all elements have the same bits."""
+    first = array[(0,) * array.ndim]
+    if array.size == 1:
+        return True
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return bool(
+        (flat.view(np.uint8).reshape(flat.size, -1) == first.reshape(1).view(np.uint8)).all()
+    )
+
+
+def _with_origin(value: Value, origin: str) -> Value:
+    if not value.origin and value.operation not in ("input", "array", "constant", "view"):
+        value.origin = origin
+    return value

@@ -1,0 +1,1 @@
+"""The graph of a traced function: its values, validation, costs, symbolic sizes."""

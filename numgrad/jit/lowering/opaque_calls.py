@@ -1,0 +1,109 @@
+"""Primitives that stay as they are in a graph: with their parameters, and arrays among those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.base.float_errors import restore, silence
+from numgrad.graph.modes import modes
+from numgrad.graph.recorder import Traced
+from numgrad.jit.front.memory_order import numberless
+from numgrad.jit.ir.graph import Value
+from numgrad.ops.core.primitive import CATALOGUE, Primitive
+
+__all__ = ["ARRAYS", "Whole", "call_of", "lift", "results_of"]
+
+Array = np.ndarray[Any, Any]
+
+ARRAYS = (np.ndarray, Traced)  # the types that become operands
+
+
+class Whole:
+    """A primitive in a graph, with the parameters that are no operands."""
+
+    __slots__ = ("count", "name", "primitive", "template")
+
+    def __init__(self, primitive: Primitive, count: int, template: dict[str, Any]) -> None:
+        self.primitive = primitive
+        self.name = primitive.name
+        self.count = count
+        self.template = template
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def forward(self, *arrays: Array) -> tuple[Array, ...]:
+        """Run it on arrays, and return its results."""
+        result = self.run(arrays)
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+    def run(self, arrays: Sequence[Array]) -> Any:
+        """Run it on arrays, and return what it returns."""
+        parameters = {name: _fill(value, arrays) for name, value in self.template.items()}
+        before = silence()
+        try:
+            return self.primitive.forward(*arrays[: self.count], **parameters)
+        finally:
+            restore(before)
+
+    def results(self, values: Sequence[Value], places: Sequence[Array]) -> tuple[bool, list[Array]]:
+        """Return whether there is one result, and arrays as the results will be, in memory, too.
+
+        They are found by running it on numbers that mean nothing, which lie as `places` do.
+        """
+        arrays = [
+            value.attributes["array"] if value.operation == "array" else numberless(place)
+            for value, place in zip(values, places, strict=True)
+        ]
+        trace, modes.trace = modes.trace, None
+        try:
+            result = self.run(arrays)
+        finally:
+            modes.trace = trace
+        single = not isinstance(result, (tuple, list))
+        return single, [np.asarray(array) for array in ([result] if single else result)]
+
+
+class _Slot(int):
+    """The place of an operand in the parameters of a call."""
+
+
+def lift(value: Any, operands: list[Any]) -> Any:
+    """Replace arrays in a parameter by slots, and append them to the operands."""
+    if type(value) in ARRAYS:
+        operands.append(value)
+        return _Slot(len(operands) - 1)
+    if type(value) in (tuple, list):
+        return type(value)(lift(item, operands) for item in value)
+    return value
+
+
+def _fill(value: Any, arrays: Sequence[Array]) -> Any:
+    """Put arrays in the place of the slots of a parameter."""
+    if type(value) is _Slot:
+        return arrays[value]
+    if type(value) in (tuple, list):
+        return type(value)(_fill(item, arrays) for item in value)
+    return value
+
+
+def call_of(
+    name: str, operands: Sequence[Value], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Value:
+    """Return the result of a primitive of the catalogue that has one, and takes no parameters."""
+    whole = Whole(CATALOGUE[name], len(operands), {})
+    return results_of(whole, operands, [(shape, dtype)], name)[0]
+
+
+def results_of(
+    whole: Any, operands: Sequence[Value], metas: Sequence[Any], origin: str
+) -> list[Value]:
+    """Return the results of a call, of which shape and dtype are given."""
+    call = Value("call", operands, (), np.dtype(bool), origin, primitive=whole, parameters={})
+    return [
+        Value("item", (call,), shape, dtype, origin, position=position)
+        for position, (shape, dtype) in enumerate(metas)
+    ]

@@ -1,0 +1,354 @@
+"""What the primitives of the catalogue are in terms of the graph's operations.
+
+A lowering takes the values of the operands and the primitive's parameters, and returns the value
+of the result. A primitive without one stays as it is, a ``call``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.codegen.expression import Symbol
+from numgrad.jit.ir.constructors import (
+    apply,
+    broadcast,
+    cast,
+    constant,
+    join,
+    permute,
+    reduce,
+    reshape,
+    restore_dims,
+    update,
+    view,
+)
+from numgrad.jit.ir.graph import Affine, Value
+from numgrad.jit.lowering.storage import update_at
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+
+__all__ = ["LOWERINGS", "lower_elementwise"]
+
+Lowering = Callable[..., Any]
+Dims = tuple[int, ...]
+LOWERINGS: dict[str, Lowering] = {}
+
+
+def lowering(*names: str) -> Callable[[Lowering], Lowering]:
+    """Enter a function as the lowering of primitives."""
+
+    def enter(function: Lowering) -> Lowering:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return enter
+
+
+def lower_elementwise(
+    primitive: ElementwisePrimitive,
+    operands: Sequence[Any],
+    dtype: np.dtype[Any],
+    origin: str = "",
+) -> Value:
+    """Return the value of an elementwise primitive.
+
+    Parameters
+    ----------
+    operands : sequence of Value or number
+        In the dtype of the computation, which numbers take.
+    dtype : numpy.dtype
+        Of the result.
+    """
+    positions = [p for p, v in enumerate(operands) if isinstance(v, Value)]
+    voting = [p for p in positions if p not in primitive.masks] or positions
+    compute = operands[voting[0]].dtype if voting else dtype
+    symbols = {
+        name: Symbol.input(name, isinstance(v, Value) and v.dtype.kind == "c")
+        for name, v in zip(primitive.inputs, operands, strict=True)
+    }
+    values: dict[int, Value] = {}
+    for position, (name, operand) in enumerate(zip(primitive.inputs, operands, strict=True)):
+        if not isinstance(operand, Value):
+            is_mask = position in primitive.masks
+            operand = constant(operand, np.dtype(bool) if is_mask else compute)
+        values[id(symbols[name])] = operand
+
+    def evaluate(symbol: Symbol) -> Value:
+        value = values.get(id(symbol))
+        if value is None:
+            if symbol.operation == "constant":
+                number = symbol.arguments[0]
+                is_bool = isinstance(number, bool)
+                value = constant(number, np.dtype(bool) if is_bool else compute)
+            else:
+                arguments = [evaluate(argument) for argument in symbol.arguments]
+                value = apply(symbol.operation, *arguments, origin=origin)
+            values[id(symbol)] = value
+        return value
+
+    (result,) = primitive._formula(symbols)
+    return cast(evaluate(result), dtype, origin)
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+@lowering("clone")
+def _clone(value: Value, contiguous: Any = False) -> Value:
+    return value
+
+
+@lowering("to_copy")
+def _to_copy(value: Value, dtype: np.dtype[Any]) -> Value:
+    return cast(value, dtype)
+
+
+@lowering("unsafe_view")
+def _unsafe_view(value: Value, shape: Dims) -> Value:
+    return reshape(value, shape)
+
+
+@lowering("drop_first_dim")
+def _drop_first_dim(value: Value) -> Value:
+    return reshape(value, value.shape[1:])
+
+
+@lowering("copy", "fill_tensor", "fill_tensor_in_place")
+def _copy(value: Value, source: Value) -> Value:
+    return broadcast(cast(source, value.dtype), value.shape)
+
+
+@lowering("fill_number", "fill_number_in_place")
+def _fill_number(input: Value, value: Any) -> Value:
+    return broadcast(constant(value.item(), value.dtype), input.shape)
+
+
+@lowering("zero")
+def _zero(value: Value) -> Value:
+    return broadcast(constant(0, value.dtype), value.shape)
+
+
+@lowering("flip")
+def _flip(value: Value, dims: Dims) -> Value:
+    from_end = [n - 1 if dim in dims else 0 for dim, n in enumerate(value.shape)]
+    maps = [
+        Affine(start, ((dim, -1 if dim in dims else 1),) if value.shape[dim] > 1 else ())
+        for dim, start in enumerate(from_end)
+    ]
+    return view(value, maps, value.shape)
+
+
+# --- reductions -----------------------------------------------------------------------------------
+
+
+def _all_dims(value: Value) -> Dims:
+    return tuple(range(len(value.shape)))
+
+
+def _in_dtype(value: Value, dtype: Any) -> Value:
+    return value if dtype is None else cast(value, np.dtype(dtype))
+
+
+def _kept(result: Value, value: Value, dims: Sequence[int], keepdim: bool) -> Value:
+    return restore_dims(result, value.shape, dims) if keepdim and dims else result
+
+
+@lowering("sum")
+def _sum(value: Value, dtype: Any = None) -> Value:
+    value = _summable(_in_dtype(value, dtype))
+    return _in_dtype(reduce("sum", value, _all_dims(value)), dtype)
+
+
+@lowering("sum_over_dims")
+def _sum_over_dims(value: Value, dims: Dims, keepdim: bool, dtype: Any) -> Value:
+    value = _summable(_in_dtype(value, dtype))
+    return _in_dtype(_kept(reduce("sum", value, dims), value, dims, keepdim), dtype)
+
+
+def _summable(value: Value) -> Value:
+    """Return what is added up: integers and truth values in int64."""
+    return cast(value, np.dtype(np.int64)) if value.dtype.kind in "biu" else value
+
+
+@lowering("sum_to_size")
+def _sum_to_size(value: Value, shape: Dims) -> Value:
+    lead = len(value.shape) - len(shape)
+    dims = tuple(range(lead)) + tuple(
+        lead + dim for dim, n in enumerate(shape) if n == 1 and value.shape[lead + dim] != 1
+    )
+    return reshape(reduce("sum", value, dims), shape)
+
+
+@lowering("mean")
+def _mean(value: Value, dtype: Any = None) -> Value:
+    return _mean_over_dims(value, _all_dims(value), False, dtype)
+
+
+@lowering("mean_over_dims")
+def _mean_over_dims(value: Value, dims: Dims, keepdim: bool, dtype: Any) -> Value:
+    value = _in_dtype(value, dtype)
+    count = math.prod([value.shape[dim] for dim in dims])
+    total = _kept(reduce("sum", value, dims), value, dims, keepdim)
+    return apply("true_divide", total, constant(count, value.dtype))
+
+
+@lowering("amax")
+def _amax(value: Value, dims: Dims, keepdim: bool = False) -> Value:
+    return _kept(reduce("max", value, dims), value, dims, keepdim)
+
+
+@lowering("amin")
+def _amin(value: Value, dims: Dims, keepdim: bool = False) -> Value:
+    return _kept(reduce("min", value, dims), value, dims, keepdim)
+
+
+@lowering("max")
+def _max(value: Value) -> Value:
+    return reduce("max", value, _all_dims(value))
+
+
+@lowering("min")
+def _min(value: Value) -> Value:
+    return reduce("min", value, _all_dims(value))
+
+
+@lowering("any")
+def _any(value: Value, dims: Dims, keepdim: bool) -> Value:
+    return _as_given(_kept(reduce("any", _truth(value), dims), value, dims, keepdim), value)
+
+
+@lowering("all")
+def _all(value: Value, dims: Dims, keepdim: bool) -> Value:
+    return _as_given(_kept(reduce("all", _truth(value), dims), value, dims, keepdim), value)
+
+
+def _as_given(result: Value, value: Value) -> Value:
+    """Return truth values, of bytes as bytes."""
+    return cast(result, value.dtype) if value.dtype == np.uint8 else result
+
+
+def _truth(value: Value) -> Value:
+    return cast(value, np.dtype(bool))
+
+
+@lowering("dot")
+def _dot(left: Value, right: Value) -> Value:
+    return reduce("sum", apply("mul", left, right), (0,))
+
+
+@lowering("mm")
+def _mm(left: Value, right: Value) -> Value:
+    if left.dtype.kind not in "fc":
+        raise NotImplementedError
+    if left.shape[1] == 1:  # of one term each
+        return apply("mul", left, right)
+    shape = (left.shape[0], right.shape[1])
+    return Value("matmul", (left, right), shape, left.dtype)
+
+
+@lowering("mv")
+def _mv(matrix: Value, vector: Value) -> Value:
+    column = reshape(vector, (*vector.shape, 1))
+    return reshape(_mm(matrix, column), (matrix.shape[0],))
+
+
+@lowering("softmax")
+def _softmax(value: Value, dim: int, dtype: Any) -> Value:
+    if 0 in value.shape or not value.shape:
+        raise NotImplementedError
+    exponentials, total = _exponentials(_in_dtype(value, dtype), dim)
+    return apply("true_divide", exponentials, total)
+
+
+@lowering("log_softmax")
+def _log_softmax(value: Value, dim: int, dtype: Any) -> Value:
+    value = _in_dtype(value, dtype)
+    if 0 in value.shape or not value.shape:
+        raise NotImplementedError
+    highest = restore_dims(reduce("max", value, (dim,)), value.shape, (dim,))
+    shifted = apply("sub", value, highest)
+    total = reduce("sum", apply("exp", shifted), (dim,))
+    return apply("sub", shifted, restore_dims(apply("log", total), value.shape, (dim,)))
+
+
+def _exponentials(value: Value, dim: int) -> tuple[Value, Value]:
+    highest = restore_dims(reduce("max", value, (dim,)), value.shape, (dim,))
+    exponentials = apply("exp", apply("sub", value, highest))
+    return exponentials, restore_dims(reduce("sum", exponentials, (dim,)), value.shape, (dim,))
+
+
+@lowering("softmax_backward")
+def _softmax_backward(cotangent: Value, output: Value, dim: int) -> Value:
+    if not output.shape:
+        raise NotImplementedError
+    product = apply("mul", cotangent, output)
+    total = restore_dims(reduce("sum", product, (dim,)), output.shape, (dim,))
+    return apply("mul", output, apply("sub", cotangent, total))
+
+
+@lowering("log_softmax_backward")
+def _log_softmax_backward(cotangent: Value, output: Value, dim: int) -> Value:
+    if not output.shape:
+        raise NotImplementedError
+    total = restore_dims(reduce("sum", cotangent, (dim,)), output.shape, (dim,))
+    return apply("sub", cotangent, apply("mul", apply("exp", output), total))
+
+
+# --- joining --------------------------------------------------------------------------------------
+
+
+@lowering("cat")
+def _cat(*parts: Value, dim: int, dtype: np.dtype[Any]) -> Value:
+    present = [part for part in parts if part.shape != (0,)] or list(parts[:1])
+    return join([cast(part, dtype) for part in present], dim)
+
+
+@lowering("stack")
+def _stack(*parts: Value, dim: int, dtype: np.dtype[Any]) -> Value:
+    given = parts[0].shape
+    present = [reshape(part, (*given[:dim], 1, *given[dim:])) for part in parts]
+    return join([cast(part, dtype) for part in present], dim)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _contiguous(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+
+
+@lowering("as_strided_scatter")
+def _as_strided_scatter(value: Value, source: Value, outer: Any, inner: Any) -> Value:
+    shape, steps, offset = outer
+    order = sorted(range(len(shape)), key=lambda dim: (-steps[dim], dim))
+    in_memory = permute(value, order)
+    expected = _contiguous(in_memory.shape)
+    if offset or any(
+        shape[dim] > 1 and steps[dim] != step for dim, step in zip(order, expected, strict=True)
+    ):
+        raise NotImplementedError
+    found = update_at(in_memory, source, inner[2], inner[1])
+    return permute(found, [order.index(dim) for dim in range(len(order))])
+
+
+@lowering("slice_backward")
+def _slice_backward(value: Value, shape: Dims, dim: int, start: int, stop: int, step: int) -> Value:
+    return _placed(value, shape, dim, start, step)
+
+
+@lowering("select_backward")
+def _select_backward(value: Value, shape: Dims, dim: int, index: int) -> Value:
+    part = reshape(value, (*value.shape[:dim], 1, *value.shape[dim:]))
+    return _placed(part, shape, dim, index, 1)
+
+
+def _placed(part: Value, shape: Dims, dim: int, start: int, step: int) -> Value:
+    """Return zeros with a part of them, along one dim every `step` from `start`, replaced."""
+    strides = _contiguous(shape)
+    offset = start * strides[dim]
+    strides[dim] *= step
+    return update(broadcast(constant(0, part.dtype), shape), part, offset, strides)

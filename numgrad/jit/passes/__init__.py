@@ -1,0 +1,1 @@
+"""Passes over the graph: simplification, algebra, motion of views and joins."""

@@ -1,0 +1,180 @@
+"""Reductions, updates and joins, simplified where not a bit changes.
+
+A sum has a fixed order of additions, which follows from the shape: the sum of a sum is not a sum
+over all dims, and the sum of n equal numbers is not n times the number. Integers, and any and all,
+have no roundings, so there it is. A float's max of a max is not merged either: of 0.0 and -0.0 it
+gives the later one, and which that is depends on the order. Where all elements are the same one,
+though, it is that one.
+
+A sum begins with 0.0: that of one element x is ``x + 0.0``, which is 0.0 for -0.0, and that of
+zeros of either sign is 0.0.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numgrad.jit.ir.graph import Affine, Value
+from numgrad.jit.ir.scalar_semantics import number_of, wrap
+from numgrad.jit.passes.rewriter import Builder
+from numgrad.jit.passes.views import flat, is_contiguous, same_window, strides_of, view_of_dims
+
+__all__ = ["simplify_join", "simplify_reduce", "simplify_update"]
+
+_EXACT = "biu"  # kinds of dtypes that are computed with without rounding
+# Reductions that give x for any number of elements x (at least one).
+_IDEMPOTENT = ("max", "min", "any", "all")
+_OF_NOTHING: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+def simplify_reduce(builder: Builder, value: Value) -> Value | None:
+    """Skip dims of one element, and all dims of equal elements where their number is no matter."""
+    (operand,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
+    shape = operand.shape
+    if 0 in shape:
+        if kind in _OF_NOTHING and any(shape[dim] == 0 for dim in dims):
+            return builder.fill(_OF_NOTHING[kind], value.dtype, value.shape)
+        return None
+    kept = [dim for dim in range(len(shape)) if dim not in dims]
+    if all(shape[dim] == 1 for dim in dims):
+        return _of_one(builder, kind, view_of_dims(builder, operand, kept), value.dtype)
+    if operand.operation == "view":
+        found = _of_repeated(builder, value, kept)
+        if found is not None:
+            return found
+    if (
+        operand.operation == "reduce"
+        and operand.attributes["kind"] == kind
+        and value.dtype.kind in _EXACT
+    ):
+        (first,) = operand.operands
+        own = [dim for dim in range(len(first.shape)) if dim not in operand.attributes["dims"]]
+        both = sorted([*operand.attributes["dims"], *(own[dim] for dim in dims)])
+        return _reduce(builder, kind, first, tuple(both), value.dtype)
+    return None
+
+
+def _reduce(
+    builder: Builder, kind: str, operand: Value, dims: tuple[int, ...], dtype: np.dtype[Any]
+) -> Value:
+    shape = tuple([n for dim, n in enumerate(operand.shape) if dim not in dims])
+    reduced = Value("reduce", (operand,), shape, dtype, builder.origin, kind=kind, dims=dims)
+    return builder.add(reduced)
+
+
+def _of_one(builder: Builder, kind: str, x: Value, dtype: np.dtype[Any]) -> Value | None:
+    """Return the reduction of one element, the element itself but for a sum of floats."""
+    if kind in ("any", "all"):
+        return builder.elementwise("cast", x, dtype=dtype)
+    if kind == "sum" and dtype.kind in "fc":
+        return builder.elementwise("add", x, builder.constant(0.0, dtype))
+    if kind == "prod" and dtype.kind == "c":
+        return None
+    return x
+
+
+def _of_repeated(builder: Builder, value: Value, kept: list[int]) -> Value | None:
+    """Reduce a view with dims along which it repeats."""
+    (view,), kind, dims = value.operands, value.attributes["kind"], value.attributes["dims"]
+    if kind in _IDEMPOTENT:
+        used = {dim for _, terms in view.attributes["maps"] for dim, _ in terms}
+        rest = [dim for dim in range(len(view.shape)) if dim in used or dim in kept]
+        if len(rest) < len(view.shape):
+            still = tuple([k for k, dim in enumerate(rest) if dim in dims])
+            return _reduce(builder, kind, view_of_dims(builder, view, rest), still, value.dtype)
+    (base,) = view.operands
+    if base.operation != "constant":
+        return None
+    number = number_of(base)
+    count = prod([view.shape[dim] for dim in dims])
+    if kind == "sum" and value.dtype.kind in "iu":
+        return builder.fill(wrap(number * count, value.dtype), value.dtype, value.shape)
+    if kind == "sum" and number == 0:
+        return builder.fill(0, value.dtype, value.shape)
+    if kind == "prod" and number == 1 and value.dtype.kind != "c":
+        return builder.fill(1, value.dtype, value.shape)
+    return None
+
+
+def simplify_update(builder: Builder, value: Value) -> Value | None:
+    """Skip an update of everything, of nothing, with what is there already, or before the same."""
+    whole, part = value.operands
+    offset, strides = value.attributes["offset"], value.attributes["strides"]
+    if 0 in part.shape:
+        return whole
+    if prod(part.shape) == prod(whole.shape) and is_contiguous(part.shape, offset, strides):
+        return builder.reshape(part, whole.shape)
+    window = (offset, strides)
+    if whole.operation == "update":
+        before = whole.attributes["offset"], whole.attributes["strides"]
+        if whole.operands[1].shape == part.shape and same_window(part.shape, window, before):
+            first = whole.operands[0]
+            return builder.add(
+                Value(
+                    "update",
+                    (first, part),
+                    value.shape,
+                    value.dtype,
+                    value.origin,
+                    **value.attributes,
+                )
+            )
+    base, read = _source(part)
+    if base is whole:
+        if same_window(part.shape, window, read):
+            return whole
+    elif base.operation == "constant" and _source(whole)[0] is base:
+        return whole
+    return None
+
+
+_MANY = 64  # parts of a join from which on it is not taken apart
+
+
+def simplify_join(builder: Builder, value: Value) -> Value | None:
+    """Take joins in joins apart, and skip one that puts together what was one."""
+    starts, parts = value.attributes["starts"], value.operands
+    if len(parts) == 1:
+        return parts[0]
+    if any(part.operation == "join" for part in parts) and sum(map(_count, parts)) <= _MANY:
+        operands: list[Value] = []
+        places: list[tuple[int, ...]] = []
+        for part, start in zip(parts, starts, strict=True):
+            if part.operation != "join":
+                operands.append(part)
+                places.append(start)
+                continue
+            operands += part.operands
+            for own in part.attributes["starts"]:
+                places.append(tuple([a + b for a, b in zip(start, own, strict=True)]))
+        return builder.add(
+            Value("join", operands, value.shape, value.dtype, value.origin, starts=tuple(places))
+        )
+    base = _source(parts[0])[0]
+    if base.operation == "constant" and all(_source(part)[0] is base for part in parts):
+        return builder.expand(base, value.shape)
+    if base.shape != value.shape:
+        return None
+    for part, start in zip(parts, starts, strict=True):
+        if part.operation != "view" or part.operands[0] is not base:
+            return None
+        for dim, (offset, terms) in enumerate(part.attributes["maps"]):
+            along = ((dim, 1),) if part.shape[dim] != 1 else ()
+            if Affine(offset, terms) != Affine(start[dim], along):
+                return None
+    return base
+
+
+def _count(value: Value) -> int:
+    return len(value.operands) if value.operation == "join" else 1
+
+
+def _source(value: Value) -> tuple[Value, Any]:
+    """Return what a view is of and where it reads; for any other value, itself."""
+    if value.operation != "view":
+        return value, (0, strides_of(value.shape))
+    (base,), maps = value.operands, value.attributes["maps"]
+    return base, flat(base.shape, value.shape, maps)

@@ -1,0 +1,467 @@
+"""Which loop nests compute a graph, in which order, and which values are kept in memory.
+
+Whatever has to be in memory is a *sink*: a value that is stored, a part that is written over
+another value, or a reduction. Sinks over the same domain share a nest if none needs another one
+complete; all else is computed where it is needed. Two kinds of nests do more than visit elements:
+
+- in one with `inner` axes, these are reduced (and visited again, row by row) within each step of
+  the others, the rows;
+- in one with `blocked` axes, these are reduced across the steps, in blocks of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.ir.symbolic_sizes import ZERO, Place
+from numgrad.jit.schedule.index_maps import (
+    ANYWHERE,
+    LEAVES,
+    Element,
+    Elements,
+    Flat,
+    Index,
+    Strided,
+    weight,
+)
+
+__all__ = ["Nest", "OpaqueStep", "Schedule", "Sink", "is_loose", "schedule", "writes_over"]
+
+AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
+_STEPS = frozenset(("matmul", "call"))
+_IN_MEMORY = frozenset(("reduce", "update", "join", "scatter", "check", "item", *_STEPS))
+_ROUNDS = 12
+
+
+@dataclass(eq=False)
+class Sink:
+    """Something to compute that goes to memory.
+
+    Attributes
+    ----------
+    kind : str
+        ``"store"``, ``"window"`` (the part of an update or join), ``"scatter"`` (that of a
+        scatter), ``"reduce"``, or ``"copy"`` (a reduction over nothing).
+    value : Value
+        What it is, or is a part of.
+    source : Value
+        What is computed at every element of the domain.
+    domain : tuple of str
+        The names of the sizes of the loops.
+    reduced : frozenset of int
+        The loops that a reduction runs over.
+    axes : tuple of int
+        The loops of the nest that these are.
+    number : int
+        Which of the operands the part is.
+    """
+
+    kind: str
+    value: Value
+    source: Value
+    domain: tuple[str, ...]
+    reduced: frozenset[int] = frozenset()
+    axes: tuple[int, ...] = ()
+    number: int = 1
+
+
+@dataclass(eq=False)
+class OpaqueStep:
+    """A matrix product or a call of a primitive."""
+
+    value: Value
+
+
+@dataclass(eq=False)
+class Nest:
+    """Loops over a domain, and what they compute.
+
+    When they are done, each of the `checks` raises if what it goes by says so.
+    """
+
+    domain: tuple[str, ...]
+    sinks: list[Sink] = field(default_factory=list)
+    inner: frozenset[int] | None = None
+    blocked: frozenset[int] | None = None
+    checks: list[Value] = field(default_factory=list)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it visits elements only, each once, in any order."""
+        return not self.inner and not self.blocked and not self.is_serial
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether the elements must be visited in order."""
+        return any(sink.kind == "scatter" for sink in self.sinks)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The axes that are not inner."""
+        inner = self.inner or frozenset()
+        return tuple(axis for axis in range(len(self.domain)) if axis not in inner)
+
+
+class Schedule:
+    """The steps that compute a graph.
+
+    Attributes
+    ----------
+    graph : Graph
+    elements : Elements
+    steps : list of Nest and OpaqueStep
+    kept : set of Value
+        What is in memory, the leaves included.
+    in_place : dict
+        Updates that write over their operand, which nobody else needs.
+    """
+
+    def __init__(self, graph: Graph, elements: Elements, kept: set[Value]) -> None:
+        self.graph = graph
+        self.elements = elements
+        self.kept = kept
+        self.steps: list[Nest | OpaqueStep] = []
+        self.in_place: dict[Value, Value] = {}
+        self.step_of: dict[Value, int] = {}  # where a kept value is complete
+        self._sources: dict[Value, Strided] = {}
+        self._users: dict[Value, int] = {}
+        for value in graph.values():
+            for operand in value.operands:
+                self._users[operand] = self._users.get(operand, 0) + 1
+        for output in graph.outputs:
+            self._users[output] = self._users.get(output, 0) + 1
+
+    # --- nodes ---
+
+    def is_local(self, value: Value, step: int) -> bool:
+        """Whether a kept value is stored by this very step, which can compute it again."""
+        return (
+            step >= 0
+            and self.step_of.get(value) == step
+            and value.operation not in _IN_MEMORY
+            and isinstance(self.steps[step], Nest)
+        )
+
+    def inputs(self, element: Element, step: int, *, stored: bool = False) -> list[Element]:
+        """Return what an element is computed of in a step; nothing if it is read from memory."""
+        value, index = element
+        if value.operation == "constant":
+            return []
+        is_read = not self.is_local(value, step) or is_loose(index)
+        if value in self.kept and not stored and is_read:
+            return []
+        if value.operation == "gather":
+            return [(self.source_of(value).base, ANYWHERE), *self.elements.operands(value, index)]
+        return self.elements.operands(value, index)
+
+    def source_of(self, gather: Value) -> Strided:
+        """Return what a gather reads, as a view of what is in memory."""
+        found = self._sources.get(gather)
+        if found is None:
+            source = gather.operands[0]
+            strided = None if source in self.kept else self.elements.strided(source, self.kept)
+            if strided is None:
+                strided = Strided(source, ZERO, tuple(self.elements.dims.strides(source)))
+            found = self._sources[gather] = strided
+        return found
+
+    def walk(
+        self, roots: list[tuple[Element, bool]], step: int, seen: set[Element] | None = None
+    ) -> Iterator[Element]:
+        """Yield all elements that a step computes or reads for some, operands first.
+
+        With each root comes whether it is being stored, so computed and not read. Elements in
+        `seen` are left out, and the others added to it.
+        """
+        seen = set() if seen is None else seen
+        for root, stored in roots:
+            stack = [(root, iter(self.inputs(root, step, stored=stored)))]
+            if root in seen:
+                continue
+            seen.add(root)
+            while stack:
+                element, rest = stack[-1]
+                following = next(rest, None)
+                if following is None:
+                    stack.pop()
+                    yield element
+                elif following not in seen:
+                    seen.add(following)
+                    stack.append((following, iter(self.inputs(following, step))))
+
+    def roots(self, nest: Nest) -> list[tuple[Element, bool]]:
+        """Return the elements that the sinks of a nest want."""
+        return [
+            ((s.source, self.elements.index(s.source, list(s.axes))), s.kind == "store")
+            for s in nest.sinks
+        ]
+
+    def cost(self, element: Element, step: int) -> int:
+        """Return about what computing an element takes, where an addition is 1."""
+        stored = element[0] in self.kept
+        return sum(
+            weight(value)
+            for value, _ in self.walk([(element, stored)], step)
+            if value not in self.kept or value is element[0]
+        )
+
+    # --- placing ---
+
+    def place(self, sink: Sink) -> None:
+        """Put a sink into the first nest that can take it, or into a new one."""
+        needed = self.needed(sink)
+        lower = max([0, *(self.step_of[value] for value, _ in needed)])
+        if writes_over(sink):  # behind what it is a part of
+            before = sink.value if sink.value in self.step_of else self.in_place[sink.value]
+            lower = max(lower, self.step_of[before] + 1)
+        for position in range(lower, len(self.steps)):
+            nest = self.steps[position]
+            if isinstance(nest, Nest) and self._join(nest, position, sink, needed):
+                break
+        else:
+            position = len(self.steps)
+            fresh = Nest(sink.domain)
+            self.steps.append(fresh)
+            if not self._join(fresh, position, sink, needed):
+                raise AssertionError("a new nest takes any sink")
+        self.step_of[sink.value] = max(position, self.step_of.get(sink.value, 0))
+
+    def needed(self, sink: Sink) -> list[Element]:
+        """Return the kept values, other than leaves, that a sink reads, with their indices."""
+        root = (sink.source, self.elements.index(sink.source))
+        return [
+            (value, index)
+            for value, index in self.walk([(root, sink.kind == "store")], -1)
+            if value in self.kept
+            and value.operation not in LEAVES
+            and not (value is sink.source and sink.kind == "store")
+        ]
+
+    def _join(self, nest: Nest, position: int, sink: Sink, needed: list[Element]) -> bool:
+        """Put a sink into a nest if it may be there."""
+        inner, blocked = nest.inner, nest.blocked
+        if sink.domain == nest.domain:
+            axes = tuple(range(len(nest.domain)))
+        elif inner and sink.domain == tuple(nest.domain[a] for a in nest.rows):
+            axes = nest.rows
+            if sink.reduced and len(sink.reduced) != len(axes):
+                return False
+        else:
+            return False
+        is_row = len(axes) < len(nest.domain)
+        if sink.kind == "reduce" and not is_row and 0 < len(sink.reduced) < len(axes):
+            if axes[-1] in sink.reduced:
+                if inner not in (None, sink.reduced) or (blocked and blocked & sink.reduced):
+                    return False
+                inner = sink.reduced
+            else:
+                if blocked not in (None, sink.reduced) or (inner and inner & sink.reduced):
+                    return False
+                blocked = sink.reduced
+        if blocked and (nest.is_serial or sink.kind == "scatter"):
+            return False
+        for value, index in needed:
+            if self.step_of[value] == position and not self._reads(
+                nest, position, inner, axes, value, index
+            ):
+                return False
+        nest.inner, nest.blocked = inner, blocked
+        sink.axes = axes
+        nest.sinks.append(sink)
+        return True
+
+    def _reads(
+        self,
+        nest: Nest,
+        position: int,
+        inner: frozenset[int] | None,
+        axes: tuple[int, ...],
+        value: Value,
+        index: Index,
+    ) -> bool:
+        """Whether a value that a nest computes can be had in that nest, at an index."""
+        makers = [sink for sink in nest.sinks if sink.value is value]
+        if is_loose(index) or len(makers) != 1:
+            return False
+        maker = makers[0]
+        at = (
+            tuple(
+                tuple(place.renamed(dict(enumerate(axes))) for place in entry)
+                for entry in index
+                if not isinstance(entry, Place)
+            )
+            if not isinstance(index, Flat)
+            else ()
+        )
+        if maker.kind == "reduce":
+            if not inner or maker.reduced != inner or len(maker.axes) != len(nest.domain):
+                return False
+            rows = [axis for axis in range(len(nest.domain)) if axis not in inner]
+            return at == self.elements.index(value, rows)
+        if maker.kind != "store" or value.operation in _IN_MEMORY:
+            return False
+        if at == self.elements.index(value, list(maker.axes)):
+            return True
+        # Elsewhere it is computed once more, which must be cheap and take nothing of this nest.
+        if any(self.step_of[v] == position for v, _ in self.needed(maker)):
+            return False
+        return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
+
+
+def writes_over(sink: Sink) -> bool:
+    """Whether a sink writes over what another one has written."""
+    return sink.kind in ("window", "scatter") and sink.value.operation in ("update", "scatter")
+
+
+def is_loose(index: Index) -> bool:
+    """Whether an index can be found in memory only."""
+    return isinstance(index, Flat) or any(isinstance(entry, Place) for entry in index)
+
+
+def schedule(graph: Graph) -> Schedule:
+    """Find the nests that compute a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    """
+    elements = Elements(graph)
+    kept = _initially_kept(graph, elements)
+    for _ in range(_ROUNDS):
+        found = _arrange(graph, elements, kept)
+        more = _worth_keeping(found)
+        if not more:
+            break
+        kept = kept | more
+    return found
+
+
+def _initially_kept(graph: Graph, elements: Elements) -> set[Value]:
+    """Return the values that have to be in memory."""
+    kept = set(graph.outputs)
+    for value in graph.values():
+        if value.operation in LEAVES or value.operation in _IN_MEMORY:
+            kept.add(value)
+        kept.update(elements.needs_memory(value))
+    kept = {value for value in kept if value.operation != "call"}
+    for value in graph.values():
+        if value.operation == "check":
+            kept.update(value.operands)
+        if value.operation in _STEPS or value.operation == "gather":
+            for operand in value.operands if value.operation in _STEPS else value.operands[:1]:
+                strided = elements.strided(operand, kept)
+                kept.add(operand if strided is None else strided.base)
+    return kept
+
+
+def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
+    """Return the nests for a choice of what is kept."""
+    plan = Schedule(graph, elements, kept)
+    for value in graph.values():
+        if value.operation == "scatter" and _is_fill(value.operands[0]):
+            sink = Sink("store", value, value, elements.domain(value))
+            if not plan.needed(sink):  # the number may be a result, or what another step takes
+                plan.place(sink)
+    for value in graph.values():
+        operation = value.operation
+        if operation in LEAVES:
+            plan.step_of[value] = -1
+        elif operation in _STEPS:
+            plan.step_of[value] = len(plan.steps)
+            plan.steps.append(OpaqueStep(value))
+        elif operation == "item":
+            plan.step_of[value] = plan.step_of[value.operands[0]]
+        elif operation in ("update", "scatter"):
+            _arrange_update(plan, value)
+        elif operation == "check":
+            index, flag = value.operands
+            position = plan.step_of[value] = plan.step_of[flag]
+            plan.in_place[value] = index
+            nest = plan.steps[position]
+            assert isinstance(nest, Nest)
+            nest.checks.append(value)
+        elif operation == "join":
+            for number, part in enumerate(value.operands):
+                domain = elements.domain(part)
+                plan.place(Sink("window", value, part, domain, number=number))
+        elif operation == "reduce":
+            plan.place(_reduction(elements, value))
+        elif value in kept:
+            plan.place(Sink("store", value, value, elements.domain(value)))
+    return plan
+
+
+def _reduction(elements: Elements, value: Value) -> Sink:
+    source = value.operands[0]
+    reduced: set[int] = set()
+    axis = 0
+    for dim, atoms in enumerate(elements.dims.atoms(source)):
+        if dim in value.attributes["dims"]:
+            reduced.update(range(axis, axis + len(atoms)))
+        axis += len(atoms)
+    kind = "reduce" if reduced else "copy"
+    return Sink(kind, value, source, elements.domain(source), frozenset(reduced))
+
+
+def _arrange_update(plan: Schedule, value: Value) -> None:
+    """Copy what is updated, unless nobody else needs it, then write the part."""
+    base, part, *_ = value.operands
+    takes = base.operation not in LEAVES and base.operation != "item"
+    if base in plan.kept and takes and plan._users[base] == 1:
+        plan.in_place[value] = base
+    elif value not in plan.step_of:
+        plan.place(Sink("store", value, value, plan.elements.domain(value)))
+    domain = plan.elements.domain(part)
+    if value.operation == "update":
+        plan.place(Sink("window", value, part, domain))
+    else:
+        plan.place(Sink("scatter", value, plan.elements.routed(value), domain))
+
+
+def _is_fill(value: Value) -> bool:
+    """Whether a value is a number, repeated."""
+    return value.operation == "view" and value.operands[0].operation == "constant"
+
+
+def _worth_keeping(plan: Schedule) -> set[Value]:
+    """Return values that are dear, and would be computed more than once."""
+    where: dict[Value, set[int]] = {}  # in which nests
+    indices: dict[Element, int] = {}
+    again: dict[Value, Element] = {}
+    for position, nest in enumerate(plan.steps):
+        if not isinstance(nest, Nest):
+            continue
+        seen: dict[Value, Index] = {}
+        inner = nest.inner or frozenset()
+        outer = [axis for axis in range(len(nest.domain)) if axis not in inner]
+        for element in plan.walk(plan.roots(nest), position):
+            value, index = element
+            if value in plan.kept or value.operation in ("constant", "view", "reshape"):
+                continue
+            indices[element] = position
+            before = where.setdefault(value, set())
+            before.add(position)
+            if len(before) > 1 or seen.setdefault(value, index) != index:
+                again[value] = element
+            elif isinstance(index, tuple) and not isinstance(index, Flat):
+                used = {
+                    axis
+                    for entry in index
+                    for place in (entry if isinstance(entry, tuple) else (entry,))
+                    for axis in place.steps
+                }
+                # In loops that it does not depend on, around one on which it does.
+                if used and any(axis not in used for axis in outer if axis < max(used)):
+                    again[value] = element
+    found: set[Value] = set()
+    covered: set[Value] = set()
+    for value in reversed(plan.graph.values()):
+        if value not in again or value in covered:
+            continue
+        element = again[value]
+        if plan.cost(element, -1) > AFFORDABLE:
+            found.add(value)
+            covered.update(v for v, _ in plan.walk([(element, False)], -1))
+    return found

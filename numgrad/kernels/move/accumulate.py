@@ -1,0 +1,56 @@
+"""Adding gradients up: into an array that is ours, or into a new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.codegen.compile.compile import kernel
+from numgrad.runtime.memory import empty
+from numgrad.runtime.threads import parallel_for
+
+__all__ = ["add_arrays", "add_into", "private_copy"]
+
+Array = np.ndarray[Any, Any]
+# Elements a thread takes at a time; below it a thread costs more than it saves.
+GRAIN = 1 << 17
+
+
+@kernel
+def _add_into(target: Array, source: Array) -> None:
+    for i in range(target.size):
+        target[i] += source[i]
+
+
+def add_into(target: Array, source: Array) -> None:
+    """Add `source` to `target` in place; both have the same shape and dtype."""
+    if target.ndim == 1 and target.size < GRAIN:
+        _add_into(target, source)
+        return
+    if not target.flags.c_contiguous:
+        target[...] = add_arrays(target, source)
+        return
+    flat_target, flat_source = target.ravel(), source.ravel()
+    if flat_target.size < GRAIN:
+        _add_into(flat_target, flat_source)
+    else:
+        parallel_for(
+            lambda start, stop: _add_into(flat_target[start:stop], flat_source[start:stop]),
+            flat_target.size,
+            GRAIN,
+        )
+
+
+def private_copy(array: Array) -> Array:
+    """Return a C-contiguous copy that nobody else holds."""
+    copy = empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def add_arrays(left: Array, right: Array) -> Array:
+    """Return the sum of two arrays of the same shape and dtype, as a new array."""
+    total = private_copy(left)
+    add_into(total, right)
+    return total

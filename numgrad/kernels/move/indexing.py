@@ -1,0 +1,108 @@
+"""Advanced indexing of arrays: taking, putting, and adding where positions may repeat."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numgrad.kernels.move.accumulate import private_copy
+from numgrad.kernels.move.scatter import add_at
+
+__all__ = ["add_indexed", "indexed_shape", "put_indexed", "take_indexed"]
+
+Array = np.ndarray[Any, Any]
+# For each dim int64 positions from 0 to its size, or None for all; dims at the end may be missing.
+Indices = tuple[Array | None, ...]
+
+
+def _key(indices: Indices) -> tuple[Any, ...]:
+    return tuple([slice(None) if positions is None else positions for positions in indices])
+
+
+def take_indexed(array: Array, indices: Indices) -> Array:
+    """Return ``array[indices]`` in C order.
+
+    Where positions are given for adjacent dims, their common shape stands in the place of these;
+    otherwise it comes first.
+
+    Examples
+    --------
+    >>> take_indexed(np.arange(6).reshape(2, 3), (None, np.array([2, 0])))
+    array([[2, 0],
+           [5, 3]])
+    """
+    result: Array = array[_key(indices)]
+    if result.size and result.flags.c_contiguous:
+        return result
+    return private_copy(result)
+
+
+def indexed_shape(shape: tuple[int, ...], indices: Indices) -> tuple[int, ...]:
+    """Return the shape that `take_indexed` gives.
+
+    Examples
+    --------
+    >>> indexed_shape((2, 3), (None, np.array([2, 0, 0, 0])))
+    (2, 4)
+    """
+    dims, common, at = _split(indices)
+    rest = [length for dim, length in enumerate(shape) if dim not in dims]
+    return (*rest[:at], *common, *rest[at:])
+
+
+def put_indexed(array: Array, indices: Indices, values: Array) -> Array:
+    """Return a copy of `array` with `values` in those places.
+
+    Examples
+    --------
+    >>> put_indexed(np.zeros(3), (np.array([2, 0]),), np.array([1.0, 2.0]))
+    array([2., 0., 1.])
+    """
+    result = private_copy(array)
+    result[_key(indices)] = values
+    return result
+
+
+def add_indexed(array: Array, indices: Indices, values: Array) -> Array:
+    """Return a copy of `array` with `values` added in those places, every time one is named.
+
+    Examples
+    --------
+    >>> add_indexed(np.zeros(3), (np.array([2, 0, 2]),), np.array([1.0, 2.0, 3.0]))
+    array([2., 0., 4.])
+    """
+    result = private_copy(array)
+    first = indices[0]
+    if len(indices) == 1 and first is not None and result.flags.c_contiguous:
+        rest_of_shape = array.shape[1:]
+        shape = first.shape + rest_of_shape
+        whole = values if values.shape == shape else np.broadcast_to(values, shape)
+        add_at(result.reshape(array.shape[0], math.prod(rest_of_shape)), first, whole)
+        return result
+    dims, common, at = _split(indices)
+    rest = [dim for dim in range(array.ndim) if dim not in dims]
+    moved = result.transpose(dims + rest)
+    whole = np.broadcast_to(values, indexed_shape(array.shape, indices))
+    front = list(range(at, at + len(common)))
+    order = front + [axis for axis in range(whole.ndim) if axis not in front]
+    lengths = [array.shape[dim] for dim in dims]
+    places = np.zeros(common, np.int64)
+    for length, dim in zip(lengths, dims, strict=True):
+        places = places * length + indices[dim]
+    rows = moved if moved.flags.c_contiguous else np.ascontiguousarray(moved)
+    count = int(np.prod(lengths, dtype=np.int64))
+    width = int(np.prod([array.shape[dim] for dim in rest], dtype=np.int64))
+    add_at(rows.reshape(count, width), places, whole.transpose(order))
+    if rows is not moved:
+        moved[...] = rows
+    return result
+
+
+def _split(indices: Indices) -> tuple[list[int], tuple[int, ...], int]:
+    """Return the indexed dims, the common shape of their positions, and where it goes."""
+    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
+    common = np.broadcast_shapes(*[indices[dim].shape for dim in dims])  # type: ignore[union-attr]
+    adjacent = dims[-1] - dims[0] == len(dims) - 1
+    return dims, common, dims[0] if adjacent else 0

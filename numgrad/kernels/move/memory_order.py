@@ -1,0 +1,152 @@
+"""In which order the elements of a result lie in memory: PyTorch's, which decides what is a view.
+
+Whether ``y.flatten()`` shares the memory of `y`, and so what a write to it changes, depends on the
+strides of `y`. An operation that is no loop of `numgrad.kernels.pointwise.elementwise` makes its
+result with one of these functions, or row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.kernels.move.strides import extent, is_dense, layout_of, repeats_elements, strided_view
+from numgrad.kernels.pointwise.loop_order import loop_order
+from numgrad.runtime.memory import empty
+
+__all__ = [
+    "as_dtype",
+    "copy_like",
+    "copy_with_gaps",
+    "empty_for",
+    "empty_like",
+    "in_order_of",
+    "laid_out_like",
+    "zeros_with_gaps",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def empty_for(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Array:
+    """Return new memory for the result of a loop over arrays that broadcast to a shape.
+
+    Examples
+    --------
+    >>> empty_for((2, 3), np.float64, [np.zeros(3), np.zeros((3, 2)).T]).strides
+    (8, 16)
+    """
+    order = loop_order(shape, arrays)
+    memory = empty(tuple([shape[dim] for dim in order]), dtype)
+    return memory.transpose(np.argsort(order).tolist())
+
+
+def empty_like(array: Array, dtype: Any = None) -> Array:
+    """Return new memory without gaps, its dims in the order in which `array` has them.
+
+    Dims along which all elements are one stay where they are in the shape.
+
+    Examples
+    --------
+    >>> empty_like(np.zeros((3, 2, 4)).T[::2]).strides
+    (8, 16, 32)
+    >>> empty_like(np.broadcast_to(np.zeros((2, 3)).T, (4, 3, 2))).strides
+    (48, 8, 24)
+    """
+    dtype = array.dtype if dtype is None else dtype
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return empty(array.shape, dtype)
+    return empty_for(array.shape, dtype, [array])
+
+
+def copy_like(values: Array, array: Array | None = None) -> Array:
+    """Return a copy of `values` laid out as `empty_like` does for `array`, by default for them.
+
+    Examples
+    --------
+    >>> copy_like(np.ones((2, 3)), np.zeros((3, 2)).T).strides
+    (8, 16)
+    """
+    copy = empty_like(values if array is None else array, values.dtype)
+    copy[...] = values
+    return copy
+
+
+def as_dtype(array: Array, dtype: Any) -> Array:
+    """Return an array in a dtype: itself, or a copy laid out as `empty_like` does.
+
+    Examples
+    --------
+    >>> as_dtype(np.broadcast_to(np.zeros((2, 3), int).T, (4, 3, 2)), np.float64).strides
+    (48, 8, 24)
+    """
+    if repeats_elements(array) and array.dtype != dtype:  # they would lie side by side in NumPy's
+        array = copy_like(array)
+    return array.astype(dtype, "K", copy=False)
+
+
+def copy_with_gaps(array: Array) -> Array:
+    """Return a copy with the strides of `array`, in new memory with what lies between its elements.
+
+    Where elements share memory it is one without gaps, as of `copy_like`.
+
+    Examples
+    --------
+    >>> copy_with_gaps(np.zeros((2, 6))[:, ::3]).strides
+    (48, 24)
+    """
+    if is_dense(array) or repeats_elements(array):
+        return copy_like(array)
+    copy = zeros_with_gaps(array)
+    copy[...] = array
+    return copy
+
+
+def zeros_with_gaps(array: Array) -> Array:
+    """Return zeros with the strides of `array`, in new memory with room for what lies between.
+
+    Examples
+    --------
+    >>> zeros_with_gaps(np.ones((2, 6))[:, ::3]).strides
+    (48, 24)
+    """
+    if not array.size:
+        return np.zeros_like(array)
+    shape, strides, _ = layout_of(array)
+    low, high = extent((shape, strides, 0))
+    return strided_view(np.zeros(high - low, array.dtype), (shape, strides, -low))
+
+
+def laid_out_like(values: Array, array: Array) -> Array:
+    """Return values in C order, which nobody else holds, laid out as `empty_like` does for `array`.
+
+    Examples
+    --------
+    >>> laid_out_like(np.ones((2, 3)), np.zeros((3, 2)).T).strides
+    (8, 16)
+    """
+    return values if array.flags.c_contiguous else copy_like(values, array)
+
+
+def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
+    """Return values, which nobody else holds, laid out as a loop over some arrays would do.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        In C order; the result is the same array where that is right.
+    arrays : sequence of numpy.ndarray
+        What broadcasts to the shape of `values`, in the order in which it decides.
+
+    Examples
+    --------
+    >>> in_order_of(np.ones((2, 3)), [np.zeros(3), np.zeros((3, 2)).T]).strides
+    (8, 16)
+    """
+    placed = empty_for(values.shape, values.dtype, arrays)
+    if placed.strides == values.strides:
+        return values
+    placed[...] = values
+    return placed

@@ -1,0 +1,1 @@
+"""Elementwise kernels: a scalar function applied to every element."""

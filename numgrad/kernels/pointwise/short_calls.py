@@ -1,0 +1,148 @@
+"""Elementwise calls that one thread does, written out as straight lines of Python.
+
+With a few numbers in every operand the loop takes a tenth of what Python takes to get there. What
+each operand needs before it is an argument of the loop is known for operands of given shapes,
+strides and dtypes, so it is emitted once, and runs without looking at anything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.codegen.define import define
+from numgrad.kernels.move.memory_order import as_dtype
+from numgrad.kernels.pointwise.flat_calls import ARRAY, ITEM, SAME, FlatCall, Number, converter
+from numgrad.kernels.pointwise.strided_calls import StridedCall, anchor_of
+from numgrad.runtime.memory import empty
+
+__all__ = ["short_call"]
+
+Array = np.ndarray[Any, Any]
+
+
+def short_call(
+    call: FlatCall | StridedCall,
+    operands: Sequence[Array | Number],
+    dtypes: Sequence[np.dtype[Any]],
+    back: tuple[int, ...] | None,
+) -> Callable[..., Array]:
+    """Return a function of the operands of a call of one output, which returns that.
+
+    Parameters
+    ----------
+    call : FlatCall or StridedCall
+        Whose loop to run, on the spot and in one piece.
+    operands : sequence of array or number
+        Operands like those that the function is for.
+    dtypes : sequence of numpy.dtype
+        What each operand is cast or converted to.
+    back : tuple of int or None
+        The order of the dims that the result gets, if the loops have another.
+    """
+    namespace: dict[str, Any] = {
+        "loop": call.loop,
+        "as_dtype": as_dtype,
+        "empty": empty,
+        "shape": call.shape,
+        "dtype": call.dtypes[0],
+        "back": back,
+    }
+    names = [f"operand{position}" for position in range(len(operands))]
+    casts: list[str | None] = []  # of the operands that are arrays
+    for position, (operand, dtype) in enumerate(zip(operands, dtypes, strict=True)):
+        if type(operand) is not np.ndarray:
+            namespace[f"convert{position}"] = converter(dtype)
+            casts.append(None)
+            continue
+        namespace[f"dtype{position}"] = dtype
+        cast = f"as_dtype({names[position]}, dtype{position})"
+        casts.append(names[position] if operand.dtype == dtype else cast)
+    if isinstance(call, FlatCall):
+        lines, arguments = _flat(call, operands, casts, namespace)
+        result = "result" if len(call.shape) == 1 else "result.ravel()"
+    else:
+        lines, arguments = _strided(call, operands, casts, namespace)
+        result = _first(len(call.shape), "result")
+    source = "\n".join(
+        [
+            f"def call({', '.join(names)}):",
+            *lines,
+            "    result = empty(shape, dtype)",
+            f"    loop({', '.join(arguments)}, {result})",
+            f"    return result{'' if back is None else '.transpose(back)'}",
+        ]
+    )
+    return define("call", source, "short call", namespace)
+
+
+def _flat(
+    call: FlatCall,
+    operands: Sequence[Array | Number],
+    casts: Sequence[str | None],
+    namespace: dict[str, Any],
+) -> tuple[list[str], list[str]]:
+    """Return the lines before the loop, and its arguments but for the result."""
+    shape, order = call.shape, call.order
+    namespace["order"] = order
+    lines: list[str] = []
+    arguments: list[str] = []
+    for position, (operand, cast) in enumerate(zip(operands, casts, strict=True)):
+        kind = call.kinds[position]
+        if cast is None or type(operand) is not np.ndarray:
+            arguments.append(f"convert{position}(operand{position})")
+        elif kind == ITEM:
+            arguments.append(f"{cast}.item()")
+        elif kind == SAME:
+            arguments.append(f"{cast}[{'0, ' * operand.ndim}].item()")
+        elif kind == ARRAY:
+            if order is not None:
+                arguments.append(f"{cast}.transpose(order).ravel()")
+            else:
+                is_flat = operand.ndim == 1 and operand.flags.c_contiguous
+                arguments.append(cast if is_flat else f"{cast}.ravel()")
+        else:
+            source = f"operand{position}"
+            if order is not None and operand.size > 1:
+                namespace[f"shape{position}"] = (1,) * (len(order) - operand.ndim) + operand.shape
+                source += f".reshape(shape{position}).transpose(order)"
+            lines += [
+                f"    full{position} = empty(shape, dtype{position})",
+                f"    full{position}[...] = {source}",
+            ]
+            arguments.append(f"full{position}" if len(shape) == 1 else f"full{position}.ravel()")
+    return lines, arguments
+
+
+def _strided(
+    call: StridedCall,
+    operands: Sequence[Array | Number],
+    casts: Sequence[str | None],
+    namespace: dict[str, Any],
+) -> tuple[list[str], list[str]]:
+    """Return the lines before the loop, and its arguments but for the result."""
+    namespace |= {
+        "lengths": call.lengths,
+        "steps": call.steps,
+        "int64": np.dtype(np.int64),
+        "anchors": call.anchors,
+    }
+    head = f"lengths, steps, empty({call.lengths.size}, int64)"
+    arguments = [head, f"0, {call.rows}, 0, {call.width}, {call.column}"]
+    for position, (operand, cast) in enumerate(zip(operands, casts, strict=True)):
+        if cast is None or type(operand) is not np.ndarray:
+            arguments.append(f"convert{position}(operand{position})")
+        elif operand.size == 1:
+            arguments.append(f"{cast}.item()")
+        elif call.anchors[position] is anchor_of:
+            arguments.append(_first(operand.ndim, cast))
+        else:
+            arguments.append(f"anchors[{position}]({cast})")
+    return [], arguments
+
+
+def _first(ndim: int, array: str) -> str:
+    """Return the source of a row of an array that starts at its first element."""
+    return array if ndim == 1 else f"{array}[{'0, ' * (ndim - 1)}]"

@@ -1,0 +1,372 @@
+"""Run the folds: lay the array out, split it into parts, share them among threads, join them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.kernels.move.gather_blocks import Strided
+from numgrad.kernels.move.layout import Array, arrange, restore
+from numgrad.kernels.reduce.order import LANES, PART, ROWS, TILE, steps_of
+from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, entry_of
+from numgrad.runtime.memory import empty
+from numgrad.runtime.threads import parallel_for
+
+__all__ = ["GRAIN", "Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
+
+_STEPS = np.dtype(np.int64)
+
+# Elements that a thread takes at least: some 100 us of work, twice what it costs to hand that over
+# (benchmarks/crossover.py).
+GRAIN = 1 << 18
+
+
+def part_rows_of(inner: int) -> int:
+    """Return how many rows of `inner` elements make a part."""
+    return max(ROWS, PART // max(inner, 1))
+
+
+def parts_of(n: int, part_rows: int) -> int:
+    """Return into how many parts n rows are split: one at least."""
+    return max(1, -(-n // part_rows))
+
+
+# run(flat, target, n, inner, first, last) reduces items of flat (outer, n, inner) elements; their
+# results begin at number `target` of all results.
+Run = Callable[[Array, int, int, int, int, int], None]
+
+
+def share(
+    run: Run,
+    flat: Array | Strided,
+    outer: int,
+    n: int,
+    inner: int,
+    part_rows: int,
+    grain: int,
+) -> None:
+    """Call `run` for all items of a reduction (see `spans_of`), in threads where it pays.
+
+    A thread takes `grain` elements at least. Elements that are not contiguous are gathered for it,
+    in blocks that fit in the cache.
+    """
+    parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+    items = outer * parts * tiles
+    elements = outer * n * inner
+
+    def task(first: int, last: int) -> None:
+        if not isinstance(flat, Strided):
+            run(flat, 0, n, inner, first, last)
+        elif parts == tiles == 1:
+            size = n * inner
+            group = max(1, PART // max(1, size))
+            for begin in range(first, last, group):
+                count = min(group, last - begin)
+                block = flat.block(begin * size, 1, count * size, 0)
+                run(block, begin * inner, n, inner, 0, count)
+        else:
+            for item in range(first, last):
+                block_number, tile = divmod(item, tiles)
+                part = block_number % parts
+                rows = min(part_rows, n - part * part_rows)
+                columns = min(TILE, inner - tile * TILE)
+                start = (block_number // parts * n + part * part_rows) * inner + tile * TILE
+                if columns == inner:
+                    block = flat.block(start, 1, rows * inner, 0)
+                else:
+                    block = flat.block(start, rows, columns, inner)
+                run(block, block_number * inner + tile * TILE, rows, columns, 0, 1)
+
+    if elements < 2 * grain:
+        task(0, items)
+    else:
+        parallel_for(task, items, max(1, items * grain // elements))
+
+
+class Span(NamedTuple):
+    """Items of a reduction that are alike and lie next to each other.
+
+    Attributes
+    ----------
+    start, target : int
+        Where the first element of the first one is, and its first result.
+    rows, columns : int
+        Of each; there is more than one only where they are whole blocks.
+    first_row : int
+        The number of the first row in its block.
+    items : int
+        How many there are.
+    """
+
+    start: int
+    target: int
+    rows: int
+    columns: int
+    first_row: int
+    items: int
+
+
+def spans_of(n: int, inner: int, part_rows: int, first: int, last: int) -> Iterator[Span]:
+    """Yield the items from `first` to `last`, the tiles of the parts of ``(outer, n, inner)``.
+
+    Examples
+    --------
+    >>> list(spans_of(5, 2, 8, 0, 3))
+    [Span(start=0, target=0, rows=5, columns=2, first_row=0, items=3)]
+    >>> [span[:5] for span in spans_of(5, 2, 4, 1, 3)]  # parts of at most four rows
+    [(8, 2, 1, 2, 4), (10, 4, 4, 2, 0)]
+    """
+    parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+    if parts == 1 and tiles <= 1:
+        yield Span(first * n * inner, first * inner, n, inner, 0, last - first)
+        return
+    for item in range(first, last):
+        block, tile = divmod(item, tiles)
+        outer, part = divmod(block, parts)
+        row, column = part * part_rows, tile * TILE
+        start, target = (outer * n + row) * inner + column, block * inner + column
+        yield Span(start, target, min(part_rows, n - row), min(TILE, inner - column), row, 1)
+
+
+class Fold:
+    """A reduction that is one associative operation over transformed elements.
+
+    Parameters
+    ----------
+    kernel : compiled function
+        What `make_fold` returned.
+    identity : callable
+        ``identity(dtype)`` is the result over no elements.
+    merge : Fold, optional
+        Reduces what `kernel` made of the parts; itself if there is no transformation.
+    """
+
+    __slots__ = ("identity", "kernel", "merge")
+
+    def __init__(
+        self,
+        kernel: Any,
+        identity: Callable[[np.dtype[Any]], complex],
+        merge: Fold | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.identity = identity
+        self.merge = self if merge is None else merge
+
+    def __call__(
+        self,
+        array: Array,
+        dims: tuple[int, ...],
+        keepdim: bool,
+        dtype: np.dtype[Any],
+        centres: Array | None = None,
+    ) -> Array:
+        """Reduce `array` over `dims` to an array of `dtype`."""
+        size = array.size
+        if 0 < size < 2 * GRAIN and array.flags.c_contiguous:
+            # The common small cases, without what only large ones need.
+            shape = array.shape
+            if len(dims) == len(shape):
+                flat = array if len(shape) == 1 else array.reshape(-1)
+                if size <= PART:
+                    out = np.empty(1, dtype)
+                    self.kernel(flat, out, centres, steps_of(size, 1, 1), 0, 1)
+                else:
+                    out = self._reduce_parts(flat, size, 1, dtype, centres)
+                return out.reshape((1,) * len(dims) if keepdim else ())
+            if len(dims) == 1:
+                dim = dims[0]
+                n, inner = shape[dim], prod(shape[dim + 1 :])
+                block, flat = n * inner, array.reshape(-1)
+                is_part = block <= PART or n <= part_rows_of(inner)
+                if inner <= TILE and (is_part or block == size):
+                    if is_part:
+                        count = size // block
+                        out = np.empty(count * inner, dtype)
+                        self.kernel(flat, out, centres, steps_of(n, inner, inner), block, count)
+                    else:
+                        out = self._reduce_parts(flat, n, inner, dtype, centres)
+                    middle = (1,) if keepdim else ()
+                    return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
+        arranged = arrange(array, dims)
+        out = self.reduce(arranged.flat, arranged.outer, arranged.n, arranged.inner, dtype, centres)
+        inner = arranged.inner
+        groups = list(arranged.rest)
+        while groups:
+            # What is left is (groups..., inner): the last group that is to go is the next n.
+            n, is_reduced = groups.pop()
+            if is_reduced:
+                outer = prod([size for size, _ in groups])
+                out = self.merge.reduce(out, outer, n, inner, dtype)
+            else:
+                inner *= n
+        return restore(out, arranged, array.shape, dims, keepdim)
+
+    def short(
+        self,
+        blocks: ShortBlocks,
+        source: np.dtype[Any],
+        dtype: np.dtype[Any],
+        result: np.dtype[Any],
+    ) -> ShortCall:
+        """Return a function that reduces the blocks of `source` elements to `dtype`.
+
+        Its result is of the dtype `result`, which differs where bools are reduced as bytes.
+        """
+        entry = entry_of(self.kernel, source, dtype, None, _STEPS, int, int)
+        outer, n, inner, shape = blocks
+        empty, steps, size = np.empty, blocks.steps, n * inner
+
+        def call(array: Array) -> Array:
+            out = empty(shape, result)
+            entry(array.ravel(), out.ravel(), None, steps, size, outer)
+            return out
+
+        return call
+
+    def _reduce_parts(
+        self, flat: Array, n: int, inner: int, dtype: np.dtype[Any], centres: Array | None
+    ) -> Array:
+        """Do what `reduce` does, in this thread, for one block of several parts."""
+        part_rows = part_rows_of(inner)
+        whole, rest = divmod(n, part_rows)
+        parts, size = parts_of(n, part_rows), part_rows * inner
+        out, result = np.empty(parts * inner, dtype), np.empty(inner, dtype)
+        self.kernel(flat, out, centres, steps_of(part_rows, inner, inner), size, whole)
+        if rest:
+            flat, last = flat[whole * size :], out[whole * inner :]
+            self.kernel(flat, last, centres, steps_of(rest, inner, inner), 0, 1)
+        self.merge.kernel(out, result, None, steps_of(parts, inner, inner), 0, 1)
+        return result
+
+    def reduce(
+        self,
+        flat: Array | Strided,
+        outer: int,
+        n: int,
+        inner: int,
+        dtype: np.dtype[Any],
+        centres: Array | None = None,
+    ) -> Array:
+        """Reduce the middle axis of flat ``(outer, n, inner)`` elements."""
+        part_rows = part_rows_of(inner)
+        parts = parts_of(n, part_rows)
+        if isinstance(flat, Strided) and centres is None:
+            direct = self._reduce_apart(flat, outer, n, inner, dtype)
+            if direct is not None:
+                return direct
+        out = empty((outer * parts * inner,), dtype)
+
+        def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
+            results = out[target:] if target else out
+            self.run(flat, results, centres, n, inner, part_rows, first, last)
+
+        share(run, flat, outer, n, inner, part_rows, GRAIN)
+        if parts == 1:
+            return out
+        return self.merge.reduce(out, outer, parts, inner, dtype)
+
+    def _reduce_apart(
+        self, flat: Strided, outer: int, n: int, inner: int, dtype: np.dtype[Any]
+    ) -> Array | None:
+        """Reduce contiguous rows that lie anywhere, without gathering them; None if they don't."""
+        if flat.shape.size != 2:
+            return None
+        (rows, columns), (row_step, step) = flat.shape.tolist(), flat.strides.tolist()
+        if (rows, columns) not in ((outer, n), (n, inner)) and outer * inner > 1:
+            return None  # what is reduced is part of a row, or rows and a part
+        kernel = self.kernel
+        repeats = step == 0 and row_step == 1 == inner
+        if repeats:  # a column, shown again and again: as good as a row
+            rows, columns, row_step, step = columns, rows, 0, 1
+        if step != 1 or columns < LANES // 8:
+            return None
+        if outer > 1 and not repeats:
+            if n > PART:
+                return None
+            out = empty((outer,), dtype)
+            steps = steps_of(n, 1, 1)
+
+            def whole_rows(first: int, last: int) -> None:
+                start = first * row_step
+                block = flat.source[flat.origin + start :]
+                kernel(block, out[first:], None, steps, row_step, last - first)
+
+            parallel_for(whole_rows, outer, max(1, GRAIN // n))
+            return out
+        part_rows = part_rows_of(columns)
+        parts, tiles = parts_of(rows, part_rows), -(-columns // TILE)
+        out = empty((parts * columns,), dtype)
+
+        def blocks(first: int, last: int) -> None:
+            for item in range(first, last):
+                part, tile = divmod(item, tiles)
+                height = min(part_rows, rows - part * part_rows)
+                width = min(TILE, columns - tile * TILE)
+                start = flat.origin + part * part_rows * row_step + tile * TILE
+                results = out[part * columns + tile * TILE :]
+                steps = steps_of(height, width, row_step)
+                kernel(flat.source[start:], results, None, steps, 0, 1)
+
+        parallel_for(blocks, parts * tiles, max(1, GRAIN * parts * tiles // (rows * columns)))
+        if parts > 1:
+            out = self.merge.reduce(out, 1, parts, columns, dtype)
+        if inner == 1 and outer == 1:
+            out = self.merge.reduce(out, 1, columns, 1, dtype)
+        return out
+
+    def run(
+        self,
+        flat: Array,
+        results: Array,
+        centres: Array | None,
+        n: int,
+        inner: int,
+        part_rows: int,
+        first: int,
+        last: int,
+    ) -> None:
+        """Reduce the items from `first` to `last` (see `spans_of`).
+
+        The elements are flat ``(outer, n, inner)``, the results flat
+        ``(outer, parts, inner)``; each has a centre, or there is one for all, or none.
+        """
+        if first == last:
+            return
+        if not n:
+            results[first * inner : last * inner] = self.identity(results.dtype)
+            return
+        kernel = self.kernel
+        if n <= part_rows and inner <= TILE:
+            start, target, count = first * n * inner, first * inner, last - first
+            if start or (centres is not None and centres.size > 1):
+                flat, results = flat[start:], results[target:]
+                centres = centres_from(centres, target)
+            kernel(flat, results, centres, steps_of(n, inner, inner), n * inner, count)
+            return
+        parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
+        while first < last:
+            # As many items as are alike and evenly spaced.
+            block, tile = divmod(first, tiles)
+            outer, part = divmod(block, parts)
+            rows = min(part_rows, n - part * part_rows)
+            start = (outer * n + part * part_rows) * inner + tile * TILE
+            target = block * inner + tile * TILE
+            own, out = centres_from(centres, target), results[target:]
+            if tiles == 1:
+                count = min(last - first, max(1, n // part_rows - part))
+                steps = steps_of(rows, inner, inner)
+                kernel(flat[start:], out, own, steps, rows * inner, count)
+            else:
+                count = min(last - first, max(1, inner // TILE - tile))
+                columns = min(TILE, inner - tile * TILE)
+                kernel(flat[start:], out, own, steps_of(rows, columns, inner), TILE, count)
+            first += count
+
+
+def centres_from(centres: Array | None, target: int) -> Array | None:
+    """Return the centres of results from number `target` on; one for all stays as it is."""
+    return centres if centres is None or centres.size == 1 else centres[target:]

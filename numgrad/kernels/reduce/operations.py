@@ -1,0 +1,237 @@
+"""The compiled folds: which operation each reduction repeats, and over what.
+
+`fold_loops` has the loop. ``bool`` arrays come here as ``uint8``. Each transformation is a scalar
+function, which says what it does, and, where that is a few instructions, the same on vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+
+from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.llvm.fold_ir import Combine, Transform
+from numgrad.codegen.llvm.scalar_ir import Number
+from numgrad.kernels.reduce.driver import Fold
+from numgrad.kernels.reduce.order import make_fold
+from numgrad.math import scalar
+from numgrad.math.real.exponentials import EXP
+
+__all__ = [
+    "ALL",
+    "ANY",
+    "COUNT",
+    "MAX",
+    "MAX_ABS",
+    "MIN",
+    "MIN_ABS",
+    "PROD",
+    "PROD_INTEGERS",
+    "SUM",
+    "SUM_ABS",
+    "SUM_INTEGERS",
+    "SUM_POWERS",
+    "SUM_SQUARED_MODULI",
+    "SUM_SQUARES",
+    "greatest",
+]
+
+
+# --- what is combined ----------------------------------------------------------------------------
+
+
+@inline
+def itself(x, _):  # type: ignore[no-untyped-def]
+    return x
+
+
+def emit_itself(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
+    return x
+
+
+@inline
+def as_int64(x, _):  # type: ignore[no-untyped-def]
+    return np.int64(x)
+
+
+def emit_as_int64(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
+    if dtype.bitwidth == 64:
+        return x
+    return (builder.sext if dtype.signed else builder.zext)(x, _like(x, ir.IntType(64)))
+
+
+@inline
+def one_if_nonzero(x, _):  # type: ignore[no-untyped-def]
+    return np.int64(x != 0)
+
+
+def emit_one_if_nonzero(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
+    zero = ir.Constant(x.type, None)
+    compare = builder.fcmp_unordered if _is_float(dtype) else builder.icmp_unsigned
+    return builder.zext(compare("!=", x, zero), _like(x, ir.IntType(target.bitwidth)))
+
+
+@inline
+def magnitude(x, _):  # type: ignore[no-untyped-def]
+    return abs(x)
+
+
+def emit_magnitude(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
+    many = f"v{x.type.count}" if isinstance(x.type, ir.VectorType) else ""
+    name, kind = f"llvm.fabs.{many}f{dtype.bitwidth}", ir.FunctionType(x.type, [x.type])
+    return builder.call(builder.module.declare_intrinsic(name, fnty=kind), [x])
+
+
+@inline
+def squared(x, _):  # type: ignore[no-untyped-def]
+    return x * x
+
+
+def emit_squared(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
+    return builder.fmul(x, x)
+
+
+@inline
+def squared_distance(x, centre):  # type: ignore[no-untyped-def]
+    return (x - centre) * (x - centre)
+
+
+def emit_squared_distance(builder: Any, dtype: Any, target: Any, x: Any, centre: Any) -> Any:
+    distance = builder.fsub(x, centre)
+    return builder.fmul(distance, distance)
+
+
+@inline
+def squared_modulus(x, _):  # type: ignore[no-untyped-def]
+    return x.real * x.real + x.imag * x.imag
+
+
+@inline
+def power_of_magnitude(x, p):  # type: ignore[no-untyped-def]
+    return abs(x) ** p
+
+
+@inline
+def shifted_exp(x, centre):  # type: ignore[no-untyped-def]
+    return scalar.exp(x - centre)
+
+
+def emit_shifted_exp(builder: Any, dtype: Any, target: Any, x: Any, centre: Any) -> Any:
+    return EXP[target](Number(builder, dtype, x) - Number(builder, target, centre)).value
+
+
+def _is_float(dtype: Any) -> bool:
+    return isinstance(dtype, types.Float)
+
+
+def _like(x: Any, number: Any) -> Any:
+    """Return a type of numbers, or of vectors as long as x."""
+    return ir.VectorType(number, x.type.count) if isinstance(x.type, ir.VectorType) else number
+
+
+ITSELF = Transform(itself, emit_itself)
+AS_INT64 = Transform(as_int64, emit_as_int64)
+ONE_IF_NONZERO = Transform(one_if_nonzero, emit_one_if_nonzero)
+MAGNITUDE = Transform(magnitude, emit_magnitude)
+SQUARED = Transform(squared, emit_squared)
+SQUARED_DISTANCE = Transform(squared_distance, emit_squared_distance)
+SQUARED_MODULUS = Transform(squared_modulus, None)
+POWER_OF_MAGNITUDE = Transform(power_of_magnitude, None)
+SHIFTED_EXP = Transform(shifted_exp, emit_shifted_exp, is_dear=True)
+
+
+# --- how -----------------------------------------------------------------------------------------
+
+
+def emit_sum(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
+    return builder.fadd(x, y) if _is_float(dtype) else builder.add(x, y)
+
+
+def emit_product(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
+    if isinstance(dtype, types.Complex):
+        (a, b), (c, d) = ([builder.extract_value(z, part) for part in (0, 1)] for z in (x, y))
+        real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
+        imag = builder.fadd(builder.fmul(a, d), builder.fmul(b, c))
+        return builder.insert_value(builder.insert_value(x, real, 0), imag, 1)
+    return builder.fmul(x, y) if _is_float(dtype) else builder.mul(x, y)
+
+
+def emit_both(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
+    return builder.and_(x, y)
+
+
+def emit_either(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
+    return builder.or_(x, y)
+
+
+@inline
+def greatest(x, y):  # type: ignore[no-untyped-def]
+    """Return the greater number, or nan; without a branch, as a blend in a vector register."""
+    return x if (x >= y) | (x != x) else y
+
+
+def emit_greatest(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
+    return _emit_extreme(builder, dtype, ">=", x, y)
+
+
+def emit_least(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
+    return _emit_extreme(builder, dtype, "<=", x, y)
+
+
+def _emit_extreme(builder: Any, dtype: Any, relation: str, x: Any, y: Any) -> Any:
+    """Return x if it is greater (or less), equal or nan, else y: a blend of two registers."""
+    if _is_float(dtype):
+        better = builder.fcmp_ordered(relation, x, y)
+        better = builder.or_(better, builder.fcmp_unordered("uno", x, x))
+    elif dtype.signed:
+        better = builder.icmp_signed(relation, x, y)
+    else:
+        better = builder.icmp_unsigned(relation, x, y)
+    return builder.select(better, x, y)
+
+
+def lowest(dtype: np.dtype[Any]) -> float:
+    """Return the first of all values of a real dtype, in order."""
+    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def highest(dtype: np.dtype[Any]) -> float:
+    """Return the last of all values of a real dtype, in order."""
+    return math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+ADD = Combine(emit_sum, lambda _: 0)
+MULTIPLY = Combine(emit_product, lambda _: 1)
+GREATEST = Combine(emit_greatest, lowest)
+LEAST = Combine(emit_least, highest)
+BOTH = Combine(emit_both, lambda _: 1)
+EITHER = Combine(emit_either, lambda _: 0)
+
+
+# --- the folds -----------------------------------------------------------------------------------
+
+
+def _fold(name: str, transform: Transform, combine: Combine, merge: Fold | None = None) -> Fold:
+    return Fold(make_fold(name, transform, combine), combine.identity, merge)
+
+
+SUM = _fold("sum", ITSELF, ADD)
+SUM_INTEGERS = _fold("sum_integers", AS_INT64, ADD)
+PROD = _fold("prod", ITSELF, MULTIPLY)
+PROD_INTEGERS = _fold("prod_integers", AS_INT64, MULTIPLY)
+MAX = _fold("max", ITSELF, GREATEST)
+MIN = _fold("min", ITSELF, LEAST)
+ALL = _fold("all", ONE_IF_NONZERO, BOTH)
+ANY = _fold("any", ONE_IF_NONZERO, EITHER)
+# The last argument reduces what the parts give, which is not transformed again.
+COUNT = _fold("count", ONE_IF_NONZERO, ADD, SUM_INTEGERS)
+SUM_ABS = _fold("sum_abs", MAGNITUDE, ADD, SUM)
+SUM_SQUARES = _fold("sum_squares", SQUARED, ADD, SUM)
+SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, ADD, SUM)
+SUM_POWERS = _fold("sum_powers", POWER_OF_MAGNITUDE, ADD, SUM)
+MAX_ABS = _fold("max_abs", MAGNITUDE, GREATEST, MAX)
+MIN_ABS = _fold("min_abs", MAGNITUDE, LEAST, MIN)

@@ -1,0 +1,109 @@
+"""Reductions, scans and the like of few elements: what a call takes, found out once.
+
+With a few numbers a kernel takes a tenth of what Python takes to get there. Where an array is
+contiguous and makes one part, no more is needed than the kernel's entry point, its steps and the
+shape of the result; each family's ``short`` functions put these into a function of the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.kernels.reduce.order import TILE, steps_of
+
+__all__ = ["SMALL", "ShortBlocks", "ShortCall", "entry_of", "short_blocks"]
+
+Array = np.ndarray[Any, Any]
+
+# A function of a C-contiguous array, of the shape and the dtype that it was made for.
+ShortCall = Callable[[Array], Any]
+
+# Up to this many elements, which make one part of any reduction, and are no work for two threads.
+SMALL = 1 << 12
+
+
+class ShortBlocks(NamedTuple):
+    """Few elements as ``(outer, n, inner)``, the middle axis to be reduced, and the result's shape.
+
+    Attributes
+    ----------
+    outer, n, inner : int
+    shape : tuple of int
+    """
+
+    outer: int
+    n: int
+    inner: int
+    shape: tuple[int, ...]
+
+    @property
+    def steps(self) -> Array:
+        """What a fold follows to reduce a block."""
+        return steps_of(self.n, self.inner, self.inner)
+
+
+def short_blocks(
+    shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool = False
+) -> ShortBlocks | None:
+    """Return how to reduce elements of a shape over one dim or all of them; None if not so.
+
+    Examples
+    --------
+    >>> short_blocks((2, 3, 4), (1,))
+    ShortBlocks(outer=2, n=3, inner=4, shape=(2, 4))
+    >>> short_blocks((2, 3), (0, 1), True)
+    ShortBlocks(outer=1, n=6, inner=1, shape=(1, 1))
+    >>> short_blocks((2, 3, 4), (1, 2))
+    """
+    size = prod(shape)
+    if not 0 < size <= SMALL:
+        return None
+    if len(dims) == len(shape):
+        return ShortBlocks(1, size, 1, (1,) * len(shape) if keepdim else ())
+    if len(dims) != 1:
+        return None
+    (dim,) = dims
+    before, behind = shape[:dim], shape[dim + 1 :]
+    inner = prod(behind)
+    if inner > TILE:
+        return None
+    middle = (1,) if keepdim else ()
+    return ShortBlocks(prod(before), shape[dim], inner, before + middle + behind)
+
+
+@lru_cache(maxsize=1 << 10)
+def entry_of(kernel: Any, *kinds: Any) -> Any:
+    """Return a kernel's compiled entry point, which does not look at the types of its arguments.
+
+    Parameters
+    ----------
+    kernel : compiled function
+    *kinds : numpy.dtype, type or None
+        What each argument always is: a dtype stands for writable C-contiguous arrays of one
+        dimension, ``int`` and ``bool`` for such a number, None for None. (Bools may be given as
+        arrays where bytes are expected: only the size of the elements is looked at.)
+
+    Examples
+    --------
+    >>> from numgrad.codegen.compile.compile import kernel
+    >>> @kernel
+    ... def double(x, out):
+    ...     for i in range(x.size):
+    ...         out[i] = 2 * x[i]
+    >>> x, out = np.arange(3.0), np.empty(3)
+    >>> entry_of(double, x.dtype, out.dtype)(x, out)
+    >>> out
+    array([0., 2., 4.])
+    """
+    examples = [
+        np.empty(0, kind) if isinstance(kind, np.dtype) else None if kind is None else kind()
+        for kind in kinds
+    ]
+    signature = tuple(map(kernel.typeof_pyval, examples))
+    kernel.compile(signature)
+    return kernel.overloads[signature].entry_point

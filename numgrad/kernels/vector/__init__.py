@@ -1,4 +1,0 @@
-"""Elementary functions without branches: LLVM vectorises the loops they stand in.
-
-Their steps are plain Python, called with `numgrad.kernels.straight.Number`.
-"""

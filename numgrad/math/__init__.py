@@ -1,0 +1,1 @@
+"""Scalar functions that kernels and users' own ``@njit`` code call: real and complex."""

@@ -1,0 +1,1 @@
+"""Arguments of calls as PyTorch takes them: dims, factory options, nested lists, numbers."""

@@ -1,0 +1,1 @@
+"""What every operation is made from: declaration, dispatch, promotion, registry."""

@@ -1,0 +1,166 @@
+"""The Python that runs around an elementwise kernel, emitted as straight lines for each plan.
+
+With four numbers in a tensor the kernels take a tenth of the time of a gradient; the rest is what
+Python does around them. What to save and what to hand to the kernel is known when a
+`GradientPlan` is made, so it is written out once instead of being looked up in every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["attach_source", "run_source"]
+
+
+def attach_source(
+    kinds: str, positions: Sequence[int], tensor_count: int, *, spare: bool = False
+) -> str:
+    """Return the source of ``attach(tensor, input, other, number)``, which records a node.
+
+    It is for a result with the shape and dtype of the operands that are tensors.
+
+    Parameters
+    ----------
+    kinds : str
+        For each operand ``t``, a tensor, or ``n``, a number.
+    positions : sequence of int
+        The operands that are saved, and -1 for the output.
+    tensor_count : int
+        How many operands have an edge.
+    spare : bool
+        Whether the first operand is kept beside what is saved; see `numgrad.ops.core.spare`.
+    """
+    lines = [
+        "def attach(tensor, input, other, number):",
+        "    edge = input._edge",
+        "    if edge is None:",
+        "        edge = gradient_edge(input)",
+        "    node = new(node_class)",
+    ]
+    if kinds == "tt":
+        lines += [
+            "    second = other._edge",
+            "    if second is None:",
+            "        second = gradient_edge(other)",
+            "    node.targets = (edge[0], second[0])",
+            "    first_outputs = not (edge[1] or second[1])",
+            "    node.numbers = FROM_FIRST[2] if first_outputs else (edge[1], second[1])",
+        ]
+    elif tensor_count == 2:
+        lines += [
+            "    node.targets = (edge[0], None)",
+            "    node.numbers = (edge[1], 0) if edge[1] else FROM_FIRST[2]",
+        ]
+    else:
+        lines += [
+            "    node.targets = (edge[0],)",
+            "    node.numbers = (edge[1],) if edge[1] else FROM_FIRST[1]",
+        ]
+    saved = []
+    for position in positions:
+        if position < 0:
+            saved.append("tensor._array, tensor._counter, 0")
+        elif kinds[position] == "n":
+            saved.append("number, None, 0")
+        else:
+            name = ("input", "other")[position]
+            lines.append(f"    counter{position} = {name}._counter")
+            saved.append(f"{name}._array, counter{position}, counter{position}[0]")
+    if spare:  # as `with_spare` does it
+        lines += [
+            "    counter = input._counter",
+            f"    node.saved = kept = WithSpare(({', '.join(saved)}))",
+            "    kept.spare = input._array, counter, counter[0]",
+        ]
+    else:
+        lines.append(f"    node.saved = ({', '.join(saved)})")
+    lines += [
+        "    node.sequence = next_sequence()",
+        "    node.attached = node.metas = None",
+        "    node.plan = plan",
+        "    tensor._edge = (node, 0)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def run_source(
+    kinds: str,
+    positions: Sequence[int],
+    sources: Sequence[bool | None],
+    *,
+    spare: bool = False,
+) -> str:
+    """Return the source of ``run(node, gradient)``: the gradients of a node's inputs, and `owned`.
+
+    It is for a node whose inputs that are tensors have the shape and dtype of its output.
+
+    Parameters
+    ----------
+    kinds : str
+        For each operand ``t``, a tensor, ``m``, a bool tensor, or ``n``, a number.
+    positions : sequence of int
+        What was saved: operands, and -1 for the output.
+    sources : sequence of (bool or None)
+        For each input whether the kernel computes its gradient, or (False) it is the cotangent, or
+        (None) it has none.
+    spare : bool
+        Whether an operand may have been kept beside what was saved.
+    """
+    results: list[str] = []
+    outputs: list[str] = []
+    for source in sources:
+        if source:
+            outputs.append(f"out{len(outputs)}")
+        results.append(outputs[-1] if source else "None" if source is None else "gradient")
+    result = f"({', '.join(results)},), owned"
+    lines = ["def run(node, gradient):", "    if gradient is None:", "        return nothing"]
+    if not outputs:
+        return "\n".join([*lines, f"    return {result}"]) + "\n"
+    lines += [
+        "    saved = node.saved",
+        "    if saved is None:",
+        "        raise RuntimeError(FREED)",
+    ]
+    operands, written, unpacked = ["gradient.ravel()"], [], []
+    for index, position in enumerate(positions):
+        unpacked += [f"saved{index}", f"counter{index}", f"version{index}"]
+        if position >= 0 and kinds[position] == "n":
+            operands.append(f"saved{index}")
+        else:
+            operands.append(f"saved{index}.ravel()")
+            written.append(f"counter{index}[0] != version{index}")
+    if unpacked:
+        lines.append(f"    {', '.join(unpacked)} = saved")
+    if written:
+        lines += [f"    if {' or '.join(written)}:", "        node.raise_if_modified()"]
+    call = ", ".join(operands)
+    lines.append("    dtype = gradient.dtype")
+    if spare:
+        lines += [
+            "    if type(saved) is WithSpare:  # as `spare_of` does it",
+            "        spare, counter, version = saved.spare",
+            "        if counter[0] == version:",
+            "            entry = closer_entries.get(dtype)",
+            "            walks = not gradient.flags.c_contiguous",
+            "            walks = walks and walks_otherwise(gradient, saved)",
+            "            if entry is None or gradient.size > SMALL or walks:",
+            "                return node.run_any_size(gradient)",
+            "            out0 = empty(gradient.shape, dtype)",
+            f"            entry({call}, spare.ravel(), out0.ravel())",
+            f"            return {result}",
+        ]
+    lines += [
+        "    entry = entries.get(dtype)",
+        "    if entry is None or gradient.size > SMALL:",
+        "        return node.run_any_size(gradient)",
+        "    shape = gradient.shape",
+        *(f"    {output} = empty(shape, dtype)" for output in outputs),
+        "    if len(shape) == 1:",
+        f"        entry({call}, {', '.join(outputs)})",
+        "    elif not gradient.flags.c_contiguous and walks_otherwise(gradient, saved):",
+        "        return node.run_any_size(gradient)",
+        "    else:",
+        f"        entry({call}, {', '.join(f'{output}.ravel()' for output in outputs)})",
+        f"    return {result}",
+    ]
+    return "\n".join(lines) + "\n"

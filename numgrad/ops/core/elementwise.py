@@ -1,0 +1,518 @@
+"""Elementwise primitives: one declaration, from which kernels, nodes and functions follow.
+
+A primitive is a formula (or the scalar function of the same name), the rule of each input, and the
+domain that tests draw from. `numgrad.ops.core.declare` has the functions that declare one, and
+`numgrad.ops.pointwise.exponential` shows what that looks like.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.codegen.expression import Symbol, literal
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.anomaly import note_node, note_write
+from numgrad.graph.inplace import before_write, check_counted, write_elements
+from numgrad.graph.modes import modes, traces
+from numgrad.graph.node import next_sequence
+from numgrad.graph.recorder import at_hand
+from numgrad.graph.saved_tensors import pack_saved
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, wrap
+from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
+from numgrad.kernels.pointwise.elementwise import MEMORY
+from numgrad.kernels.pointwise.flat_calls import converter
+from numgrad.ops.core.domains import Domain
+from numgrad.ops.core.gradient_plan import ElementwiseNode, GradientPlan
+from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.primitive import Rule, check_name, check_names, enter, make_node_class
+from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
+from numgrad.ops.core.spare import with_spare
+
+__all__ = ["ElementwisePrimitive"]
+
+Array = np.ndarray[Any, Any]
+Number = (bool, int, float, complex, np.number, np.bool_)
+
+# What `kind` may be: how dtypes of operands decide the dtype of the computation and the result.
+#   same    compute and return the promoted dtype
+#   float   as same, but integers and bools become the default floating point dtype
+#   bool    compute in the promoted dtype, return bool
+#   real    as same, but a complex operand gives its real dtype
+_KINDS = ("same", "float", "bool", "real")
+
+
+def _assign(target: Array, values: Array) -> None:
+    """Write values of any dtype; what `target` can't hold is infinite there, without a word."""
+    if values.dtype is target.dtype:
+        target[...] = values
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        target[...] = values
+
+
+class ElementwisePrimitive:
+    """An elementwise operation: one declaration from which everything else follows.
+
+    Calling it runs it on tensors, Python numbers, or the symbols of a formula.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the catalogue, and of its scalar function.
+    inputs : tuple of str
+        The names of its operands.
+    rules : tuple
+        For each operand (rule, names of the rule's parameters), or None where no gradient flows.
+    domains : tuple of Domain
+        For each operand, where it is defined and smooth; tests draw from it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        formula: Callable[..., Any] | None,
+        vjp: Sequence[Rule | None],
+        *,
+        node: str,
+        kind: str,
+        accepts: str,
+        domains: Sequence[Domain],
+        doc: str,
+        masks: Sequence[str] = (),
+        numbers: Sequence[str] = (),
+        function_name: str | None = None,
+        deciding: Callable[[list[Array]], list[Array]] | None = None,
+        closer: Rule | None = None,
+        listed: bool = True,
+    ) -> None:
+        check_name(name)
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+        if len(domains) != len(inputs):
+            raise ValueError(f"{name}: every operand needs a domain to draw test points from")
+        if len(vjp) != len(inputs):
+            raise ValueError(f"{name}: every operand needs a rule, or None")
+        check_names(name, inputs)
+        self.name = name
+        self.function_name = function_name or name
+        self.inputs = tuple(inputs)
+        self.formula = formula
+        self.rules: tuple[tuple[Rule, tuple[str, ...]] | None, ...] = tuple(
+            None if rule is None else (rule, tuple(inspect.signature(rule).parameters))
+            for rule in vjp
+        )
+        for declared in self.rules:
+            unknown = set(declared[1]) - {"g", "y", *inputs} if declared else set()
+            if unknown:
+                raise ValueError(f"{name}: a rule names {sorted(unknown)}, which are not operands")
+        # Of an operation of one operand, whose rule names the output alone: a more accurate rule,
+        # which names the input, too.
+        self.closer = (
+            None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
+        )
+        self.kind = kind
+        self.accepts = accepts
+        self.domains = tuple(domains)
+        self.masks = frozenset(self.inputs.index(mask) for mask in masks)
+        # Parameters that are never tensors stand last; they have no edge, as in PyTorch.
+        self.tensor_count = len(self.inputs) - len(numbers)
+        if self.inputs[self.tensor_count :] != tuple(numbers):
+            raise ValueError(f"{name}: the parameters {numbers} must stand last")
+        self.doc = doc
+        # Which operands decide on the layout of the result, if not all in their order.
+        self.deciding = deciding
+        self.kernel = ElementwiseKernel(name, inputs, self._formula)
+        named = {name for declared in self.rules if declared for name in declared[1]}
+        self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
+        self.plans: dict[tuple[int, str], GradientPlan] = {}
+        # Real dtypes for which the result has the dtype of the operands, with nothing to check.
+        kinds = "f" if kind == "float" else "fiu"
+        self.plain_dtypes = frozenset(
+            d.numpy
+            for d in dtypes.DTYPES.values()
+            if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
+        )
+        self._identities: dict[int, bool] = {}
+        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
+        self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
+        if listed:
+            enter(self)
+
+    def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
+        arguments = [symbols[name] for name in self.inputs]
+        if self.formula is None:
+            return [Symbol.apply(self.name, *arguments)]
+        return [literal(self.formula(*arguments))]
+
+    def is_identity(self, position: int) -> bool:
+        """Whether the gradient of an operand is the cotangent itself."""
+        known = self._identities.get(position)
+        if known is None:
+            rule, parameters = self.rules[position]  # type: ignore[misc]
+            symbols = [Symbol.input(name, is_complex=True) for name in parameters]
+            known = self._identities[position] = (
+                parameters[0] == "g" and rule(*symbols) is symbols[0]
+            )
+        return known
+
+    def plan(self, needs: int, kinds: str) -> GradientPlan:
+        """Return the plan for the inputs whose bits are set in `needs`.
+
+        `kinds` tells for each operand whether it is a tensor, ``t`` (a mask: ``m``), or a number,
+        ``n`` (a mask: ``q``).
+        """
+        plan = self.plans.get((needs, kinds))
+        if plan is None:
+            plan = self.plans[needs, kinds] = GradientPlan(self, needs, kinds)
+        return plan
+
+    def __call__(self, *operands: Any, out: Tensor | None = None) -> Any:
+        """Run on tensors and numbers, or record on symbols."""
+        if not any(isinstance(operand, Tensor) for operand in operands):
+            if any(isinstance(operand, Symbol) for operand in operands):
+                if self.formula is None:
+                    return Symbol.apply(self.name, *operands)
+                return self.formula(*operands)
+            self._check_operands(operands)
+        return self.apply(operands, out)
+
+    def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
+        """Promote, broadcast, compute, and record a node where one is needed."""
+        if modes.trace is not None or (out is not None and traces):
+            return self._apply_at_length(operands, out)
+        key: list[Any] = [dtypes.defaults.floating]
+        values: list[Any] = []
+        records = False
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                if operand._base is not None:
+                    refresh_view(operand)
+                if operand._edge is not NO_EDGE:
+                    records = modes.grad
+                value: Any = operand._array
+                key += (value.dtype, value.shape, value.strides)
+            else:
+                value = operand
+                key.append(type(value))
+            values.append(value)
+        key_of_call = tuple(key)
+        found = self._short.get(key_of_call) or self._shorten(key_of_call, operands, values)
+        call, compute, kinds = found
+        if call is None:
+            return self._apply_at_length(operands, out)
+        array = call(*values)
+        if out is not None:
+            return self._write(out, array.shape, values, array.dtype, records, array)
+        tensor = wrap(array)
+        if traces and modes.dual is not None:
+            if tensor._array.dtype.kind in "fc":
+                self._hand_on_tangents(tensor, operands, compute)
+        elif records and tensor._array.dtype.kind in "fc":
+            if kinds:
+                self._attach(tensor, operands, compute, kinds)
+            else:
+                self._record(tensor, operands, compute)
+        return tensor
+
+    def _shorten(
+        self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[Callable[..., Array] | None, np.dtype[Any], str]:
+        """Find out what calls with such operands take, and remember it.
+
+        Returned are what computes the result (None if threads share that), the dtype in which it
+        does, and what `_meet` says of the operands.
+        """
+        compute, result, shape, kinds = self._meet(operands)
+        if self.deciding is not None and not all(
+            array.flags.c_contiguous for array in _arrays_among(values)
+        ):
+            return None, compute, kinds
+        casts = [
+            np.dtype(bool) if position in self.masks else compute for position in range(len(values))
+        ]
+        if len(self._short) >= MEMORY:
+            self._short.clear()
+        self._short[key] = found = (
+            self.kernel.short(shape, values, casts, result),
+            compute,
+            kinds,
+        )
+        return found
+
+    def _apply_at_length(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
+        """Do what `apply` does, for any number of elements, any output, and while tracing."""
+        key: list[Any] = [dtypes.defaults.floating]
+        records = False
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                if operand._base is not None:
+                    refresh_view(operand)
+                if operand._edge is not NO_EDGE:
+                    records = modes.grad
+                key += (operand._array.dtype, operand._array.shape)
+            else:
+                key.append(type(operand))
+        met = self._met.get(tuple(key))
+        if met is None:
+            if len(self._met) >= MEMORY:
+                self._met.clear()
+            self._met[tuple(key)] = met = self._meet(operands)
+        compute, result, shape, kinds = met
+        arrays: list[Any] = []
+        for position, operand in enumerate(operands):
+            if not isinstance(operand, Tensor):
+                arrays.append(self._number(position, operand, compute))
+                continue
+            array = operand._array
+            if array.dtype is not compute and position not in self.masks:
+                if modes.trace is None:
+                    array = as_dtype(array, compute)
+                else:
+                    array = at_hand(array).astype(compute, "K", copy=False)
+            arrays.append(array)
+        if out is not None:
+            if traces and modes.dual is not None:
+                modes.dual.refuse_out(self.function_name, (*operands, out))
+            return self._write(out, shape, arrays, result, records)
+        if modes.trace is None:
+            (array,) = self.kernel(shape, arrays, [result])
+            if self.deciding is not None:
+                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
+        else:
+            array = modes.trace.elementwise(self, shape, arrays, result)
+        tensor = wrap(array)
+        if result.kind in "fc":
+            if traces and modes.dual is not None:
+                self._hand_on_tangents(tensor, operands, compute)
+            elif records and kinds:
+                self._attach(tensor, operands, compute, kinds)
+            elif records:
+                self._record(tensor, operands, compute)
+        return tensor
+
+    def _number(self, position: int, value: Any, compute: np.dtype[Any]) -> Any:
+        """Return an operand that is no tensor as the kernel takes it."""
+        return bool(value) if position in self.masks else converter(compute)(value)
+
+    def _hand_on_tangents(
+        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any]
+    ) -> None:
+        """Let the open level of forward mode record and differentiate a call."""
+        modes.dual.record(
+            lambda operands, tensors, moving: self._record(tensors[0], operands, compute, moving),
+            operands,
+            (tensor,),
+        )
+
+    def _meet(
+        self, operands: Sequence[Any]
+    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]:
+        """Find out, for operands of some dtypes and shapes, those of computation and result.
+
+        Last comes how a node is attached: for each operand ``t``, a tensor with the result's shape
+        and dtype, or ``n``, a number; nothing if there are others.
+        """
+        tensors = self._check_operands(operands)
+        voting = [
+            operand for position, operand in enumerate(operands) if position not in self.masks
+        ]
+        compute, result = self._dtypes(result_dtype(voting))
+        shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
+        kinds = "".join(["t" if isinstance(operand, Tensor) else "n" for operand in operands])
+        plain = kinds in ("t", "tt", "tn") and not self.masks and compute == result
+        for tensor in tensors:
+            plain = plain and tensor._array.shape == shape and tensor._array.dtype == result
+        return compute, result, shape, kinds if plain else ""
+
+    def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
+        """Return the operands that are tensors; raise for what is neither that nor a number."""
+        tensors = []
+        for position, operand in enumerate(operands):
+            if isinstance(operand, Tensor):
+                tensors.append(operand)
+            elif not isinstance(operand, Number) or (position == 0 and len(operands) == 1):
+                raise TypeError(
+                    f"{self.function_name}(): argument '{self.inputs[position]}' (position "
+                    f"{position + 1}) must be Tensor, not {type(operand).__name__}"
+                )
+        if not tensors:
+            raise TypeError(
+                f"{self.function_name}(): argument '{self.inputs[0]}' (position 1) must be Tensor, "
+                f"not {type(operands[0]).__name__}"
+            )
+        return tensors
+
+    def _dtypes(self, common: dtypes.dtype) -> tuple[np.dtype[Any], np.dtype[Any]]:
+        """Return the NumPy dtypes of the computation and of the result."""
+        if self.kind == "float" and common.category < dtypes.FLOATING:
+            common = dtypes.default_dtype()
+        if common.numpy.kind not in self.accepts:
+            raise RuntimeError(
+                f"\"{self.function_name}_cpu\" not implemented for '{common.scalar_name}'"
+            )
+        if self.kind == "bool":
+            return common.numpy, np.dtype(bool)
+        if self.kind == "real":
+            return common.numpy, common.to_real().numpy
+        return common.numpy, common.numpy
+
+    def _write(
+        self,
+        out: Tensor,
+        shape: tuple[int, ...],
+        arrays: list[Any],
+        result: np.dtype[Any],
+        records: bool,
+        values: Array | None = None,
+    ) -> Tensor:
+        """Write the result to `out`, which keeps its dtype; `values` are it, if known already."""
+        if (records and self.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
+            raise RuntimeError(
+                f"{self.function_name}(): functions with out=... arguments don't support automatic "
+                "differentiation, but one of the arguments requires grad."
+            )
+        if type(out._counter) is not list:
+            check_counted(out)
+        target = out._array
+        if result is not target.dtype and not dtypes.can_cast(
+            dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)
+        ):
+            raise RuntimeError(
+                f"result type {dtypes.of_numpy(result).scalar_name} can't be cast to the desired "
+                f"output type {out.dtype.scalar_name}"
+            )
+        if target.shape != shape:
+            # An operand that is written to keeps its shape; an output that is no operand may grow.
+            if target.size or any(array is target for array in arrays):
+                raise RuntimeError(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+                    f"{list(shape)}"
+                )
+            deciding = _arrays_among(arrays if values is None else [values])
+            if self.deciding is not None and values is None:
+                deciding = self.deciding(deciding)
+            if self.kind == "real" and any(
+                array.dtype.kind == "c" for array in _arrays_among(arrays)
+            ):
+                deciding = []  # PyTorch makes room for the numbers before it computes
+            out._array = target = empty_for(shape, target.dtype, deciding)
+        if modes.trace is not None:
+            write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
+            return out
+        if traces:
+            before_write(out)
+        if values is not None:
+            _assign(target, values)
+            out._counter[0] += 1
+            return out
+        overlaps = any(
+            type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
+            for array in arrays
+        )
+        if target.dtype == result and target.flags.c_contiguous and not overlaps:
+            self.kernel(shape, arrays, [result], [target])
+        else:
+            _assign(target, self.kernel(shape, arrays, [result])[0])
+        out._counter[0] += 1
+        if traces:
+            note_write(out._counter)
+        return out
+
+    def _attach(
+        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any], kinds: str
+    ) -> None:
+        """Attach a node to a result whose operands have its shape and dtype, or are numbers."""
+        needs = 0
+        for position, kind in enumerate(kinds):
+            if (
+                kind == "t"
+                and operands[position]._edge is not NO_EDGE
+                and self.rules[position] is not None
+            ):
+                needs |= 1 << position
+        if not needs:
+            return
+        plan = self.plan(needs, kinds)
+        if kinds == "tn":
+            plan.attach(tensor, operands[0], None, self._number(1, operands[1], compute))
+        else:
+            plan.attach(tensor, operands[0], operands[-1], None)
+        if traces:
+            self._note(tensor, operands, plan)
+
+    def _note(self, tensor: Tensor, operands: Sequence[Any], plan: GradientPlan) -> None:
+        """Let who observes operations know of the node of a result."""
+        node: Any = tensor._edge[0]  # type: ignore[index]
+        note_node(node)
+        if modes.saved_hooks and plan.positions:
+            pack_saved(node, [tensor if p < 0 else operands[p] for p in plan.positions])
+
+    def _record(
+        self,
+        tensor: Tensor,
+        operands: Sequence[Any],
+        compute: np.dtype[Any],
+        moving: int = 0,
+    ) -> None:
+        """Attach a node to the result.
+
+        The operands whose bits are set in `moving` have a tangent, and need the node as those do
+        that require grad.
+        """
+        needs, kinds = 0, ""
+        edges: list[Edge] = []
+        metas: list[Any] = []
+        output = tensor._array
+        equal = True
+        for position, operand in enumerate(operands):
+            is_mask = position in self.masks
+            if not isinstance(operand, Tensor):
+                metas.append(None)
+                edges.append(NO_EDGE)
+                kinds += "q" if is_mask else "n"
+                continue
+            edge = gradient_edge(operand)
+            edges.append(edge)
+            wanted = edge is not NO_EDGE or moving >> position & 1
+            if wanted and self.rules[position] is not None:
+                needs |= 1 << position
+            array = operand._array
+            metas.append((array.shape, array.dtype))
+            kinds += "m" if is_mask else "t"
+            expected = np.dtype(bool) if is_mask else output.dtype
+            equal = equal and array.shape == output.shape and array.dtype == expected
+        if not needs:
+            # Operations without a derivative (floor, sign, ...) have rules that give zeros; here
+            # only operands without a rule (a mask, a parameter) require grad.
+            return
+        node = self.node_class.__new__(self.node_class)
+        node.targets = tuple([target for target, _ in edges[: self.tensor_count]])
+        node.numbers = tuple([number for _, number in edges[: self.tensor_count]])
+        node.sequence = next_sequence()
+        node.attached = None
+        node.plan = plan = self.plan(needs, kinds)
+        node.metas = None if equal else (compute, metas[: self.tensor_count])
+        saved: list[Any] = []
+        for position in plan.positions:
+            operand = tensor if position < 0 else operands[position]
+            if isinstance(operand, Tensor):
+                saved += (operand._array, operand._counter, operand._counter[0])
+            else:
+                saved += (self._number(position, operand, compute), None, 0)
+        node.saved = tuple(saved)
+        if self.closer is not None:
+            counter = operands[0]._counter
+            node.saved = with_spare(node.saved, (operands[0]._array, counter, counter[0]))
+        tensor._edge = (node, 0)
+        if traces:
+            self._note(tensor, operands, plan)
+
+
+def _arrays_among(values: Sequence[Any]) -> list[Array]:
+    return [value for value in values if type(value) is np.ndarray]

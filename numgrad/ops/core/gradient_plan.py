@@ -1,0 +1,421 @@
+"""The node of an elementwise operation, and the plan of its gradients.
+
+A plan belongs to a primitive, a choice of the inputs that need a gradient, and which operands are
+tensors: what is saved, and the one kernel that computes all of the gradients in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from numgrad.codegen.define import define
+from numgrad.codegen.expression import Symbol, literal
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.node import (
+    FREED,
+    FROM_FIRST_OUTPUTS,
+    Node,
+    OutputMeta,
+    next_sequence,
+    unpack_array,
+)
+from numgrad.graph.saved_tensors import restore_tensor
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
+from numgrad.kernels.pointwise.elementwise import FLOATING, SMALL
+from numgrad.ops.core.dispatch import attach_source, run_source
+from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.saved_names import saved_name
+from numgrad.ops.core.spare import WithSpare, spare_of
+from numgrad.runtime.memory import LARGE
+
+if TYPE_CHECKING:
+    from numgrad.ops.core.elementwise import ElementwisePrimitive
+
+__all__ = ["ElementwiseNode", "GradientPlan"]
+
+Array = np.ndarray[Any, Any]
+Gradients = tuple[Sequence[Any], Sequence[bool | None]]
+
+
+class ElementwiseNode(Node):
+    """The node of an elementwise primitive: one fused kernel for all gradients that are needed."""
+
+    __slots__ = ("metas", "plan")
+
+    primitive: ClassVar[ElementwisePrimitive]
+    plan: GradientPlan
+    # None where every tensor input has the output's shape and dtype. Otherwise the dtype of the
+    # computation, and (shape, dtype) of each input.
+    metas: tuple[Any, Sequence[Any]] | None
+
+    def run_arrays(self, gradients: Sequence[Any]) -> Gradients:
+        """Run the fused gradient kernel."""
+        if self.metas is None:
+            result: Gradients = self.plan.run(self, gradients[0])
+            return result
+        gradient, plan = gradients[0], self.plan
+        if gradient is None:
+            return plan.nothing
+        if plan.kernel_outputs == 0:
+            arrays: list[Array] = []
+        else:
+            if self.saved is None:
+                raise RuntimeError(FREED)
+            self.raise_if_modified()
+            arrays = self._run_unequal(gradient)
+        return self._fit(*plan.place(gradient, arrays))
+
+    def run_any_size(self, gradient: Array) -> Gradients:
+        """Run the kernel where no operand was broadcast or cast on the way forward."""
+        plan, saved, dtype = self.plan, self.saved, gradient.dtype
+        if saved is None:
+            raise RuntimeError(FREED)
+        kernel, beside = plan.kernel_with(saved, dtype)
+        entries = plan.closer_entries if beside else plan.entries
+        if gradient.size <= SMALL and dtype in FLOATING and dtype not in entries:
+            pattern = plan.pattern + "a" * len(beside)
+            entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
+            result: Gradients = plan.run(self, gradient)
+            return result
+        operands = [gradient, *saved[::3], *beside]
+        if dtype in FLOATING and gradient.nbytes < LARGE:
+            arrays = plan.run_flat(kernel, operands)
+            if arrays is not None:
+                return plan.place(gradient, arrays)
+        arrays = kernel(gradient.shape, operands, [dtype] * plan.kernel_outputs)
+        return plan.place(gradient, arrays)
+
+    def _run_unequal(self, gradient: Array) -> list[Array]:
+        """Run the kernel for operands that were broadcast or cast on the way forward."""
+        plan, (compute, _), saved = self.plan, self.metas, self.saved  # type: ignore[misc]
+        operands = [gradient]
+        for position, operand in zip(plan.positions, saved[::3], strict=True):  # type: ignore[index]
+            is_input = type(operand) is np.ndarray and position >= 0
+            if is_input and operand.dtype != compute and position not in self.primitive.masks:
+                operand = operand.astype(compute)
+            operands.append(operand)
+        # A real input of a complex operation gets the real part of its gradient in _fit.
+        wide = compute if compute.kind == "c" else gradient.dtype
+        shapes = None
+        if gradient.size > SMALL:  # sums of few numbers are not worth a kernel of their own
+            shapes = tuple(
+                [meta[0] for meta, s in zip(self.metas[1], plan.sources, strict=True) if s]  # type: ignore[index]
+            )
+            if all(shape == gradient.shape for shape in shapes):
+                shapes = None
+        outputs = [wide] * plan.kernel_outputs
+        kernel, beside = plan.kernel_with(saved, wide)
+        operands += [each.astype(compute, copy=False) for each in beside]
+        arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
+        return arrays
+
+    def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:
+        """Return gradients in their inputs' shapes and dtypes."""
+        fitted, fitted_owned = list(arrays), list(owned)
+        for position, array in enumerate(arrays):
+            if array is None:
+                continue
+            shape, dtype = self.metas[1][position]  # type: ignore[index]
+            if array.shape == shape and array.dtype == dtype:
+                continue
+            tensor = wrap(array)
+            if array.shape != shape:
+                tensor = Primitive.sum_to_size(tensor, shape)
+            if array.dtype != dtype:
+                tensor = Primitive.cast(tensor, dtype)
+            fitted[position] = tensor._array
+            fitted_owned[position] = tensor._base is None and tensor._array is not array
+        return fitted, fitted_owned
+
+    def saved_edge(self, position: int) -> Edge:
+        """Return where a saved tensor hung in the graph: -1 is the output."""
+        if position >= 0:
+            return self.edge(position)
+        return (self, 0) if self.is_reached() else NO_EDGE
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape and the dtype of the output: without `metas`, those of the inputs."""
+        node: Any = self
+        while isinstance(node, ElementwiseNode):
+            if node.metas is not None:
+                dtype, metas = node.metas
+                if node.primitive.kind == "real" and dtype.kind == "c":
+                    dtype = np.empty(0, dtype).real.dtype
+                return broadcast_shapes([meta[0] for meta in metas if meta is not None]), dtype
+            position = next(k for k, target in enumerate(node.targets) if target is not None)
+            node, number = node.edge(position)
+        found: OutputMeta | None = node.output_meta(number)
+        return found
+
+    def saved_edges(self) -> list[Edge]:
+        """Return where the saved tensors hung in the graph; of a number, nowhere."""
+        count = len(self.targets)
+        return [self.saved_edge(p) if p < count else NO_EDGE for p in self.plan.positions]
+
+    def saved_names(self) -> list[str]:
+        """Return PyTorch's names of what was saved."""
+        names, own = self.primitive.inputs, self.primitive.name
+        return ["result" if p < 0 else saved_name(names[p], own) for p in self.plan.positions]
+
+    def takes_tensor(self, index: int) -> bool:
+        """Return whether a saved value is that of an operand which may be a tensor."""
+        return 0 <= self.plan.positions[index] < self.primitive.tensor_count
+
+    def raise_if_modified(self) -> None:
+        """Raise if a tensor that was saved has been written to since."""
+        saved: Any = self.saved
+        for index, position in enumerate(self.plan.positions):
+            if saved[3 * index + 1] is not None:
+                unpack_array(saved[3 * index : 3 * index + 3], self.saved_edge(position), self)
+
+    def restore(self) -> dict[str, Any]:
+        """Return what was saved, by the names that rules know it by."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        environment: dict[str, Any] = {}
+        names = self.primitive.inputs
+        for index, position in enumerate(self.plan.positions):
+            value, counter, version = saved[3 * index : 3 * index + 3]
+            if counter is not None:
+                owner = self if position < 0 else None
+                value = restore_tensor((value, counter, version), self.saved_edge(position), owner)
+            environment["y" if position < 0 else names[position]] = value
+        return environment
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rules on tensors; under grad mode that records them."""
+        gradient = gradients[0]
+        plan = self.plan
+        if gradient is None:
+            return plan.nothing[0]
+        environment = self.restore()
+        environment["g"] = gradient
+        results: list[Tensor | None] = []
+        for position, source in enumerate(plan.sources):
+            if source is None:
+                results.append(None)
+                continue
+            rule, parameters = self.primitive.rules[position]  # type: ignore[misc]
+            if self.primitive.closer is not None:
+                spare = spare_of(self.saved)
+                if spare is not None and spare.dtype == gradient._array.dtype:
+                    rule, parameters = self.primitive.closer
+                    environment["input"] = wrap(spare)
+            result = rule(*[environment[name] for name in parameters])
+            if self.metas is not None:
+                shape, dtype = self.metas[1][position]
+                if result._array.shape != shape:
+                    result = Primitive.sum_to_size(result, shape)
+                if result._array.dtype != dtype:
+                    result = Primitive.cast(result, dtype)
+            results.append(result)
+        return results
+
+    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+        """Run the fused kernel once, on operands that are broadcast over the last dim."""
+        gradient = gradients[0]
+        if gradient is None:
+            return self.plan.nothing[0]
+        array, plan = gradient._array, self.plan
+        if array.dtype.kind != "f" or (self.metas and self.metas[0] != array.dtype):
+            return super().run_rows(gradients, count)
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        self.raise_if_modified()
+        kernel, beside = plan.kernel_with(self.saved, array.dtype)
+        kept = [*self.saved[::3], *beside]
+        operands = [o[..., None] if type(o) is np.ndarray else o for o in kept]
+        outputs = [array.dtype] * plan.kernel_outputs
+        arrays = kernel(array.shape, [array, *operands], outputs) if outputs else []
+        results: list[Tensor | None] = []
+        for position, found in enumerate(plan.place(array, arrays)[0]):
+            result = None if found is None else wrap(found)
+            if result is not None and self.metas is not None:
+                shape, dtype = self.metas[1][position]
+                if found.shape != (*shape, count):
+                    result = Primitive.sum_to_size(result, (*shape, count))
+                if found.dtype != dtype:
+                    result = Primitive.cast(result, dtype)
+            results.append(result)
+        return results
+
+
+def _walks_otherwise(gradient: Array, saved: Any) -> bool:
+    """Whether a loop over a gradient and what was saved is not one over rows.
+
+    Where all elements of the gradient are one, as behind a sum, that is for the others to say.
+    """
+    return any(gradient.strides) or not all(
+        value.flags.c_contiguous for value in saved[::3] if type(value) is np.ndarray
+    )
+
+
+class GradientPlan:
+    """What to save and which kernel to run, for one choice of inputs that need a gradient.
+
+    Attributes
+    ----------
+    positions : tuple of int
+        What is saved, in order: the positions of operands, and -1 for the output.
+    sources : tuple of (bool or None)
+        For each input whether the kernel computes its gradient; False if that is the cotangent
+        itself, None if it gets none.
+    owned : tuple of (bool or None)
+        For each input whether its gradient is the receiver's to write to; see `Node.run_arrays`.
+    attach : callable
+        ``attach(tensor, input, other, number)`` records a node where nothing is broadcast or cast.
+    run : callable
+        ``run(node, gradient)`` does what `Node.run_arrays` does for such a node.
+    """
+
+    __slots__ = (
+        "attach",
+        "closer",
+        "closer_entries",
+        "entries",
+        "flat_entries",
+        "kernel",
+        "kernel_outputs",
+        "nothing",
+        "owned",
+        "pattern",
+        "positions",
+        "run",
+        "sources",
+    )
+
+    def __init__(self, primitive: ElementwisePrimitive, needs: int, kinds: str) -> None:
+        wanted = [
+            position
+            for position in range(primitive.tensor_count)
+            if (needs >> position) & 1 and primitive.rules[position] is not None
+        ]
+        named: list[str] = []
+        for position in wanted:
+            named += primitive.rules[position][1]  # type: ignore[index]
+        self.positions = tuple(
+            position for position, name in enumerate(primitive.inputs) if name in named
+        ) + ((-1,) if "y" in named else ())
+        self.sources = tuple(
+            (not primitive.is_identity(position)) if position in wanted else None
+            for position in range(primitive.tensor_count)
+        )
+        # The only receiver of the cotangent itself may write to it if we might have.
+        cotangent = None if len(wanted) == 1 else False
+        self.owned = tuple(True if source else cotangent for source in self.sources)
+        self.nothing = (None,) * len(self.sources), self.owned
+        computed = [position for position in wanted if self.sources[position]]
+        self.kernel_outputs = len(computed)
+
+        def formula(symbols: dict[str, Symbol]) -> list[Symbol]:
+            outputs = []
+            for position in computed:
+                rule, parameters = primitive.rules[position]  # type: ignore[misc]
+                outputs.append(literal(rule(*[symbols[name] for name in parameters])))
+            return outputs
+
+        operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
+        title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
+        self.kernel = ElementwiseKernel(title, ["g", *operand_names], formula)
+        letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
+        self.pattern = "a" + "".join(
+            "a" if position < 0 else letters[kinds[position]] for position in self.positions
+        )
+        self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
+        self.flat_entries: dict[Any, Any] = {}  # for more
+        # What is computed with the operand that is kept beside the output, if there is such a rule.
+        self.closer: ElementwiseKernel | None = None
+        self.closer_entries: dict[Any, Any] = {}
+        if primitive.closer is not None and computed:
+            rule, parameters = primitive.closer
+            self.closer = ElementwiseKernel(
+                f"{title}, with the input",
+                ["g", "y", "input"],
+                lambda symbols: [literal(rule(*[symbols[name] for name in parameters]))],
+            )
+        namespace = {
+            "FREED": FREED,
+            "FROM_FIRST": FROM_FIRST_OUTPUTS,
+            "SMALL": SMALL,
+            "empty": np.empty,
+            "closer_entries": self.closer_entries,
+            "entries": self.entries,
+            "gradient_edge": gradient_edge,
+            "new": object.__new__,
+            "next_sequence": next_sequence,
+            "node_class": primitive.node_class,
+            "nothing": self.nothing,
+            "owned": self.owned,
+            "plan": self,
+            "WithSpare": WithSpare,
+            "walks_otherwise": _walks_otherwise,
+        }
+        name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
+        run = run_source(
+            kinds.replace("q", "n"),
+            self.positions,
+            self.sources,
+            spare=self.closer is not None,
+        )
+        self.run = define("run", run, f"run of {name}", namespace)
+        if kinds in ("t", "tt", "tn"):
+            attach = attach_source(
+                kinds, self.positions, primitive.tensor_count, spare=self.closer is not None
+            )
+            self.attach = define("attach", attach, f"attach of {name}", namespace)
+
+    def kernel_with(
+        self, saved: Any, dtype: np.dtype[Any]
+    ) -> tuple[ElementwiseKernel, list[Array]]:
+        """Return the kernel for what a node saved, and what it takes besides that."""
+        if self.closer is not None and dtype.kind == "f":
+            spare = spare_of(saved)
+            if spare is not None:
+                return self.closer, [spare]
+        return self.kernel, []
+
+    def run_flat(self, kernel: ElementwiseKernel, operands: list[Any]) -> list[Array] | None:
+        """Return what a kernel computes of operands that lie row by row; None if they do not.
+
+        They have the cotangent's shape and dtype, or are numbers; and one thread does it.
+        """
+        gradient, *saved = operands
+        shape, dtype = gradient.shape, gradient.dtype
+        pattern = self.pattern + "a" * (len(operands) - len(self.pattern))
+        if gradient.size > 1 and not any(gradient.strides):  # one number, seen everywhere
+            pattern = "s" + pattern[1:]
+            flat = [gradient[(0,) * gradient.ndim].item()]
+        elif gradient.flags.c_contiguous:
+            flat = [gradient.ravel()]
+        else:
+            return None
+        for operand in saved:
+            if type(operand) is not np.ndarray:
+                flat.append(operand)
+            elif operand.flags.c_contiguous:
+                flat.append(operand.ravel())
+            else:
+                return None
+        entry = self.flat_entries.get((kernel, pattern, dtype))
+        if entry is None:
+            entry = kernel.entry(pattern, dtype, self.kernel_outputs)
+            self.flat_entries[kernel, pattern, dtype] = entry
+        arrays = [np.empty(shape, dtype) for _ in range(self.kernel_outputs)]
+        entry(*flat, *[array.ravel() for array in arrays])
+        return arrays
+
+    def place(self, gradient: Array, arrays: Sequence[Array]) -> Gradients:
+        """Return what the kernel computed, and the cotangent where that is a gradient itself."""
+        computed = iter(arrays)
+        return tuple(
+            [
+                None if source is None else next(computed) if source else gradient
+                for source in self.sources
+            ]
+        ), self.owned

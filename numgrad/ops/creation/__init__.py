@@ -1,0 +1,1 @@
+"""Operations that make tensors: from data, of a shape, ranges, random numbers."""

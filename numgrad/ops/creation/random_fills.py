@@ -1,0 +1,366 @@
+"""Random numbers written into a tensor: uniform_, normal_, bernoulli_, random_ and others.
+
+They follow the rules of in-place operations; the gradient of what was there before is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.arguments.factories import Array, is_integer, type_name
+from numgrad.ops.core.registry import public
+from numgrad.ops.creation.drawing import (
+    check_probability,
+    draw_bernoulli,
+    draw_integers,
+    draw_normal,
+    draw_uniform,
+    random_node,
+)
+from numgrad.ops.creation.generator import Generator, generator_of
+from numgrad.ops.movement.shape import expand
+from numgrad.ops.mutation.inplace import inplace
+
+__all__ = [
+    "bernoulli_",
+    "cauchy_",
+    "exponential_",
+    "geometric_",
+    "log_normal_",
+    "normal_",
+    "random_",
+    "uniform_",
+]
+
+
+def _fill(tensor: Tensor, node: str, draw: Callable[[Any], Array], *others: Tensor) -> Tensor:
+    """Write what `draw` returns for the tensor's shape into the tensor."""
+
+    def function(stand_in: Tensor) -> Tensor:
+        array = np.asarray(draw(stand_in._array.shape)).astype(stand_in._array.dtype, copy=False)
+        return random_node(node, array, stand_in, *others)
+
+    function.__name__ = node.partition("Backward")[0].lower()
+    return inplace(function, tensor)
+
+
+@public(function=False)
+def uniform_(
+    self: Tensor,
+    from_: float = 0,
+    to: float = 1,
+    *,
+    generator: Generator | None = None,
+    **from_keyword: Any,
+) -> Tensor:
+    """Fill with numbers drawn evenly from [from, to).
+
+    Parameters
+    ----------
+    from_, to : float
+        The range; the first is also accepted as ``from``.
+    generator : Generator, optional
+        Where the numbers come from.
+
+    Raises
+    ------
+    NotImplementedError
+        For bools and integers.
+    RuntimeError
+        If `from_` is greater than `to`, or the range does not fit the dtype.
+
+    >>> import numgrad as ng
+    >>> ng.ones(3).uniform_(2, 2)
+    tensor([2., 2., 2.])
+    """
+    low, high = from_keyword.get("from", from_), to
+    dtype = self.dtype
+    numbers = generator_of("uniform_", generator)
+
+    def draw(shape: Any) -> Array:
+        if dtype.is_floating_point:
+            _check_uniform_range(low, high, dtype)
+        drawn = draw_uniform(numbers, shape, dtype)
+        if low == 0 and high == 1:
+            return drawn
+        drawn = drawn * (high - low) + low
+        if dtype.is_complex:
+            drawn += low * 1j
+        elif low < high:  # rounding may reach the upper end, which is not in the range
+            drawn = np.minimum(drawn, np.nextafter(dtype.numpy.type(high), dtype.numpy.type(low)))
+        return drawn
+
+    return _fill(self, "UniformBackward0", draw)
+
+
+def _check_uniform_range(low: float, high: float, dtype: dtypes.dtype) -> None:
+    limit = float(np.finfo(dtype.numpy).max)
+    for name, value in (("from", low), ("to", high)):
+        if not abs(value) <= limit:
+            raise RuntimeError(f"{name} is out of bounds for {dtype.cpp_name}")
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    if not high - low <= limit:
+        raise RuntimeError(
+            "uniform_ expects to-from <= std::numeric_limits<"
+            f"{dtype.scalar_name}>::max(), but found to={high:g} and from={low:g} which result in "
+            "to-from to exceed the limit"
+        )
+
+
+@public(function=False)
+def normal_(
+    self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with normally distributed numbers.
+
+    Parameters
+    ----------
+    mean, std : float
+    generator : Generator, optional
+        Where the numbers come from.
+
+    Raises
+    ------
+    NotImplementedError
+        For bools and integers.
+    RuntimeError
+        If `std` is negative.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).normal_(3, 0)
+    tensor([3., 3.])
+    """
+    numbers = generator_of("normal_", generator)
+
+    def draw(shape: Any) -> Array:
+        if not std >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+        return draw_normal(numbers, shape, self.dtype) * std + mean
+
+    return _fill(self, "NormalBackward0", draw)
+
+
+@public(function=False)
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with ones and zeros, ones with probability `p`.
+
+    Parameters
+    ----------
+    p : float, or tensor of a shape that expands to this one
+    generator : Generator, optional
+        Where the numbers come from.
+
+    Raises
+    ------
+    RuntimeError
+        If a probability is not between 0 and 1.
+    NotImplementedError
+        For complex tensors.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(2).bernoulli_(1)
+    tensor([1., 1.])
+    """
+    numbers = generator_of("bernoulli_", generator)
+    if self.dtype.is_complex:
+        raise NotImplementedError(
+            f"\"bernoulli_scalar_cpu_\" not implemented for '{self.dtype.scalar_name}'"
+        )
+    if isinstance(p, Tensor):
+        chances = expand(wrap(p._array), self._array.shape)._array
+        return _fill(
+            self,
+            "BernoulliBackward1",
+            lambda shape: draw_bernoulli(numbers, chances, shape),
+            p,
+        )
+    chance = check_probability(p)
+    return _fill(self, "BernoulliBackward2", lambda shape: draw_bernoulli(numbers, chance, shape))
+
+
+@public(function=False)
+def random_(
+    self: Tensor,
+    from_: Any = None,
+    to: Any = None,
+    *,
+    generator: Generator | None = None,
+    **from_keyword: Any,
+) -> Tensor:
+    """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``.
+
+    Parameters
+    ----------
+    from_, to : int
+        The range [from, to). Without `from_` it starts at 0; without `to`, it ends with the
+        greatest integer that the dtype holds, and for floating point dtypes with the greatest
+        below which all are held.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no integer in the range, or the dtype cannot hold one that is.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).random_(7, 8)
+    tensor([7., 7.])
+    """
+    low = from_keyword.get("from", from_)
+    given = [value for value in (low, to) if value is not None]
+    if not all(map(is_integer, given)):
+        raise TypeError(
+            "random_() received an invalid combination of arguments - got "
+            f"({', '.join(map(type_name, given))}); it takes nothing, the int to, or the ints from "
+            "and to"
+        )
+    dtype = self.dtype
+    if dtype.is_complex:
+        raise NotImplementedError(
+            f"\"random_kernel_cpu\" not implemented for '{dtype.scalar_name}'"
+        )
+    name = f"RandomBackward{2 - len(given)}"
+    if not given:
+        first, stop = 0, _integers_of(dtype) + 1
+    elif to is None and "from" not in from_keyword:
+        first, stop = 0, int(low)
+        name = "RandomBackward1"
+    else:
+        first = 0 if low is None else int(low)
+        stop = _integers_of(dtype) + 1 if to is None else int(to)
+    numbers = generator_of("random_", generator)
+    return _fill(self, name, lambda shape: draw_integers(numbers, first, stop, shape, dtype))
+
+
+def _integers_of(dtype: dtypes.dtype) -> int:
+    """Return the greatest integer up to which a dtype holds all."""
+    if dtype.category == dtypes.BOOL:
+        return 1
+    if dtype.is_floating_point:
+        return 2 ** (np.finfo(dtype.numpy).nmant + 1)
+    return int(np.iinfo(dtype.numpy).max)
+
+
+def _check_continuous(dtype: dtypes.dtype, distribution: str) -> None:
+    if not dtype.is_floating_point:
+        name = dtype.scalar_name if distribution == "Exponential" else dtype.cpp_name
+        raise RuntimeError(
+            f"{distribution} distribution is a continuous probability distribution. dtype must be "
+            f"a floating point but you specified {name}"
+        )
+
+
+@public(function=False)
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the exponential distribution ``lambd * exp(-lambd * x)``.
+
+    Raises
+    ------
+    RuntimeError
+        If `lambd` is not positive, or the dtype not real floating point.
+
+    >>> import numgrad as ng
+    >>> bool((ng.empty(100).exponential_() >= 0).all())
+    True
+    """
+    dtype = self.dtype
+    numbers = generator_of("exponential_", generator)
+
+    def draw(shape: Any) -> Array:
+        _check_continuous(dtype, "Exponential")
+        if not lambd > 0:
+            raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+        return np.asarray(numbers.standard_exponential(shape, dtype.numpy) / lambd)
+
+    return _fill(self, "ExponentialBackward0", draw)
+
+
+@public(function=False)
+def log_normal_(
+    self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers whose logarithms are normally distributed.
+
+    Raises
+    ------
+    RuntimeError
+        If `std` is not positive.
+
+    >>> import numgrad as ng
+    >>> bool((ng.empty(100).log_normal_() > 0).all())
+    True
+    """
+    numbers = generator_of("log_normal_", generator)
+
+    def draw(shape: Any) -> Array:
+        if not self.dtype.is_floating_point:
+            raise NotImplementedError(
+                f"\"log_normal_cpu\" not implemented for '{self.dtype.scalar_name}'"
+            )
+        if not std > 0:
+            raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+        return np.exp(draw_normal(numbers, shape, self.dtype) * std + mean)
+
+    return _fill(self, "LogNormalBackward0", draw)
+
+
+@public(function=False)
+def cauchy_(
+    self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers of the Cauchy distribution about `median` with scale `sigma`.
+
+    Raises
+    ------
+    RuntimeError
+        If `sigma` is not positive, or the dtype not real floating point.
+
+    >>> import numgrad as ng
+    >>> ng.empty(3).cauchy_().shape
+    torch.Size([3])
+    """
+    dtype = self.dtype
+    numbers = generator_of("cauchy_", generator)
+
+    def draw(shape: Any) -> Array:
+        _check_continuous(dtype, "Cauchy")
+        if not sigma > 0:
+            raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+        return np.tan(math.pi * (draw_uniform(numbers, shape, dtype) - 0.5)) * sigma + median
+
+    return _fill(self, "CauchyBackward0", draw)
+
+
+@public(function=False)
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials until the first success, each with probability `p`.
+
+    Raises
+    ------
+    RuntimeError
+        If `p` is not between 0 and 1.
+
+    >>> import numgrad as ng
+    >>> bool((ng.empty(100).geometric_(0.5) >= 1).all())
+    True
+    """
+    numbers = generator_of("geometric_", generator)
+
+    def draw(shape: Any) -> Array:
+        if self.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+            raise NotImplementedError(
+                f"\"geometric_cpu\" not implemented for '{self.dtype.scalar_name}'"
+            )
+        if not 0 < p < 1:
+            raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+        return np.asarray(numbers.geometric(p, shape))
+
+    return _fill(self, "GeometricBackward0", draw)

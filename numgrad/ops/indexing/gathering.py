@@ -1,0 +1,496 @@
+"""Taking and putting single elements by position in a dim: gather, scatter, take and relatives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.recorder import at_hand
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.registry import public
+from numgrad.ops.movement.shape import expand, reshape
+
+__all__ = ["gather", "scatter", "scatter_add", "spread_along", "take", "take_along_dim"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _grid(index: Array, dim: int, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Return the place of every element of `index` in an array of this shape, for all its dims.
+
+    With no dims, everything counts as having one.
+    """
+    own = index.reshape(index.shape or (1,))
+    return tuple(
+        own if axis == dim else np.arange(length).reshape((length,) + (1,) * (own.ndim - axis - 1))
+        for axis, length in enumerate(own.shape)
+    )
+
+
+def with_dims(array: Array) -> Array:
+    return array.reshape(array.shape or (1,))
+
+
+def _gather(array: Array, dim: int, index: Array) -> Array:
+    if not index.size:
+        return np.empty(index.shape, array.dtype)
+    return take_indexed(with_dims(array), _grid(index, dim, array.shape)).reshape(index.shape)
+
+
+def _scatter_into(array: Array, source: Array, dim: int, index: Array, add: bool) -> Array:
+    if not index.size:
+        return array.copy()
+    grid = _grid(index, dim, array.shape)
+    used = source
+    if source.ndim:  # what lies behind the index's shape is not read
+        used = source[tuple([slice(length) for length in index.shape or (1,)])]
+    run = add_indexed if add else put_indexed
+    if index.ndim > 32:  # NumPy broadcasts no more index arrays: count in the flattened array
+        steps = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
+        flat = sum(each * step for each, step in zip(grid, steps, strict=True)).reshape(-1)
+        values = np.broadcast_to(used, index.shape).reshape(-1)
+        return run(array.reshape(-1), (flat,), values).reshape(array.shape)
+    return run(with_dims(array), grid, used).reshape(array.shape)
+
+
+def _fitted(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a gradient with zeros behind it in every dim, up to a shape."""
+    if g._array.shape == shape:
+        return g
+    result: Tensor = _PAD.apply(g, shape=shape)
+    return result
+
+
+def _pad(array: Array, shape: tuple[int, ...]) -> Array:
+    whole = np.zeros(shape, array.dtype)
+    whole[tuple([slice(length) for length in array.shape])] = array
+    return whole
+
+
+def _corner(array: Array, shape: tuple[int, ...]) -> Array:
+    return array[tuple([slice(length) for length in shape])]
+
+
+# The part of `src` that `scatter` reads is the corner that has the index's shape.
+_PAD: Primitive = Primitive(
+    "pad_behind",
+    "SliceBackwardBackward0",
+    _pad,
+    ["input"],
+    [lambda g, input_shape: _CORNER.apply(g, shape=input_shape)],
+    linear=True,
+    samples=[lambda make: (lambda x: _PAD.apply(x, shape=(3, 4)), [make(2, 3)], {})],
+)
+_CORNER: Primitive = Primitive(
+    "corner",
+    "SliceBackward0",
+    _corner,
+    ["input"],
+    [lambda g, input_shape: _PAD.apply(g, shape=input_shape)],
+    view=True,
+    linear=True,
+    samples=[lambda make: (lambda x: _CORNER.apply(x, shape=(1, 2)), [make(2, 3)], {})],
+)
+
+
+def positions_of(*values: Any) -> Tensor:
+    """Return an index for a sample."""
+    return wrap(np.array(values, np.int64))
+
+
+_GATHER: Primitive = Primitive(
+    "gather",
+    "GatherBackward0",
+    _gather,
+    ["input"],
+    [lambda g, input_shape, dim, index: spread_along(g, index, input_shape, dim)],
+    linear=True,
+    samples=[
+        lambda make: (gather, [make(2, 3)], {"dim": 1, "index": positions_of([0, 0], [2, 1])}),
+        lambda make: (gather, [make(3, 2)], {"dim": 0, "index": positions_of([0], [0])}),
+        lambda make: (gather, [make()], {"dim": 0, "index": wrap(np.array(0))}),
+        lambda make: (gather, [make(2)], {"dim": 0, "index": positions_of()}),
+    ],
+)
+_GATHER_BACKWARD: Primitive = Primitive(
+    "gather_backward",
+    "ScatterAddBackward0",
+    lambda array, shape, dim, index: _scatter_into(
+        np.zeros(shape, array.dtype), array, dim, index, True
+    ),
+    ["input"],
+    [lambda g, dim, index: _GATHER.apply(g, dim=dim, index=index)],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x: _GATHER_BACKWARD.apply(x, shape=(3,), dim=0, index=np.array([0, 0, 2])),
+            [make(3)],
+            {},
+        )
+    ],
+)
+
+
+def spread_along(g: Tensor, index: Array, shape: tuple[int, ...], dim: int) -> Tensor:
+    """Return zeros of a shape with `g` added by position in a dim: the gradient of `gather`."""
+    result: Tensor = _GATHER_BACKWARD.apply(g, shape=shape, dim=dim, index=index)
+    return result
+
+
+_SCATTER: Primitive = Primitive(
+    "scatter",
+    "ScatterBackward0",
+    lambda array, src, dim, index: _scatter_into(array, src, dim, index, False),
+    ["input", "src"],
+    [
+        lambda g, dim, index: _SCATTER_NUMBER.apply(
+            g, dim=dim, index=index, value=np.zeros((), g._array.dtype)
+        ),
+        lambda g, src_shape, dim, index: _fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, s: scatter(x, 1, positions_of([0, 2]), s),
+            [make(2, 3), make(2, 3)],
+            {},
+        ),
+        lambda make: (lambda x, s: scatter(x, 0, positions_of(), s), [make(2), make(0)], {}),
+    ],
+)
+_SCATTER_NUMBER: Primitive = Primitive(
+    "scatter_number",
+    "ScatterBackward1",
+    lambda array, dim, index, value: _scatter_into(array, value, dim, index, False),
+    ["input"],
+    [
+        lambda g, dim, index: _SCATTER_NUMBER.apply(
+            g, dim=dim, index=index, value=np.zeros((), g._array.dtype)
+        )
+    ],
+    samples=[
+        lambda make: (
+            scatter,
+            [make(2, 3)],
+            {"dim": 1, "index": positions_of([0], [2]), "value": 2.0},
+        ),
+        lambda make: (scatter, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
+    ],
+)
+_SCATTER_ADD: Primitive = Primitive(
+    "scatter_add",
+    "ScatterAddBackward0",
+    lambda array, src, dim, index: _scatter_into(array, src, dim, index, True),
+    ["input", "src"],
+    [
+        lambda g: g,
+        lambda g, src_shape, dim, index: _fitted(_GATHER.apply(g, dim=dim, index=index), src_shape),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, s: scatter_add(x, 1, positions_of([0, 0]), s),
+            [make(2, 3), make(2, 3)],
+            {},
+        ),
+        lambda make: (lambda x, s: scatter_add(x, 0, positions_of(), s), [make(2), make(0)], {}),
+    ],
+)
+
+
+def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[int, Array]:
+    """Return a dim and positions in it, checked against the input, in memory of their own."""
+    ndim = input._array.ndim
+    at = wrap_dim(dim, ndim)
+    array = at_hand(index._array)
+    if array.size and array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(f"{function}(): Expected dtype int32/int64 for index")
+    return at, array.astype(np.int64)
+
+
+@at_run_time
+def check_bounds(index: Array, size: int, dim: int) -> Array:
+    """Return positions; raise unless all lie from 0 to `size`."""
+    outside = index[(index < 0) | (index >= size)] if index.size else index
+    if outside.size:
+        raise RuntimeError(
+            f"index {outside.flat[0]} is out of bounds for dimension {dim} with size {size}"
+        )
+    return index
+
+
+def length_of(input: Tensor, dim: int) -> int:
+    return input._array.shape[dim] if input._array.ndim else 1
+
+
+@public()
+@accept_axis
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
+
+    The gradient is g, added up where it came from.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        As many dims as the input, none longer but `dim`. The result has its shape.
+    sparse_grad : bool
+        Changes nothing.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the index does not fit or leads outside; positions count from the front only.
+
+    >>> import numgrad as ng
+    >>> ng.gather(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, ng.tensor([[0, 0], [1, 0]]))
+    tensor([[1., 1.],
+            [4., 3.]])
+    """
+    at, positions = _read_index(input, dim, index, "gather")
+    shape = input._array.shape
+    if positions.size:
+        if max(positions.ndim, 1) != max(len(shape), 1):
+            raise RuntimeError(
+                "Index tensor must have the same number of dimensions as input tensor"
+            )
+        for axis, length in enumerate(positions.shape if shape else ()):
+            if axis != at and length > shape[axis]:
+                raise RuntimeError(
+                    f"Size does not match at dimension {axis} expected index "
+                    f"{list(positions.shape)} to be no larger than self {list(shape)} apart from "
+                    f"dimension {at}"
+                )
+        positions = check_bounds(positions, size=length_of(input, at), dim=at)
+    result: Tensor = _GATHER.apply(input, dim=at, index=positions)
+    return result
+
+
+def _read_scatter(
+    input: Tensor, dim: Any, index: Tensor, src: Tensor | None, function: str
+) -> tuple[int, Array]:
+    """Return the dim and the positions of a scatter, checked."""
+    at, positions = _read_index(input, dim, index, function)
+    if src is not None and src._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not positions.size:
+        return at, positions
+    shape = input._array.shape
+    if max(positions.ndim, 1) != max(len(shape), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    if src is not None and max(src._array.ndim, 1) != max(positions.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    excess = any(
+        length > shape[axis] for axis, length in enumerate(positions.shape) if axis != at and shape
+    )
+    behind = src is not None and any(
+        length > size for length, size in zip(positions.shape, src._array.shape, strict=False)
+    )
+    if excess or behind:
+        beyond = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
+        raise RuntimeError(
+            f"Expected index {list(positions.shape)} to be no larger than self {list(shape)} apart "
+            f"from dimension {at}{beyond}"
+        )
+    positions = check_bounds(positions, size=length_of(input, at), dim=at)
+    return at, positions
+
+
+@public(inplace=True)
+@accept_axis
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+) -> Tensor:
+    """Return a copy of the input with elements put by position in a dim; `gather` the other way.
+
+    For dim 0, ``y[index[i, j], j] = src[i, j]``. The gradient of the input is g with zeros in those
+    places, that of `src` what g has there. Where a place is named twice, the last element stays.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        As many dims as the input, none longer but `dim`.
+    src : tensor or number
+        Not smaller than the index in any dim.
+    value : number
+        The keyword for a `src` that is a number.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the index does not fit or leads outside, or `src` has another dtype.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).scatter(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
+    source = value if src is None else src
+    result: Tensor
+    if isinstance(source, Tensor):
+        at, positions = _read_scatter(input, dim, index, source, "scatter")
+        result = _SCATTER.apply(input, source, dim=at, index=positions)
+    elif source is None:
+        raise TypeError('scatter() missing 1 required positional arguments: "src"')
+    else:
+        at, positions = _read_scatter(input, dim, index, None, "scatter")
+        number = scalar_array(source, input._array.dtype)
+        result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number)
+    return result
+
+
+@public(inplace=True)
+@accept_axis
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Return a copy of the input with elements added by position in a dim; see `scatter`.
+
+    The gradient of the input is g, that of `src` what g has in its places.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).scatter_add(0, ng.tensor([2, 2]), ng.tensor([1.0, 2.0]))
+    tensor([0., 0., 3.])
+    """
+    at, positions = _read_scatter(input, dim, index, src, "scatter")
+    result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions)
+    return result
+
+
+_TAKE: Primitive = Primitive(
+    "take",
+    "TakeBackward0",
+    lambda array, index: np.asarray(array.reshape(-1)[index, ...], order="C"),
+    ["input"],
+    [lambda g, input_shape, index: _TAKE_BACKWARD.apply(g, shape=input_shape, index=index)],
+    linear=True,
+    samples=[
+        lambda make: (take, [make(2, 3)], {"index": positions_of([0, 5], [5, -1])}),
+        lambda make: (take, [make()], {"index": wrap(np.array(0))}),
+        lambda make: (take, [make(2)], {"index": positions_of()}),
+    ],
+)
+_TAKE_BACKWARD: Primitive = Primitive(
+    "take_backward",
+    "PutBackward0",
+    lambda array, shape, index: add_indexed(
+        np.zeros(int(np.prod(shape, dtype=np.int64)), array.dtype), (index,), array
+    ).reshape(shape),
+    ["input"],
+    [lambda g, index: _TAKE.apply(g, index=index)],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x: _TAKE_BACKWARD.apply(x, shape=(2, 2), index=np.array([0, 3, 3])),
+            [make(3)],
+            {},
+        )
+    ],
+)
+
+
+@public()
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Return elements by their position in the flattened input, in the shape of the index.
+
+    The gradient is g, added up where it came from.
+
+    Parameters
+    ----------
+    input : tensor
+    index : int64 tensor
+        Negative positions count from the end.
+
+    Raises
+    ------
+    IndexError
+        If there is no such position.
+    RuntimeError
+        If the index is not int64.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([[1.0, 2.0], [3.0, 4.0]]).take(ng.tensor([0, -1]))
+    tensor([1., 4.])
+    """
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
+        )
+    result: Tensor = _TAKE.apply(
+        input, index=_flat_index(at_hand(index._array), size=input._array.size)
+    )
+    return result
+
+
+@at_run_time
+def _flat_index(positions: Array, size: int) -> Array:
+    """Return positions counted from the front."""
+    if positions.size and (positions.min() < -size or positions.max() >= size):
+        outside = positions[(positions < -size) | (positions >= size)].flat[0]
+        raise IndexError(
+            f"out of range: tried to access index {outside} on a tensor of {size} elements."
+        )
+    return np.asarray(np.where(positions < 0, positions + size, positions))
+
+
+@public()
+@accept_axis
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Return elements by their position in a dim; input and indices broadcast in the other dims.
+
+    The gradient is g, added up where it came from.
+
+    Parameters
+    ----------
+    input : tensor
+    indices : int64 tensor
+    dim : int, optional
+        Without it, positions in the flattened input.
+
+    Raises
+    ------
+    RuntimeError
+        If the numbers of dims differ, or a position leads outside.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([[3.0, 1.0], [5.0, 7.0]])
+    >>> ng.take_along_dim(x, ng.tensor([[1], [0]]), 1)
+    tensor([[1.],
+            [5.]])
+    """
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype.scalar_name}"
+        )
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, wrap(indices._array.reshape(-1)))
+    shape, wanted = input._array.shape, indices._array.shape
+    if len(shape) != len(wanted):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
+        )
+    at = wrap_dim(dim, len(shape))
+    common = broadcast_shapes(
+        [(*shape[:at], 1, *shape[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])]
+    )
+    source = expand(input, (*common[:at], shape[at], *common[at + 1 :]))
+    return gather(source, at, expand(indices, (*common[:at], wanted[at], *common[at + 1 :])))

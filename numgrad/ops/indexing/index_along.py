@@ -1,0 +1,382 @@
+"""Whole positions of a dim, given by an index of one dim: index_select, index_add and relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.recorder import at_hand
+from numgrad.graph.tensor import Tensor, fresh, wrap
+from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
+from numgrad.kernels.move.memory_order import laid_out_like
+from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.places import like_input
+from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.registry import public
+from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.pointwise.selection import where
+
+__all__ = ["index_add", "index_copy", "index_fill", "index_select"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
+    return (*(None,) * dim, positions)
+
+
+_INDEX_SELECT: Primitive = Primitive(
+    "index_select",
+    "IndexSelectBackward0",
+    lambda array, dim, index: take_indexed(with_dims(array), _dim_indices(dim, index)).reshape(
+        (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
+    ),
+    ["input"],
+    [
+        lambda g, input_shape, dim, index: _INDEX_ADD_TO.apply(
+            fresh(np.zeros(input_shape, g._array.dtype)), g, dim=dim, index=index
+        )
+    ],
+    linear=True,
+    samples=[
+        lambda make: (index_select, [make(2, 3)], {"dim": 1, "index": positions_of(2, 0, 2)}),
+        lambda make: (index_select, [make()], {"dim": 0, "index": wrap(np.array(0))}),
+        lambda make: (index_select, [make(2)], {"dim": 0, "index": positions_of()}),
+    ],
+)
+_INDEX_ADD_TO: Primitive = Primitive(
+    "index_add",
+    "IndexAddBackward0",
+    lambda array, source, dim, index: add_indexed(
+        with_dims(array), _dim_indices(dim, index), with_dims(source)
+    ).reshape(array.shape),
+    ["input", "source"],
+    [
+        lambda g: g,
+        lambda g, source_shape, dim, index: reshape(
+            _INDEX_SELECT.apply(g, dim=dim, index=index), source_shape
+        ),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, s: index_add(x, 0, positions_of(1, 1), s, alpha=2.0),
+            [make(2, 3), make(2, 3)],
+            {},
+        ),
+        lambda make: (lambda x, s: index_add(x, 0, wrap(np.array(0)), s), [make(), make()], {}),
+    ],
+)
+_INDEX_COPY: Primitive = Primitive(
+    "index_copy",
+    "IndexCopyBackward0",
+    lambda array, source, dim, index: put_indexed(
+        with_dims(array), _dim_indices(dim, index), with_dims(source)
+    ).reshape(array.shape),
+    ["input", "source"],
+    [
+        lambda g, dim, index: _INDEX_FILL.apply(
+            g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
+        ),
+        lambda g, source_shape, dim, index: reshape(
+            _INDEX_SELECT.apply(g, dim=dim, index=index), source_shape
+        ),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x, s: index_copy(x, 1, positions_of(2, 0), s),
+            [make(2, 3), make(2, 2)],
+            {},
+        ),
+        lambda make: (lambda x, s: index_copy(x, 0, positions_of(), s), [make(2), make(0)], {}),
+    ],
+)
+
+
+def _fill(array: Array, value: Array, dim: int, index: Array) -> Array:
+    filled = put_indexed(with_dims(array), _dim_indices(dim, index), value)
+    return laid_out_like(filled.reshape(array.shape), array)
+
+
+_INDEX_FILL: Primitive = Primitive(
+    "index_fill_tensor",
+    "IndexFillBackward1",
+    _fill,
+    ["input", "value"],
+    [
+        lambda g, dim, index: _INDEX_FILL.apply(
+            g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
+        ),
+        lambda g, dim, index: _filled(g, dim, index),
+    ],
+    linear=True,
+    lies=like_input,
+    samples=[
+        lambda make: (
+            lambda x, v: index_fill(x, 1, positions_of(2, 2), v),
+            [make(2, 3), make()],
+            {},
+        ),
+        lambda make: (lambda x, v: index_fill(x, 0, positions_of(), v), [make(2), make()], {}),
+    ],
+)
+_INDEX_FILL_NUMBER: Primitive = Primitive(
+    "index_fill_number",
+    "IndexFillBackward0",
+    lambda array, dim, index, value: _fill(array, value, dim, index),
+    ["input"],
+    [
+        lambda g, dim, index: _INDEX_FILL.apply(
+            g, fresh(np.zeros((), g._array.dtype)), dim=dim, index=index
+        )
+    ],
+    lies=like_input,
+    samples=[
+        lambda make: (index_fill, [make(2, 3)], {"dim": 1, "index": positions_of(2), "value": 2.0}),
+        lambda make: (index_fill, [make()], {"dim": 0, "index": wrap(np.array(0)), "value": 2.0}),
+    ],
+)
+
+
+def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
+    """Return what of g arrives at positions that were filled, those that are named twice once."""
+    if type(index) is np.ndarray:
+        return _INDEX_SELECT.apply(g, dim=dim, index=np.unique(index))
+    nowhere = fresh(np.zeros(g._array.shape, np.bool_))  # how many there are is not known yet
+    there = _INDEX_FILL_NUMBER.apply(nowhere, dim=dim, index=index, value=np.asarray(True))
+    return where(there, g, fresh(np.zeros((), g._array.dtype)))
+
+
+def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
+    """Return a dim and the positions of an index of one dim, in memory of their own."""
+    return wrap_dim(dim, input._array.ndim), at_hand(index._array).astype(np.int64).reshape(-1)
+
+
+@at_run_time
+def _check_selected(positions: Array, size: int) -> Array:
+    if positions.size and (positions.min() < 0 or positions.max() >= size):
+        raise IndexError("index out of range in self")
+    return positions
+
+
+@at_run_time
+def _check_copied(positions: Array, size: int, dim: int) -> Array:
+    outside = positions[(positions < 0) | (positions >= size)]
+    if outside.size:
+        raise IndexError(
+            f"index_copy_(): index {outside[0]} is out of bounds for dimension {dim} with size "
+            f"{size}"
+        )
+    return positions
+
+
+@at_run_time
+def _filled_positions(positions: Array, size: int, dim: int) -> Array:
+    """Return positions counted from the front."""
+    if positions.size and (positions.min() < -size or positions.max() >= size):
+        outside = positions[(positions < -size) | (positions >= size)][0]
+        raise IndexError(f"index {outside} is out of bounds for dimension {dim} with size {size}")
+    return np.asarray(np.where(positions < 0, positions + size, positions))
+
+
+@public()
+@accept_axis
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return the given positions of a dim, in that order.
+
+    The gradient is g, added up at the positions.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        One dim; positions count from the front only.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim or position, or the index has more dims.
+    RuntimeError
+        If the index is not int64 or int32.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 2.0, 3.0]).index_select(0, ng.tensor([2, 0]))
+    tensor([3., 1.])
+    """
+    if index._array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    at, positions = _read_vector(input, dim, index)
+    positions = _check_selected(positions, size=length_of(input, at))
+    if not input._array.ndim and positions.size != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)"
+        )
+    result: Tensor = _INDEX_SELECT.apply(input, dim=at, index=positions)
+    return result
+
+
+def _check_source(
+    input: Tensor, dim: int, positions: Array, source: Tensor, function: str, error: type[Exception]
+) -> None:
+    """Raise unless a source has a part for every position, of the shape that fits there."""
+    length = length_of(source, dim)
+    if positions.size != length:
+        behind = f": ({length}), for dim: {dim}" if error is RuntimeError else f" ({length})"
+        raise error(
+            f"{function}(): Number of indices ({positions.size}) should be equal to "
+            f"source.size(dim){behind}"
+        )
+    shape, given = list(input._array.shape), list(source._array.shape)
+    if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
+        if function == "index_add_":
+            raise RuntimeError(
+                "source tensor shape must match self tensor shape, excluding the specified "
+                f"dimension. Got self.shape = {shape} source.shape = {given}"
+            )
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {shape[:dim] + shape[dim + 1 :]} at dimension {dim} and source slice "
+            f"shape: {given[:dim] + given[dim + 1 :]} at dimension {dim}."
+        )
+
+
+@public(inplace=True)
+@accept_axis
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Return the input with parts of `source`, times `alpha`, added at positions of a dim.
+
+    The gradient of the input is g, that of `source` is g at the positions, times `alpha`.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        One dim, a position for each position of `source` in `dim`.
+    source : tensor
+        Of the input's shape but for `dim`, and of its dtype.
+    alpha : number
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or the index has more dims.
+    RuntimeError
+        If there is no such position, or `source` does not fit.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_add(0, ng.tensor([2, 2]), ng.tensor([1.0, 2.0]))
+    tensor([0., 0., 3.])
+    """
+    if index._array.ndim > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index._array.ndim} "
+            f"with type: {index.dtype.scalar_name} and size: {list(index.shape)}"
+        )
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
+        )
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({input.dtype.scalar_name}) and source "
+            f"({source.dtype.scalar_name}) must have the same scalar type"
+        )
+    at, positions = _read_vector(input, dim, index)
+    _check_source(input, at, positions, source, "index_add_", RuntimeError)
+    positions = check_bounds(positions, size=length_of(input, at), dim=at)
+    scaled = source if alpha == 1 else mul(source, alpha)
+    result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions)
+    return result
+
+
+@public(inplace=True)
+@accept_axis
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Return a copy of the input with parts of `source` put at positions of a dim.
+
+    The gradient of the input is g with zeros at the positions, that of `source` is g there.
+
+    Parameters
+    ----------
+    input, dim, index, source
+        As of `index_add`.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim or position.
+    RuntimeError
+        If `source` does not fit.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_copy(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
+        )
+    at, positions = _read_vector(input, dim, index)
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{input.dtype.scalar_name} and (source) {source.dtype.scalar_name}"
+        )
+    _check_source(input, at, positions, source, "index_copy_", IndexError)
+    positions = _check_copied(positions, size=length_of(input, at), dim=at)
+    result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions)
+    return result
+
+
+@public(inplace=True)
+@accept_axis
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Return a copy of the input with one value at positions of a dim.
+
+    The gradient of the input is g with zeros at the positions; that of a tensor `value` is the sum
+    of g there.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    index : int64 tensor
+        Negative positions count from the end.
+    value : number or 0-d tensor
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim or position.
+    RuntimeError
+        If `value` has dims or does not fit the dtype.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_fill(0, ng.tensor([2, 0]), 1)
+    tensor([1., 0., 1.])
+    """
+    if index._array.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    at, positions = _read_vector(input, dim, index)
+    positions = _filled_positions(positions, size=length_of(input, at), dim=at)
+    result: Tensor
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s)."
+            )
+        result = _INDEX_FILL.apply(input, value, dim=at, index=positions)
+    else:
+        number = scalar_array(value, input._array.dtype)
+        result = _INDEX_FILL_NUMBER.apply(input, dim=at, index=positions, value=number)
+    return result

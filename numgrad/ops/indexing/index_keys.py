@@ -1,0 +1,326 @@
+"""What may stand in brackets, read as PyTorch reads it.
+
+A key's ints, slices, None and Ellipsis make views, one after the other; its tensors, lists, arrays
+and bools are collected and become one indexing operation on the last view.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.recorder import (
+    Traced,
+    at_hand,
+    is_traced_array,
+    note_numbers,
+    refuse_shape_of,
+)
+from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.kernels.move.memory_order import copy_like
+from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.movement.shape import unsqueeze
+from numgrad.ops.movement.slicing import select_view, slice_view
+
+__all__ = ["Indices", "apply_key", "check_indices", "mask_alone", "select_first", "to_indices"]
+
+Array = np.ndarray[Any, Any]
+# For each dim the positions to take, from 0 to its size, or None for all of them.
+Indices = tuple[Array | None, ...]
+
+_KINDS = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices (got {})"
+)
+_INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors"
+_BYTE_MASK = (
+    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+)
+_MANY = 32  # a list of that many things is always one index, never a tuple of them
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    module = kind.__module__
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+
+
+def _as_tuple(key: Any) -> Sequence[Any]:
+    """Return the indices of a key; a list counts as a tuple if it holds more than numbers."""
+    if isinstance(key, tuple):
+        return key
+    if isinstance(key, list) and len(key) < _MANY:
+        for item in key:
+            if (
+                item is None
+                or item is Ellipsis
+                or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray))
+            ):
+                return key
+    return (key,)
+
+
+def _read(item: Any) -> Any:
+    """Return an index as an int, a bool, a slice, None, Ellipsis, or an int64 or bool array."""
+    kind = type(item)
+    if kind is int or kind is slice or item is None or item is Ellipsis or kind is bool:
+        return item
+    if isinstance(item, Tensor):
+        return _read_array(item._array)
+    if isinstance(item, np.ndarray):
+        return _read_array(plain(item))
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, (list, tuple, range)):
+        return _read_sequence(item)
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(item, "__index__") and not isinstance(item, np.bool_):
+        return item.__index__()
+    raise IndexError(_KINDS.format(_type_name(item)))
+
+
+def _read_array(array: Array) -> Any:
+    kind = array.dtype.kind
+    if kind == "b" or array.dtype == np.uint8:
+        note_numbers(array)
+        return array if kind == "b" else _mask_of_bytes(array)
+    if kind in "iu":
+        array = at_hand(array)
+        if array.ndim == 0 and type(array) is np.ndarray:
+            return int(array)
+        if array.dtype not in (np.int64, np.int32):
+            raise IndexError(_INDEX_DTYPES)
+        return array
+    raise IndexError(_INDEX_DTYPES)
+
+
+def _mask_of_bytes(array: Any) -> Any:
+    """Return the mask that an array of bytes stands for, with PyTorch's warning."""
+    if array.ndim:
+        warnings.warn(_BYTE_MASK, UserWarning, stacklevel=2)
+    kind: Any = type(array)
+    if kind is Traced:  # it is compared as a tensor, or the answer would be about the object
+        return (wrap(array) != 0)._array
+    return array != 0
+
+
+def _read_sequence(items: Any) -> Array:
+    """Return nested sequences of numbers as an array; numbers with a fraction lose it."""
+    array = np.asarray(_plain(items))
+    if array.dtype.kind in "US":
+        raise TypeError("new(): invalid data type 'str'")
+    if array.dtype.kind == "b":
+        return array
+    if array.dtype.kind not in "iuf":
+        raise IndexError(_KINDS.format(_type_name(items)))
+    return array.astype(np.int64)
+
+
+def _plain(items: Any) -> Any:
+    """Return nested sequences with arrays and numbers in the place of tensors."""
+    if isinstance(items, Tensor):
+        note_numbers(items._array)
+        return items._array
+    if isinstance(items, (list, tuple)):
+        return [_plain(item) for item in items]
+    return plain(items) if isinstance(items, np.ndarray) else items
+
+
+def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:
+    """Return the view that an int in brackets makes of a dim; `place` is where it stands there.
+
+    Raises
+    ------
+    IndexError
+        If there is no such position, or the tensor has no dims.
+    """
+    shape = input._array.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    size = shape[dim]
+    if not -size <= position < size:
+        raise IndexError(
+            f"index {position} is out of bounds for dimension {place} with size {size}"
+        )
+    return select_view(input, dim, position % size)
+
+
+def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
+    """Return the view that a key's views make, and what to index it with; None for nothing.
+
+    Raises
+    ------
+    IndexError, TypeError, ValueError
+        In PyTorch's words, for what is no index or leads outside.
+    """
+    items = [_read(item) for item in _as_tuple(key)]
+    ndim = input._array.ndim
+    specified = sum(map(_dims_of, items))
+    if specified > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    view, dim = input, 0
+    indices: dict[int, Array] = {}
+    for place, item in enumerate(items):
+        if type(item) is int:
+            view = select_first(view, item, dim, place)
+        elif type(item) is slice:
+            if not _is_full(item, view._array.shape[dim]):
+                view = slice_view(view, dim, item)
+            dim += 1
+        elif item is Ellipsis:
+            dim += ndim - specified
+        elif item is None:
+            view = unsqueeze(view, dim)
+            dim += 1
+        elif type(item) is bool or (not item.ndim and item.dtype.kind == "b"):
+            view = unsqueeze(view, dim)
+            indices[dim] = np.zeros(1 if item else 0, np.int64)
+            dim += 1
+        elif item.dtype.kind == "b":
+            for positions in _positions(item, view._array.shape, dim):
+                indices[dim] = positions
+                dim += 1
+        else:
+            indices[dim] = item
+            dim += 1
+    if not indices:
+        return view, None
+    found = [indices.get(position) for position in range(max(indices) + 1)]
+    return view, check_indices(found, view._array.shape)
+
+
+def mask_alone(key: Any) -> Tensor | None:
+    """Return a key that is nothing but a mask of which only a traced function knows the numbers."""
+    items = _as_tuple(key)
+    if len(items) != 1 or not isinstance(items[0], Tensor):
+        return None
+    array = items[0]._array
+    is_mask = is_traced_array(array) and array.dtype in (np.bool_, np.uint8)
+    return items[0] if is_mask else None
+
+
+def _dims_of(item: Any) -> int:
+    """Return how many dims of the input an index stands for."""
+    if isinstance(item, (np.ndarray, Traced)):
+        return item.ndim if item.dtype.kind == "b" else 1
+    return 1 if type(item) in (int, slice) else 0
+
+
+def _is_full(key: slice, size: int) -> bool:
+    """Return whether a slice takes the whole dim."""
+    start, stop, step = key.start, key.stop, key.step
+    return (
+        (start is None or (type(start) is int and start == 0))
+        and (stop is None or (type(stop) is int and stop >= size))
+        and (step is None or (type(step) is int and step == 1))
+    )
+
+
+def _positions(mask: Any, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]:
+    """Return where a mask is True, one array for each of its dims."""
+    for position, length in enumerate(mask.shape):
+        if shape[dim + position] != length:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {position} does not match the "
+                f"shape of the indexed tensor {list(shape)} at index {dim + position}"
+            )
+    if type(mask) is Traced:
+        known = mask.storage.recorder.known(mask)
+        if known is None:
+            refuse_shape_of("indexing with a mask", mask)
+        mask = known
+    found: tuple[Array, ...] = mask.nonzero()
+    return found
+
+
+def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indices:
+    """Return positions counted from the front, as arrays that belong to nobody else.
+
+    Raises
+    ------
+    IndexError
+        If one leads outside, or the arrays do not broadcast.
+    """
+    indices: list[Array | None] = []
+    ordinal = 0
+    for size, positions in zip(shape, found, strict=False):
+        if positions is None:
+            indices.append(None)
+            continue
+        if type(positions) is np.ndarray and 0 in positions.strides:
+            positions = copy_like(positions)  # which keeps the order of the other dims
+        positions = positions.astype(np.int64)
+        indices.append(_from_front(positions, size=size, ordinal=ordinal))
+        ordinal += 1
+    shapes = [positions.shape for positions in indices if positions is not None]
+    if all(each == shapes[0] for each in shapes):
+        return tuple(indices)
+    try:
+        broadcast_shapes(shapes)
+    except RuntimeError:
+        words = ", ".join(str(list(each)) for each in shapes)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {words}"
+        ) from None
+    return tuple(indices)
+
+
+@at_run_time
+def _from_front(positions: Array, size: int, ordinal: int) -> Array:
+    """Return positions counted from the front, as an array that belongs to nobody else."""
+    if not positions.size:
+        return positions
+    if positions.view(np.uint64).max() < size:  # negative ones would be the greatest
+        return positions
+    low, high = positions.min(), positions.max()
+    if low < -size or high >= size:
+        if size == 0:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        outside = positions[(positions < -size) | (positions >= size)].flat[0]
+        raise IndexError(
+            f"index {outside} is out of bounds for dimension {ordinal} with size {size}"
+        )
+    return np.where(positions < 0, positions + size, positions) if low < 0 else positions
+
+
+def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
+    """Return the indices of a sequence of tensors (or arrays, or None for a whole dim).
+
+    Raises
+    ------
+    IndexError
+        If there are more than dims, they have the wrong dtype, or lead outside.
+    """
+    found: list[Array | None] = []
+    if all(item is None for item in items):
+        raise RuntimeError("index_put(): at least one of the indices has to be a tensor")
+    for place, item in enumerate(items):
+        if item is None:
+            found.append(None)
+            continue
+        if not isinstance(item, (Tensor, np.ndarray, Traced)):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 0, but got {type(item).__name__}"
+            )
+        array = item._array if isinstance(item, Tensor) else item
+        if array.dtype.kind == "b" or array.dtype == np.uint8:
+            note_numbers(array)
+            mask = array if array.dtype.kind == "b" else _mask_of_bytes(array)
+            found += _positions(mask, (*shape, *(-1,) * array.ndim), len(found))
+        elif array.dtype in (np.int64, np.int32):
+            found.append(at_hand(array))
+        else:
+            raise IndexError(_INDEX_DTYPES)
+    if len(found) > len(shape):
+        raise IndexError(
+            f"too many indices for tensor of dimension {len(shape)} (got {len(found)})"
+        )
+    return check_indices(found, shape)

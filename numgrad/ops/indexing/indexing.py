@@ -1,0 +1,395 @@
+"""Brackets: ``x[key]`` and ``x[key] = value``, and indexing by tensors with its gradient."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.accumulate import OVERLAPS_ITSELF
+from numgrad.graph.inplace import check_captured, check_inplace, write_elements
+from numgrad.graph.modes import modes, traces
+from numgrad.graph.recorder import place_of
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
+from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
+from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
+from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
+from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.places import like_input
+from numgrad.ops.core.primitive import Primitive, require_tensor
+from numgrad.ops.core.registry import public
+from numgrad.ops.indexing.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
+from numgrad.ops.movement.casts import cast
+from numgrad.ops.movement.shape import expand, unsqueeze, view
+from numgrad.ops.movement.slicing import alias, slice_view
+from numgrad.ops.mutation.filling import copy
+
+__all__ = ["copy", "getitem", "index_put", "setitem"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _draw(*positions: Any) -> Indices:
+    """Return indices for a sample."""
+    return tuple(None if each is None else np.array(each, np.int64) for each in positions)
+
+
+def _take(array: Array, indices: Indices) -> Array:
+    """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
+    result = take_indexed(array, indices)
+    if _is_in_order(array):
+        for positions in indices:
+            if positions is not None and not _is_in_order(positions):
+                break
+        else:
+            return result
+    return in_order_of(result, _walked(array, indices))
+
+
+def _is_in_order(array: Array) -> bool:
+    """Whether strides descend, also those along dims of length 1, which decide in that loop."""
+    if not array.flags.c_contiguous:
+        return False
+    return 1 not in array.shape or array.strides == np.empty(array.shape, array.dtype).strides
+
+
+def _memory_of_taken(input: Array, indices: Indices) -> Array:
+    walked = _walked(input, indices)
+    return empty_for(walked[0].shape, input.dtype, walked)
+
+
+def _walked(array: Array, indices: Indices) -> list[Array]:
+    """Return what a loop over an input and indices walks, broadcast to the shape of the result."""
+    given = [positions for positions in indices if positions is not None]
+    # In that loop the dims that come from positions have no step in the input, and the others none
+    # in the positions.
+    dims = [dim for dim, positions in enumerate(indices) if positions is not None]
+    common = np.broadcast_shapes(*[positions.shape for positions in given])
+    at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    steps = [step for dim, step in enumerate(layout_of(array)[1]) if dim not in dims]
+    shape = [length for dim, length in enumerate(array.shape) if dim not in dims]
+    steps[at:at] = [0] * len(common)
+    shape[at:at] = common
+    walked = [strided_view(array, (tuple(shape), tuple(steps), 0))]
+    for positions in given:
+        wide = np.broadcast_to(positions, common)
+        walked.append(_with_ones(wide, at, len(shape) - at - len(common)))
+    return walked
+
+
+def _with_ones(positions: Array, before: int, behind: int) -> Array:
+    """Return positions with dims of length 1 around theirs, whose strides are those of a `view`."""
+    shape, strides, _ = layout_of(positions)
+    first = shape[0] * strides[0] if shape else 1
+    last = strides[-1] if shape else 1
+    shape = (1,) * before + shape + (1,) * behind
+    return strided_view(positions, (shape, (first,) * before + strides + (last,) * behind, 0))
+
+
+_INDEX: Primitive = Primitive(
+    "index",
+    "IndexBackward0",
+    _take,
+    ["input"],
+    [lambda g, input_shape, indices: _INDEX_ADD.apply(g, shape=input_shape, indices=indices)],
+    linear=True,
+    lies=_memory_of_taken,
+    samples=[
+        lambda make: (getitem, [make(3, 2)], {"key": [0, 2, 0]}),
+        lambda make: (getitem, [make(2, 3, 2)], {"key": ([[0, 1]], slice(None), [1, 1])}),
+        lambda make: (getitem, [make(2, 3)], {"key": (slice(None), [0, 0, 2])}),
+        lambda make: (getitem, [make(2, 3)], {"key": wrap(np.eye(2, 3) > 0)}),
+        lambda make: (getitem, [make(3)], {"key": []}),
+        lambda make: (getitem, [make()], {"key": True}),
+    ],
+)
+_INDEX_ADD: Primitive = Primitive(
+    "index_backward",
+    "IndexPutImplBackward0",
+    lambda array, shape, indices: add_indexed(np.zeros(shape, array.dtype), indices, array),
+    ["input"],
+    [lambda g, indices: _INDEX.apply(g, indices=indices)],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda g: _INDEX_ADD.apply(g, shape=(3, 2), indices=_draw([0, 2, 0])),
+            [make(3, 2)],
+            {},
+        ),
+        lambda make: (
+            lambda g: _INDEX_ADD.apply(g, shape=(2, 3, 2), indices=_draw([0, 1], None, [1, 1])),
+            [make(2, 3)],
+            {},
+        ),
+        lambda make: (lambda g: _INDEX_ADD.apply(g, shape=(3,), indices=_draw([])), [make(0)], {}),
+    ],
+)
+_INDEX_PUT: Primitive = Primitive(
+    "index_put",
+    "IndexPutBackward0",
+    lambda array, values, indices: laid_out_like(put_indexed(array, indices, values), array),
+    ["input", "values"],
+    [
+        lambda g, indices: _INDEX_PUT.apply(
+            g, fresh(np.zeros((), g._array.dtype)), indices=indices
+        ),
+        lambda g, indices: _INDEX.apply(g, indices=indices),
+    ],
+    linear=True,
+    lies=like_input,
+    samples=[
+        lambda make: (lambda x, v: index_put(x, _draw([0, 2]), v), [make(3, 2), make(2, 2)], {}),
+        lambda make: (
+            lambda x, v: index_put(x, _draw([0, 1], None, [1, 1]), v),
+            [make(2, 3, 2), make(3)],
+            {},
+        ),
+        lambda make: (lambda x, v: index_put(x, _draw([]), v), [make(3), make()], {}),
+    ],
+)
+_INDEX_PUT_ADD: Primitive = Primitive(
+    "index_put_accumulate",
+    "IndexPutBackward0",
+    lambda array, values, indices: laid_out_like(add_indexed(array, indices, values), array),
+    ["input", "values"],
+    [lambda g: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
+    linear=True,
+    lies=like_input,
+    samples=[
+        lambda make: (
+            lambda x, v: index_put(x, _draw([0, 0]), v, accumulate=True),
+            [make(3, 2), make(2)],
+            {},
+        ),
+        lambda make: (
+            lambda x, v: index_put(x, _draw(None, [1, 1, 0]), v, accumulate=True),
+            [make(3, 2), make()],
+            {},
+        ),
+        lambda make: (
+            lambda x, v: index_put(x, _draw([]), v, accumulate=True),
+            [make(3), make(0)],
+            {},
+        ),
+    ],
+)
+
+
+def getitem(input: Tensor, key: Any) -> Tensor:
+    """Return ``input[key]``.
+
+    Ints, slices, None and Ellipsis make views. Tensors, lists, arrays and bools take elements in
+    any order and any number, as a copy; the gradient adds up what an element got in every place.
+
+    Parameters
+    ----------
+    input : tensor
+    key : int, slice, None, Ellipsis, bool, tensor, array, list, range, or a tuple of these
+
+    Raises
+    ------
+    IndexError
+        If the key leads outside, or is not what may stand in brackets.
+    ValueError
+        If a slice has a step that is not positive.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([[1.0, 2.0], [3.0, 4.0]])[:, 1]
+    tensor([2., 4.])
+    """
+    kind = type(key)
+    if kind is int:
+        return select_first(input, key)
+    if kind is slice:
+        return slice_view(input, 0, key)
+    if key is None:
+        return unsqueeze(input, 0)
+    if key is Ellipsis:
+        return alias(input)
+    part, indices = apply_key(input, key)
+    if indices is None:
+        return alias(part) if part is input else part
+    result: Tensor = _INDEX.apply(part, indices=indices)
+    return result
+
+
+@public(inplace=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Return a copy of the input with `values` in the places ``input[indices]``.
+
+    The gradient of the input is g, with zeros in those places unless values are accumulated; that
+    of `values` is ``g[indices]``. Where a place is named twice without accumulating, the last value
+    stays, and each value gets the gradient of the place.
+
+    Parameters
+    ----------
+    input : tensor
+    indices : tuple of tensors
+        Positions in the first dims, or masks; None stands for a whole dim.
+    values : tensor
+        Broadcasts to the shape of ``input[indices]``.
+    accumulate : bool
+        Add to what is there, for every time a place is named.
+
+    Raises
+    ------
+    IndexError
+        If an index leads outside, or is not int64, int32 or bool.
+    RuntimeError
+        If `values` has another dtype, or does not broadcast.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).index_put((ng.tensor([0, 0]),), ng.tensor(1.0), accumulate=True)
+    tensor([2., 0., 0.])
+    """
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
+            f"{type(indices).__name__}"
+        )
+    require_tensor(values, "index_put", "values", 2)
+    found = to_indices(indices, input._array.shape)
+    _check_values(input, found, values)
+    primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT
+    result: Tensor = primitive.apply(input, values, indices=found)
+    return result
+
+
+def _check_values(input: Tensor, indices: Indices, values: Tensor) -> None:
+    """Raise unless values fit the places they go to."""
+    shape, given = indexed_shape(input._array.shape, indices), values._array.shape
+    excess = len(given) - len(shape)
+    if excess > 0 or any(
+        a not in (1, b) for a, b in zip(given, shape[len(shape) - len(given) :], strict=True)
+    ):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing "
+            f"result of shape {list(shape)}"
+        )
+    if values._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
+            "source."
+        )
+
+
+def setitem(input: Tensor, key: Any, value: Any) -> None:
+    """Do ``input[key] = value``: write into the memory of the input, and into its history.
+
+    Parameters
+    ----------
+    input : tensor
+    key
+        As of `getitem`.
+    value : tensor or number
+        Broadcasts to ``input[key]``; is cast where the key makes a view.
+
+    Raises
+    ------
+    IndexError
+        If the key leads outside, or is not what may stand in brackets.
+    RuntimeError
+        If `value` does not fit, or the input may not be written to in place.
+    TypeError
+        If `value` is neither a tensor nor a number.
+
+    >>> import numgrad as ng
+    >>> x = ng.zeros(3)
+    >>> x[1:] = 2
+    >>> x
+    tensor([0., 2., 2.])
+    """
+    source = _value_tensor(input, value)
+    if key is False:
+        return
+    if traces and modes.level is not None:
+        parts = key if isinstance(key, tuple) else (key,)
+        is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
+        check_captured(input, "copy" if is_view else "index_put")
+    indices: Indices | None = None
+    mask = mask_alone(key)
+    if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
+        _fill_where(input, mask, source)
+        return
+    if type(key) is int:
+        part = select_first(input, key)
+    elif key is None or key is True:
+        part = unsqueeze(input, 0)
+    elif key is Ellipsis:
+        part = input
+    else:
+        part, indices = apply_key(input, key)
+    if indices is None and source._array.dtype != part._array.dtype:
+        source = cast(source, part._array.dtype)
+    shape = source._array.shape
+    if shape and shape[0] == 1:
+        leading = next((at for at, length in enumerate(shape) if length != 1), len(shape))
+        source = view(source, shape[leading:])
+    if indices is not None:
+        if type(part._array) is np.ndarray and _is_plain(part, source):
+            _check_values(part, indices, source)
+            _write(part, tuple([slice(None) if i is None else i for i in indices]), source)
+        else:
+            part.index_put_(indices, source)
+        return
+    if source._array.ndim and source._array.shape != part._array.shape:
+        source = expand(source, part._array.shape)
+    if repeats_elements(part._array):
+        raise RuntimeError(OVERLAPS_ITSELF)
+    if _is_plain(part, source):
+        _write(part, ..., source)
+    elif source._array.ndim:
+        part.copy_(source)
+    else:
+        part.fill_(source)
+
+
+def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:
+    """Do ``input[mask] = source``, which has one element."""
+    shape, lead = mask._array.shape, input._array.shape[: mask._array.ndim]
+    for position, (length, own) in enumerate(zip_longest(shape, lead)):
+        if length != own:
+            raise IndexError(
+                f"The shape of the mask {list(shape)} at index {position} does not match the shape "
+                f"of the indexed tensor {list(input._array.shape)} at index {position}"
+            )
+    whole = view(mask != 0, (*shape, *(1,) * (input._array.ndim - len(shape))))
+    input.masked_fill_(whole, view(source, ()))
+
+
+def _value_tensor(input: Tensor, value: Any) -> Tensor:
+    """Return what is to be written as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
+        return fresh(scalar_array(value, input._array.dtype))
+    kind = type(value)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")
+
+
+def _is_plain(part: Tensor, source: Tensor) -> bool:
+    """Return whether a write is only a write, because no graph will hold it."""
+    if traces and (modes.inference or modes.dual is not None):
+        return False  # the in-place methods know what to say, and about tangents
+    if not modes.grad:
+        return True
+    base = part._base
+    if base is not None:
+        refresh_view(part)
+        if base._edge is not NO_EDGE:
+            return False
+    if source._base is not None:
+        refresh_view(source)
+    return part._edge is NO_EDGE and source._edge is NO_EDGE
+
+
+def _write(part: Tensor, key: Any, source: Tensor) -> None:
+    """Write into the memory of a tensor."""
+    check_inplace(part)
+    values = source._array
+    if np.may_share_memory(place_of(part._array), place_of(values)):
+        values = values.copy()
+    write_elements(part, key, values)

@@ -1,0 +1,239 @@
+"""Elements where a mask is True, and where elements are not 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.recorder import refuse_shape_of
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.accumulate import private_copy
+from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.registry import public
+from numgrad.ops.movement.shape import expand
+from numgrad.ops.mutation.filling import frozen, masked_fill
+from numgrad.ops.pointwise.selection import nonzero_by_dim
+
+__all__ = ["argwhere", "masked_scatter", "masked_select", "nonzero"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _mask(*values: Any) -> Tensor:
+    """Return a mask for a sample."""
+    return wrap(np.array(values, bool))
+
+
+def _select(array: Array, mask: Array) -> Array:
+    shape = broadcast_shapes([array.shape, mask.shape])
+    return np.broadcast_to(array, shape)[np.broadcast_to(mask, shape)]
+
+
+def _spread(array: Array, mask: Array) -> Array:
+    """Return zeros with the first elements of `array` where the mask is True, in order."""
+    result = np.zeros(mask.shape, array.dtype)
+    result[mask] = array.reshape(-1)[: np.count_nonzero(mask)]
+    return result
+
+
+def _spread_to(g: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
+    whole = np.broadcast_to(mask, broadcast_shapes([shape, mask.shape]))
+    result: Tensor = _SPREAD.apply(g, mask=whole)
+    return result
+
+
+_MASKED_SELECT: Primitive = Primitive(
+    "masked_select",
+    "MaskedSelectBackward0",
+    _select,
+    ["input"],
+    [lambda g, input_shape, mask: _spread_to(g, mask, input_shape)],
+    linear=True,
+    samples=[
+        lambda make: (masked_select, [make(2, 3)], {"mask": _mask([1, 0, 1], [0, 0, 1])}),
+        lambda make: (masked_select, [make(2, 1)], {"mask": _mask(1, 0, 1)}),
+        lambda make: (masked_select, [make()], {"mask": wrap(np.array(True))}),
+        lambda make: (masked_select, [make(2)], {"mask": _mask(0, 0)}),
+    ],
+)
+_SPREAD: Primitive = Primitive(
+    "masked_select_backward",
+    "MaskedScatterBackward0",
+    _spread,
+    ["input"],
+    [lambda g, input_shape, mask: _first_selected(g, mask, input_shape)],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x: _SPREAD.apply(x, mask=np.array([True, False, True])),
+            [make(2)],
+            {},
+        ),
+        lambda make: (lambda x: _SPREAD.apply(x, mask=np.array([True, False])), [make(2, 2)], {}),
+    ],
+)
+
+
+def _gathered(array: Array, mask: Array, shape: tuple[int, ...]) -> Array:
+    """Return what is where the mask is True, in order, with zeros behind it, in a shape."""
+    result = np.zeros(int(np.prod(shape, dtype=np.int64)), array.dtype)
+    chosen = array[mask]
+    result[: chosen.size] = chosen
+    return result.reshape(shape)
+
+
+_FIRST_SELECTED: Primitive = Primitive(
+    "masked_scatter_backward",
+    "MaskedScatterBackward0",
+    _gathered,
+    ["input"],
+    [lambda g, mask: _SPREAD.apply(g, mask=mask)],
+    linear=True,
+    samples=[
+        lambda make: (
+            lambda x: _FIRST_SELECTED.apply(x, mask=np.array([True, False, True]), shape=(2, 2)),
+            [make(3)],
+            {},
+        )
+    ],
+)
+
+
+def _first_selected(g: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
+    result: Tensor = _FIRST_SELECTED.apply(g, mask=mask, shape=shape)
+    return result
+
+
+def _masked_scatter(array: Array, source: Array, mask: Array) -> Array:
+    result = private_copy(np.broadcast_to(array, mask.shape))
+    result[mask] = source.reshape(-1)[: np.count_nonzero(mask)]
+    return result
+
+
+_MASKED_SCATTER: Primitive = Primitive(
+    "masked_scatter",
+    "MaskedScatterBackward0",
+    _masked_scatter,
+    ["input", "source"],
+    [
+        lambda g, mask: masked_fill(g, wrap(mask), 0),
+        lambda g, mask, source_shape: _first_selected(g, mask, source_shape),
+    ],
+    linear=True,
+    samples=[
+        lambda make: (lambda x, s: masked_scatter(x, _mask(1, 0, 1), s), [make(2, 3), make(5)], {}),
+        lambda make: (lambda x, s: masked_scatter(x, _mask(0), s), [make(1), make(0)], {}),
+    ],
+)
+
+
+@public()
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements where the mask is True, in one dim; input and mask broadcast.
+
+    The gradient is g where the mask is True, else 0.
+
+    Parameters
+    ----------
+    input : tensor
+    mask : bool tensor
+
+    Raises
+    ------
+    RuntimeError
+        If the mask is not bool, or the shapes do not broadcast.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, -2.0, 3.0])
+    >>> x.masked_select(x > 0)
+    tensor([1., 3.])
+    """
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    broadcast_shapes([mask._array.shape, input._array.shape])
+    result: Tensor = _MASKED_SELECT.apply(input, mask=frozen(mask._array, input))
+    return result
+
+
+@public(inplace=True)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Return the input with the elements of `source`, in order, where the mask is True.
+
+    The gradient of the input is g where the mask is False, else 0; the elements of `source` that
+    were used get what g has in their places.
+
+    Parameters
+    ----------
+    input : tensor
+    mask : bool tensor
+        Broadcasts with the input.
+    source : tensor
+        At least as many elements as are True, of the input's dtype.
+
+    Raises
+    ------
+    RuntimeError
+        If the mask is not bool, the shapes do not broadcast, or `source` does not fit.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).masked_scatter(ng.tensor([True, False, True]), ng.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    shape = broadcast_shapes([mask._array.shape, input._array.shape])
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{input.dtype.scalar_name} and {source.dtype.scalar_name}"
+        )
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.scalar_name}"
+        )
+    whole = frozen(expand(mask, shape)._array, input, source)
+    whole = _check_count(whole, size=source._array.size)
+    result: Tensor = _MASKED_SCATTER.apply(input, source, mask=whole)
+    return result
+
+
+@at_run_time
+def _check_count(mask: Array, size: int) -> Array:
+    """Return a mask; raise if it has more elements that are True than there are to put there."""
+    if size < np.count_nonzero(mask):
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return mask
+
+
+@public()
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Return the positions of the elements that are not 0, a row for each. No gradient flows.
+
+    Parameters
+    ----------
+    input : tensor
+    as_tuple : bool
+        Return one tensor for each dim instead, with which the input can be indexed.
+
+    >>> import numgrad as ng
+    >>> ng.nonzero(ng.tensor([0.0, 2.0, 3.0]))
+    tensor([[1],
+            [2]])
+    """
+    array = input._array
+    refuse_shape_of("nonzero", array)
+    if as_tuple:
+        return nonzero_by_dim(array)
+    return wrap(np.argwhere(array).astype(np.int64, copy=False))
+
+
+@public()
+def argwhere(input: Tensor) -> Any:
+    """Return the positions of the elements that are not 0, a row for each; see `nonzero`.
+
+    >>> import numgrad as ng
+    >>> ng.argwhere(ng.tensor([0.0, 2.0]))
+    tensor([[1]])
+    """
+    return nonzero(input)

@@ -1,0 +1,484 @@
+"""Elements moved or repeated: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
+
+from __future__ import annotations
+
+from operator import index as to_int
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.graph.recorder import note_numbers, refuse_shape_of
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.accumulate import private_copy
+from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
+from numgrad.ops.arguments.factories import empty_in_order
+from numgrad.ops.core.places import like_input
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import public
+from numgrad.ops.indexing.index_along import index_select
+from numgrad.ops.movement.casts import clone_contiguous, expand_to
+from numgrad.ops.movement.joining import common_format
+from numgrad.ops.movement.shape import expand, flatten, reshape, unsqueeze, view
+from numgrad.ops.reduction.reductions import sum as sum_dims
+
+__all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _as_ints(value: Any) -> tuple[int, ...]:
+    """Return an int or a sequence of ints as a tuple."""
+    return tuple(map(to_int, value)) if isinstance(value, (tuple, list)) else (to_int(value),)
+
+
+def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
+    flipped = like_input(array)
+    flipped[...] = np.flip(array, dims) if array.ndim else array
+    return flipped
+
+
+def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
+    """Return an array turned, laid out as PyTorch does: by flips, and by exchanging the dims."""
+    if k % 4 == 0:
+        return private_copy(array)
+    if k % 4 == 2:
+        return _flipped(array, dims)
+    return _flipped(array, dims[1:] if k % 4 == 1 else dims[:1]).swapaxes(*dims)
+
+
+def _memory_of_turned(input: Array, k: int, dims: tuple[int, int]) -> Any:
+    if k % 4 == 0:
+        return None
+    memory = like_input(input)
+    return memory if k % 4 == 2 else memory.swapaxes(*dims)
+
+
+def _rolled(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    """Return an array with its elements moved, laid out as what PyTorch joins of two parts."""
+    rolled = np.roll(np.asarray(array, order="C"), shifts, dims or None)
+    joined = _memory_of_rolled(array, shifts, dims)
+    if joined is None:
+        return rolled
+    joined[...] = rolled
+    return joined
+
+
+def _memory_of_rolled(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    if not input.size or not dims or input.ndim < 4:
+        return None
+    if not all(shift % input.shape[dim] for shift, dim in zip(shifts, dims, strict=True)):
+        return None
+    return empty_in_order(input.shape, dtypes.of_numpy(input.dtype), common_format([input]))
+
+
+_FLIP: Primitive = Primitive(
+    "flip",
+    "FlipBackward0",
+    _flipped,
+    ["input"],
+    [lambda g, dims: _FLIP.apply(g, dims=dims)],
+    linear=True,
+    lies=like_input,
+    samples=[
+        lambda make: (flip, [make(2, 3)], {"dims": (0, 1)}),
+        lambda make: (flip, [make()], {"dims": (-1,)}),
+        lambda make: (flip, [make(0)], {"dims": (0,)}),
+    ],
+)
+_ROLL: Primitive = Primitive(
+    "roll",
+    "RollBackward0",
+    _rolled,
+    ["input"],
+    [lambda g, shifts, dims: _ROLL.apply(g, shifts=tuple([-shift for shift in shifts]), dims=dims)],
+    linear=True,
+    lies=_memory_of_rolled,
+    samples=[
+        lambda make: (roll, [make(2, 3)], {"shifts": (1, -2), "dims": (0, 1)}),
+        lambda make: (roll, [make(2, 3)], {"shifts": 2}),
+        lambda make: (roll, [make()], {"shifts": 1}),
+        lambda make: (roll, [make(0)], {"shifts": 1}),
+    ],
+)
+_ROT90: Primitive = Primitive(
+    "rot90",
+    "Rot90Backward0",
+    _turned,
+    ["input"],
+    [lambda g, k, dims: _ROT90.apply(g, k=-k, dims=dims)],
+    linear=True,
+    lies=_memory_of_turned,
+    samples=[
+        lambda make: (rot90, [make(2, 3)], {}),
+        lambda make: (rot90, [make(2, 3, 1)], {"k": 3, "dims": (0, 2)}),
+        lambda make: (rot90, [make(0, 2)], {"k": 2}),
+    ],
+)
+
+
+def _repeat_rule(g: Tensor, input_shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+    """Sum over the repetitions: split every dim into (repeat, length) and sum the former."""
+    leading = len(repeats) - len(input_shape)
+    whole = (1,) * leading + input_shape
+    pairs = [length for pair in zip(repeats, whole, strict=True) for length in pair]
+    if not pairs:
+        return g
+    total = sum_dims(reshape(g, tuple(pairs)), tuple(range(0, len(pairs), 2)))
+    return reshape(total, input_shape)
+
+
+_REPEAT: Primitive = Primitive(
+    "repeat",
+    "RepeatBackward0",
+    lambda array, repeats: np.tile(np.asarray(array, order="C"), repeats),
+    ["input"],
+    [_repeat_rule],
+    linear=True,
+    samples=[
+        lambda make: (repeat, [make(2, 3)], {"repeats": (2, 1, 3)}),
+        lambda make: (repeat, [make()], {"repeats": (2,)}),
+        lambda make: (repeat, [make(2)], {"repeats": (0,)}),
+        lambda make: (repeat, [make(0)], {"repeats": (2, 2)}),
+    ],
+)
+
+
+@public(method=False)
+@accept_axis
+def flip(input: Tensor, dims: Any) -> Tensor:
+    """Return a copy with the order of some dims reversed.
+
+    The gradient is g with the same dims reversed.
+
+    Parameters
+    ----------
+    input : tensor
+    dims : int or ints
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If a dim is named twice.
+
+    >>> import numgrad as ng
+    >>> ng.flip(ng.arange(3.0), (0,))
+    tensor([2., 1., 0.])
+    """
+    result: Tensor = _FLIP.apply(input, dims=read_dims(dims, input._array.ndim))
+    return result
+
+
+@public("flip", function=False)
+@accept_axis
+def flip_method(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
+    """Return a copy with the order of some dims reversed, given as ints or a tuple; see `flip`.
+
+    >>> import numgrad as ng
+    >>> ng.arange(3.0).flip(0)
+    tensor([2., 1., 0.])
+    """
+    return flip(input, read_sizes("flip", order if dims is None else (dims,), "dims"))
+
+
+@public()
+def fliplr(input: Tensor) -> Tensor:
+    """Return a copy with the order of the second dim reversed.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor has fewer than two dims.
+
+    >>> import numgrad as ng
+    >>> ng.fliplr(ng.tensor([[1.0, 2.0]]))
+    tensor([[2., 1.]])
+    """
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@public()
+def flipud(input: Tensor) -> Tensor:
+    """Return a copy with the order of the first dim reversed.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor has no dims.
+
+    >>> import numgrad as ng
+    >>> ng.flipud(ng.tensor([1.0, 2.0]))
+    tensor([2., 1.])
+    """
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+@public()
+@accept_axis
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Return a copy with elements moved along dims; what leaves at the end comes in at the front.
+
+    The gradient is g, moved back.
+
+    Parameters
+    ----------
+    input : tensor
+    shifts : int or ints
+        How far, for each of `dims`.
+    dims : int or ints, optional
+        Without them, the elements move through the flattened tensor.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If there are not as many shifts as dims.
+
+    >>> import numgrad as ng
+    >>> ng.roll(ng.arange(3.0), 1)
+    tensor([2., 0., 1.])
+    """
+    steps = _as_ints(shifts)
+    given = () if dims is None else _as_ints(dims)
+    if len(steps) != len(given) and not (len(steps) == 1 and not given):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(given)}"
+        )
+    ndim = input._array.ndim
+    if given and not ndim:
+        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
+    positions = tuple(wrap_dim(dim, ndim) for dim in given)
+    result: Tensor = _ROLL.apply(input, shifts=steps, dims=positions)
+    return result
+
+
+@public()
+@accept_axis
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Return a copy turned by quarter turns in the plane of two dims, from the first to the second.
+
+    The gradient is g, turned back.
+
+    Parameters
+    ----------
+    input : tensor
+    k : int
+        How many quarter turns.
+    dims : two ints
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If there are not two different dims.
+
+    >>> import numgrad as ng
+    >>> ng.rot90(ng.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[2., 4.],
+            [1., 3.]])
+    """
+    plane = _as_ints(dims)
+    ndim = input._array.ndim
+    if len(plane) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    if plane[0] == plane[1] or abs(plane[0] - plane[1]) == ndim:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = "
+            f"{plane[1]}"
+        )
+    positions = tuple(wrap_dim(dim, ndim) for dim in plane)
+    result: Tensor = _ROT90.apply(input, k=k, dims=positions)
+    return result
+
+
+@public(function=False)
+def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
+    """Return copies of the tensor side by side, as many along each dim as told.
+
+    The gradient is g, summed over the copies.
+
+    Parameters
+    ----------
+    input : tensor
+    repeats : ints
+        At least one for each dim; further ones come in front.
+
+    Raises
+    ------
+    RuntimeError
+        If there are fewer than dims, or one is negative.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 2.0]).repeat(2)
+    tensor([1., 2., 1., 2.])
+    """
+    numbers = read_sizes("repeat", counts if repeats is None else (repeats,), "repeats")
+    shape = input._array.shape
+    if len(numbers) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
+    whole = (1,) * (len(numbers) - len(shape)) + shape
+    target = [count * length for count, length in zip(numbers, whole, strict=True)]
+    for count, length in zip(numbers, target, strict=True):
+        if count < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {length}: {target}"
+            )
+    result: Tensor = _REPEAT.apply(input, repeats=numbers)
+    return result
+
+
+@public(method=False)
+def tile(input: Tensor, dims: Any) -> Tensor:
+    """Return copies of the tensor side by side; dims that are not named are not repeated.
+
+    The gradient is g, summed over the copies.
+
+    Parameters
+    ----------
+    input : tensor
+    dims : ints
+        How often, for the last dims.
+
+    >>> import numgrad as ng
+    >>> ng.tile(ng.tensor([[1.0, 2.0]]), (2,))
+    tensor([[1., 2., 1., 2.]])
+    """
+    counts = read_sizes("tile", (dims,), "dims", 2)
+    return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
+
+
+@public("tile", function=False)
+def tile_method(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
+    """Return copies of the tensor side by side; see `numgrad.tile`.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 2.0]).tile(2)
+    tensor([1., 2., 1., 2.])
+    """
+    return tile(input, read_sizes("tile", counts if dims is None else (dims,), "dims"))
+
+
+@public()
+@accept_axis
+def repeat_interleave(
+    input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Return a copy with every position of a dim repeated on the spot.
+
+    The gradient is g, summed over the repetitions.
+
+    Parameters
+    ----------
+    input : tensor
+    repeats : int or int64 tensor
+        How often; a tensor gives a number for each position.
+    dim : int, optional
+        Without it, elements of the flattened tensor are repeated.
+    output_size : int, optional
+        Changes nothing.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If a number is negative, or there are not as many as positions.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 2.0]).repeat_interleave(2)
+    tensor([1., 1., 2., 2.])
+    """
+    source = reshape(input, (-1,)) if dim is None else input
+    at = 0 if dim is None else wrap_dim(dim, source._array.ndim)
+    if not source._array.ndim:
+        source = reshape(source, (1,))
+    if not isinstance(repeats, Tensor):
+        return _repeat_each(source, to_int(repeats), at)
+    refuse_shape_of("repeat_interleave", repeats._array)
+    note_numbers(repeats._array)
+    counts = repeats._array.reshape(-1)
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    length = source._array.shape[at]
+    if counts.size == 1:
+        counts = np.broadcast_to(counts, (length,))
+    elif counts.size != length:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size({at}) = {length}"
+        )
+    return index_select(source, at, wrap(np.repeat(np.arange(length), counts)))
+
+
+def _repeat_each(source: Tensor, count: int, at: int) -> Tensor:
+    """Return a copy with every position of a dim repeated `count` times."""
+    if count < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    shape = source._array.shape
+    wide = (*shape[: at + 1], count, *shape[at + 1 :])
+    copied = clone_contiguous(expand_to(unsqueeze(source, at + 1), wide))
+    return flatten(copied, at, at + 1)
+
+
+@public(method=False)
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Return the coordinates of a grid: each vector expanded over the dims of the others.
+
+    The gradient of each is g, summed over the other dims.
+
+    Parameters
+    ----------
+    *tensors : tensors of at most one dim
+        All of one dtype; also as one sequence.
+    indexing : {"ij", "xy"}
+        ``"xy"`` exchanges the first two dims.
+
+    Raises
+    ------
+    RuntimeError
+        If there are no tensors, they have more dims, or the dtypes differ.
+
+    >>> import numgrad as ng
+    >>> [each.shape for each in ng.meshgrid(ng.ones(2), ng.ones(3))]
+    [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    found = list(require_tensors(tensors, "meshgrid"))
+    if not found:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if any(tensor.dtype is not found[0].dtype for tensor in found):
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    for tensor in found:
+        if tensor._array.ndim > 1:
+            raise RuntimeError(
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+                f"{tensor._array}"
+            )
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
+    # Which dim each vector runs along.
+    dims = list(range(len(found)))
+    if indexing == "xy" and len(found) > 1:
+        dims[0], dims[1] = 1, 0
+    shape = tuple(found[dims.index(dim)]._array.size for dim in range(len(found)))
+    grids = []
+    for tensor, dim in zip(found, dims, strict=True):
+        own = (1,) * dim + (shape[dim],) + (1,) * (len(found) - dim - 1)
+        grids.append(expand(view(tensor, own), shape))
+    return tuple(grids)

@@ -1,0 +1,1 @@
+"""Operations that rearrange: views, casts, joining and splitting."""

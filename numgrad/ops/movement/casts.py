@@ -1,0 +1,478 @@
+"""Dtype casts, copies, and bringing a gradient back to the shape and dtype of its input."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.base.float_errors import silent
+from numgrad.base.layouts import (
+    channels_last,
+    channels_last_3d,
+    channels_last_of,
+    contiguous_format,
+    is_in_order,
+    order_in_memory,
+    preserve_format,
+)
+from numgrad.graph.modes import modes
+from numgrad.graph.recorder import Traced, note_alternative
+from numgrad.graph.tensor import Tensor, holder_of, uncounted
+from numgrad.kernels.move.accumulate import private_copy
+from numgrad.kernels.move.memory_order import empty_like, laid_out_like
+from numgrad.kernels.move.strides import layout_of, strided_view
+from numgrad.kernels.reduce import reductions
+from numgrad.ops.arguments.dims import read_sizes
+from numgrad.ops.arguments.factories import check_memory_format
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import METHODS, public
+from numgrad.runtime.memory import empty
+
+__all__ = [
+    "cast",
+    "clone",
+    "clone_contiguous",
+    "contiguous",
+    "detach",
+    "expand_to",
+    "sum_to_size",
+    "to",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+@silent
+def _convert(array: Array, dtype: np.dtype[Any]) -> Array:
+    order = array
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    # Out-of-range values are cast as the processor does it, without a word, as in PyTorch.
+    return laid_out_like(array.astype(dtype, "C"), order)
+
+
+# A gradient returns to its input's dtype by itself, so the rule passes it on.
+_TO_COPY: Primitive = Primitive(
+    "to_copy",
+    "ToCopyBackward0",
+    _convert,
+    ["input"],
+    [lambda g: g],
+    linear=True,
+    lies=lambda input, dtype: empty_like(input, dtype),
+    takes_half=True,
+    samples=[
+        lambda make: (to, [make(2, 3)], {"dtype": dtypes.complex128}),
+        lambda make: (to, [make()], {"dtype": dtypes.float64, "copy": True}),
+        lambda make: (to, [make(0, 2)], {"dtype": dtypes.complex128}),
+    ],
+)
+
+
+def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
+    leading = array.ndim - len(shape)
+    dims = tuple(range(leading)) + tuple(
+        leading + dim
+        for dim, length in enumerate(shape)
+        if length == 1 and array.shape[leading + dim] != 1
+    )
+    return reductions.sum(array, dims, True).reshape(shape)
+
+
+# Expanding it again is left to the rule of `expand` below, which stands here for that reason.
+_SUM_TO_SIZE: Primitive = Primitive(
+    "sum_to_size",
+    "SumBackward1",
+    _sum_to,
+    ["input"],
+    [lambda g, input_shape: expand_to(g, input_shape)],
+    linear=True,
+    samples=[
+        lambda make: (sum_to_size, [make(2, 3)], {"size": (1, 3)}),
+        lambda make: (sum_to_size, [make(2, 3)], {"size": ()}),
+        lambda make: (sum_to_size, [make(2, 0, 3)], {"size": (1, 3)}),
+    ],
+)
+
+
+def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
+    leading = len(shape) - array.ndim
+    steps = [0] * leading + [
+        step if length == new else 0
+        for length, new, step in zip(array.shape, shape[leading:], array.strides, strict=True)
+    ]
+    if array.flags.c_contiguous and array.size:
+        return np.ndarray(shape, array.dtype, array, 0, steps)
+    itemsize = array.itemsize
+    return strided_view(array, (shape, tuple([step // itemsize for step in steps]), 0))
+
+
+_EXPAND: Primitive = Primitive(
+    "expand",
+    "ExpandBackward0",
+    _broadcast,
+    ["input"],
+    [lambda g: g],  # summed to the input's size by the node
+    view=True,
+    linear=True,
+    rows=True,
+    samples=[
+        lambda make: (expand_to, [make(3, 1)], {"shape": (2, 3, 4)}),
+        lambda make: (expand_to, [make()], {"shape": (2,)}),
+        lambda make: (expand_to, [make(1)], {"shape": (0,)}),
+    ],
+)
+
+
+def expand_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a view of `input` broadcast to a shape that is known to fit."""
+    result: Tensor = _EXPAND.apply(input, shape=shape)
+    return result
+
+
+def cast(input: Tensor, dtype: np.dtype[Any]) -> Tensor:
+    """Return `input` in a NumPy dtype; of complex numbers that become real, the real part."""
+    if input._array.dtype == dtype:
+        return input
+    result: Tensor = _TO_COPY.apply(input, dtype=np.dtype(dtype))
+    return result
+
+
+@public(function=False)
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Return the sum over the dims in which `size` is 1 or missing: broadcasting, undone.
+
+    The gradient is g, expanded.
+
+    Parameters
+    ----------
+    input : tensor
+    size : ints
+        A shape that expands to the input's.
+
+    Raises
+    ------
+    RuntimeError
+        If `size` does not expand to the input's shape.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    shape = read_sizes("sum_to_size", sizes if size is None else (size,))
+    own = input._array.shape
+    if shape == own:
+        return input
+    leading = len(own) - len(shape)
+    if leading < 0 or any(a not in (1, b) for a, b in zip(shape, own[leading:], strict=True)):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}.")
+    return _sum_to_size(input, shape)
+
+
+def _sum_to_size(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    result: Tensor = _SUM_TO_SIZE.apply(input, shape=tuple(shape))
+    return result
+
+
+Primitive.cast = staticmethod(cast)
+Primitive.sum_to_size = staticmethod(_sum_to_size)
+
+
+def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:
+    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
+        return private_copy(array)
+    copy = _memory_of_copy(array, contiguous)
+    copy[...] = array
+    return copy
+
+
+def _memory_of_copy(input: Array, contiguous: bool | tuple[int, ...]) -> Any:
+    """Return memory for a copy; None for one in C order."""
+    if contiguous is True:
+        return None
+    if contiguous is False:
+        return empty_like(input)
+    order = contiguous  # the dims, from the outermost in memory
+    back = sorted(range(input.ndim), key=order.__getitem__)
+    return empty(tuple([input.shape[dim] for dim in order]), input.dtype).transpose(back)
+
+
+_CLONE: Primitive = Primitive(
+    "clone",
+    "CloneBackward0",
+    _copy,
+    ["input"],
+    [lambda g: g],
+    linear=True,
+    rows=True,
+    lies=_memory_of_copy,
+    takes_half=True,
+    samples=[
+        lambda make: (clone, [make(2, 3)], {}),
+        lambda make: (clone, [make()], {}),
+        lambda make: (clone, [make(0)], {}),
+    ],
+)
+
+
+@public()
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Return a copy in new memory, laid out as the input is where its elements fill memory.
+
+    The gradient is g.
+
+    Parameters
+    ----------
+    input : tensor
+    memory_format : memory_format, optional
+        `contiguous_format` has the copy in C order instead, `channels_last` in that one.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([1.0, 2.0])
+    >>> x.clone() is x
+    False
+    """
+    in_order: bool | tuple[int, ...] = False
+    if memory_format is not None:
+        check_memory_format("clone", memory_format)
+        order = order_in_memory(memory_format, input._array.ndim)
+        in_order = memory_format is contiguous_format if order is None else order
+    result: Tensor = _CLONE.apply(input, contiguous=in_order)
+    return result
+
+
+def clone_contiguous(input: Tensor) -> Tensor:
+    """Return a copy in C order."""
+    result: Tensor = _CLONE.apply(input, contiguous=True)
+    return result
+
+
+@public(function=False)
+def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Return the tensor itself if it lies in C order in memory, else a copy that does.
+
+    The gradient is g.
+
+    Parameters
+    ----------
+    input : tensor
+    memory_format : memory_format, optional
+        `channels_last` asks for that order.
+
+    Raises
+    ------
+    RuntimeError
+        For `preserve_format`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
+    if memory_format is not None:
+        check_memory_format("contiguous", memory_format)
+        if order_in_memory(memory_format, input._array.ndim) is not None:
+            there = is_contiguous(input, memory_format=memory_format)
+            return input if there else clone(input, memory_format=memory_format)
+    array: Any = input._array
+    if type(array) is Traced and memory_format is not preserve_format:
+        result = input if array.place.flags.c_contiguous else clone_contiguous(input)
+        note_alternative(array, result._array)
+        return result
+    if array.flags.c_contiguous:
+        return input
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return clone_contiguous(input)
+
+
+@public(function=False)
+def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
+    """Return whether the elements lie in C order in memory, without gaps.
+
+    Parameters
+    ----------
+    input : tensor
+    memory_format : memory_format, optional
+        `channels_last` asks for that order instead.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).t().is_contiguous()
+    False
+    """
+    if memory_format is not None:
+        check_memory_format("is_contiguous", memory_format)
+        if memory_format in (channels_last, channels_last_3d):
+            shape, strides, _ = layout_of(input._array)
+            return is_in_order(shape, strides, memory_format)
+    return input._array.flags.c_contiguous
+
+
+@public()
+def detach(input: Tensor) -> Tensor:
+    """Return the same memory without history; writes to either show in both, and count as such.
+
+    No gradient flows.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0], requires_grad=True).detach()
+    tensor([1.])
+    """
+    array = input._array
+    if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
+        array = array[...]
+    tensor = uncounted(array)
+    tensor._counter = input._counter
+    if input._base is not None:
+        tensor._owner = holder_of(input)
+    elif input._owner is not None:
+        tensor._owner = input._owner
+    return tensor
+
+
+@public(function=False)
+def to(
+    input: Tensor,
+    *arguments: Any,
+    dtype: Any = None,
+    device: Any = None,
+    other: Tensor | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return the tensor in another dtype; the tensor itself if nothing changes.
+
+    The gradient is g in the input's dtype; none flows through integers and bools.
+
+    Parameters
+    ----------
+    input : tensor
+    *arguments
+        A dtype; ``"cpu"``; ``"cpu"`` and a dtype; or a tensor whose dtype to take.
+    dtype : dtype, optional
+    device : optional
+        Only ``"cpu"``.
+    other : tensor, optional
+        Take the dtype of this one.
+    non_blocking : bool
+        Changes nothing.
+    copy : bool
+        Copy also if nothing changes.
+    memory_format : memory_format, optional
+        `contiguous_format` has the result, if it is a copy, in C order, `channels_last` in that.
+
+    Raises
+    ------
+    RuntimeError
+        For another device than the CPU.
+    TypeError
+        If an argument is none of these.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.5, 2.5]).to(ng.int64)
+    tensor([1, 2])
+    """
+    rest = list(arguments)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    else:
+        if rest and not _is_dtype(rest[0]):
+            device = rest.pop(0)
+        if rest and not isinstance(rest[0], bool):
+            dtype = rest.pop(0)
+    if len(rest) > 1:  # behind non_blocking
+        copy = rest[1]
+    if len(rest) > 2:
+        raise TypeError(f"to() takes at most 4 positional arguments, got {len(arguments)}")
+    if device is not None:
+        _check_device(device)
+    if other is not None:
+        dtype = other.dtype
+    if memory_format is not None:
+        check_memory_format("to", memory_format)
+    if dtype is None:
+        found = clone(input) if copy else input
+    else:
+        found = _to_dtype(input, dtypes.to_dtype(dtype), copy)
+    if memory_format is None or memory_format is preserve_format:
+        return found
+    order_in_memory(memory_format, input._array.ndim)  # refuses what can't be in the format
+    shape, strides, _ = layout_of(found._array)
+    if found is not input:
+        return contiguous(found, memory_format=memory_format)
+    if (channels_last_of(shape, strides) or contiguous_format) is memory_format:
+        return found
+    return clone(found, memory_format=memory_format)
+
+
+def _is_dtype(value: Any) -> bool:
+    if isinstance(value, str):
+        return False
+    try:
+        dtypes.to_dtype(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_device(device: Any) -> None:
+    """Raise unless `device` is the CPU."""
+    name = str(device)
+    if name not in ("cpu", "cpu:0"):
+        raise RuntimeError(f"numgrad computes on the CPU: device must be 'cpu', not {name!r}")
+
+
+def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
+    target = dtype.numpy
+    if input._array.dtype == target and not copy:
+        return input
+    if input._array.dtype.kind == "c" and target.kind not in "cb":
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
+        )
+    result: Tensor = _TO_COPY.apply(input, dtype=target)
+    return result
+
+
+@public(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return the tensor in the dtype of `other`; see `to`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).type_as(ng.tensor([1]))
+    tensor([1, 1])
+    """
+    return _to_dtype(input, other.dtype)
+
+
+def _enter_cast(name: str, dtype: dtypes.dtype) -> None:
+    """Make the method that casts to one dtype."""
+
+    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(input, dtype=dtype, memory_format=memory_format)
+        return _to_dtype(input, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__module__ = "numgrad"
+    method.__doc__ = f"Return the tensor in {dtype!r}; see `to`."
+    METHODS[name] = method
+
+
+for _name, _dtype in {
+    "bool": dtypes.bool_,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "short": dtypes.int16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "half": dtypes.float16,
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}.items():
+    _enter_cast(_name, _dtype)

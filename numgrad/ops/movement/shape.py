@@ -1,0 +1,567 @@
+"""The same elements in another shape: view, reshape, flatten, squeeze, expand and relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.graph.recorder import Traced, note_alternative, reshaped
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.registry import public
+from numgrad.ops.movement.casts import clone_contiguous, contiguous, expand_to
+from numgrad.ops.movement.dtype_views import view_dtype
+
+__all__ = ["expand", "flatten", "reshape", "squeeze", "unsqueeze", "view"]
+
+Array = np.ndarray[Any, Any]
+_PYTHON_TYPES = (bool, int, float, complex)  # which stand for dtypes
+
+
+def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
+    return array.reshape(shape)
+
+
+def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:
+    view = reshaped(input, shape)
+    return np.empty(shape, input.dtype) if view is None else view
+
+
+_VIEW: Primitive = Primitive(
+    "view",
+    "ViewBackward0",
+    _reshape,
+    ["input"],
+    [lambda g, input_shape: reshape(g, input_shape)],
+    view=True,
+    linear=True,
+    rows=True,
+    samples=[
+        lambda make: (reshape, [make(2, 3)], {"shape": (3, 2)}),
+        lambda make: (reshape, [make()], {"shape": (1, 1)}),
+        lambda make: (reshape, [make(0, 2)], {"shape": (3, 0)}),
+    ],
+)
+# What `reshape` puts behind a copy: not a view, because nobody else can see the copy.
+_UNSAFE_VIEW: Primitive = Primitive(
+    "unsafe_view",
+    "UnsafeViewBackward0",
+    _reshape,
+    ["input"],
+    [lambda g, input_shape: reshape(g, input_shape)],
+    linear=True,
+    rows=True,
+    lies=_memory_of_reshaped,
+    gaps=True,
+    samples=[
+        lambda make: (lambda x: reshape(x.t(), (6,)), [make(2, 3)], {}),
+        lambda make: (lambda x: reshape(x.t(), (2, 2, 3)), [make(3, 4)], {}),
+    ],
+)
+
+
+def _infer(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Return `shape` with its -1 replaced, or raise if it does not hold `size` elements."""
+    known, inferred = 1, -1
+    for position, length in enumerate(shape):
+        if length == -1:
+            if inferred >= 0:
+                raise RuntimeError("only one dimension can be inferred")
+            inferred = position
+        elif length < 0:
+            raise RuntimeError(
+                f"invalid shape dimension {length} at index {position} of shape {list(shape)}"
+            )
+        else:
+            known *= length
+    if inferred < 0:
+        if known != size:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+        return shape
+    if known == 0 and size == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+            "dimension size -1 can be any value and is ambiguous"
+        )
+    if known == 0 or size % known:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    return (*shape[:inferred], size // known, *shape[inferred + 1 :])
+
+
+def _only_dtype(given: Sequence[Any], dtype: Any) -> dtypes.dtype | None:
+    """Return the dtype that `view` was given in place of sizes, None if it was not given one."""
+    if dtype is not None:
+        given = (*given, dtype)
+    if len(given) != 1:
+        return None
+    (one,) = given
+    named = isinstance(one, dtypes.dtype) or any(one is kind for kind in _PYTHON_TYPES)
+    return dtypes.to_dtype(one) if named else None
+
+
+def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether an array has that shape without a copy."""
+    if type(array) is Traced:
+        array = array.place
+    if array.flags.c_contiguous:
+        return True
+    # A copy lies in new memory, so its bounds cannot overlap the array's.
+    return bool(np.may_share_memory(array, array.reshape(shape)))
+
+
+def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether an array has that shape without a copy however it lies in memory."""
+    if 0 in own:
+        return True
+    # With these strides no two dims are as good as one.
+    place = np.ndarray(own, np.uint8, np.empty(sum(own) + 1, np.uint8), 0, [1] * len(own))
+    return reshaped(place, shape) is not None
+
+
+@public(function=False)
+def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """Return the elements in another shape, or the memory as another dtype, as a view of it.
+
+    The gradient is g in the input's shape. None flows through a view of another dtype.
+
+    Parameters
+    ----------
+    input : tensor
+    size : ints
+        One of them may be -1: what is left.
+    dtype : dtype, optional
+        Alone, in place of sizes: what to read the bits as. Elements of another size change the
+        length of the last dim, which has to lie in one stretch.
+
+    Raises
+    ------
+    RuntimeError
+        If the number of elements differs, or the shape needs a copy; or if the bits can't be read
+        as elements of that dtype.
+
+    >>> import numgrad as ng
+    >>> ng.arange(4.0).view(2, -1)
+    tensor([[0., 1.],
+            [2., 3.]])
+    >>> ng.tensor([1.0, -0.0]).view(ng.int32)
+    tensor([ 1065353216, -2147483648], dtype=torch.int32)
+    """
+    array: Any = input._array
+    wanted = None
+    try:
+        given = read_sizes("view", sizes if size is None else (size,))
+    except TypeError:
+        wanted = _only_dtype(sizes if size is None else (*sizes, size), dtype)
+        if wanted is None:
+            raise
+    if wanted is not None:
+        return view_dtype(input, wanted)
+    if dtype is not None:
+        raise TypeError("view() takes sizes or a dtype, not both")
+    shape = _infer(given, array.size)
+    if type(array) is Traced and not _can_always_view(array.shape, shape):
+        array.note_strides()  # whether it is an error follows from them
+    if not _can_view(array, shape):
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+        )
+    result: Tensor = _VIEW.apply(input, shape=shape)
+    return result
+
+
+@public(function=False)
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``input.view(other.size())``; see `view`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(4).view_as(ng.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    return view(input, other._array.shape)
+
+
+@public(method=False)
+def reshape(input: Tensor, shape: Any) -> Tensor:
+    """Return the elements in another shape: a view where that is possible, else a copy.
+
+    The gradient is g in the input's shape.
+
+    Parameters
+    ----------
+    input : tensor
+    shape : ints
+        One of them may be -1: what is left.
+
+    Raises
+    ------
+    RuntimeError
+        If the number of elements differs.
+
+    >>> import numgrad as ng
+    >>> ng.reshape(ng.arange(4.0), (2, 2))
+    tensor([[0., 1.],
+            [2., 3.]])
+    """
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(
+            "reshape(): argument 'shape' (position 2) must be tuple of ints, not "
+            f"{type(shape).__name__}"
+        )
+    array: Any = input._array
+    target = _infer(read_sizes("reshape", (shape,), "shape", 2), array.size)
+    result: Tensor
+    if _can_view(array, target):
+        result = _VIEW.apply(input, shape=target)
+    else:
+        result = _UNSAFE_VIEW.apply(clone_contiguous(input), shape=target)
+    if type(array) is Traced and not _can_always_view(array.shape, target):
+        note_alternative(array, result._array)
+    return result
+
+
+@public("reshape", function=False)
+def reshape_method(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+    """Return the elements in another shape, given as ints or as one tuple; see `numgrad.reshape`.
+
+    >>> import numgrad as ng
+    >>> ng.arange(4.0).reshape(2, 2).shape
+    torch.Size([2, 2])
+    """
+    return reshape(input, read_sizes("reshape", sizes if shape is None else (shape,), "shape"))
+
+
+@public(function=False)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``input.reshape(other.size())``; see `reshape`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(4).reshape_as(ng.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    return reshape(input, other._array.shape)
+
+
+@public()
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Return the tensor with the dims from `start_dim` to `end_dim` made one.
+
+    The tensor itself if that changes nothing, a view where possible, else a copy.
+    The gradient is g in the input's shape.
+
+    Parameters
+    ----------
+    input : tensor
+    start_dim, end_dim : int
+        The first and the last of the dims that become one.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If `start_dim` comes after `end_dim`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+    shape = input._array.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    return reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+@accept_axis
+def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Return the tensor with one dim split into several, as a view.
+
+    The gradient is g in the input's shape.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+        The dim to split.
+    sizes : ints
+        What its size is the product of; one of them may be -1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the product differs.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 12).unflatten(1, (3, -1)).shape
+    torch.Size([2, 3, 4])
+    """
+    shape = input._array.shape
+    position = wrap_dim(dim, len(shape))
+    lengths = read_sizes("unflatten", (sizes,), "sizes", 2)
+    if not lengths:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    whole = shape[position] if shape else 1
+    if lengths.count(-1) > 1:
+        raise RuntimeError("unflatten got an unexpected error:\nonly one dimension can be inferred")
+    known = prod(length for length in lengths if length != -1)
+    if -1 in lengths:
+        fits = known != 0 and whole % known == 0
+    else:
+        fits = known == whole
+    if not fits:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(lengths)} don't multiply up to the size of dim "
+            f"{position} ({whole}) in the input tensor"
+        )
+    inferred = tuple(whole // known if length == -1 else length for length in lengths)
+    return view(input, (*shape[:position], *inferred, *shape[position + 1 :]))
+
+
+unflatten = public("unflatten")(_unflatten)
+
+
+@public()
+def ravel(input: Tensor) -> Tensor:
+    """Return the elements in one dimension: a view where that is possible, else a copy.
+
+    The gradient is g in the input's shape.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).ravel().shape
+    torch.Size([6])
+    """
+    result: Tensor = _VIEW.apply(contiguous(input), shape=(input._array.size,))
+    return result
+
+
+def _squeeze_sample(**keywords: Any) -> Any:
+    return lambda make: (squeeze, [make(1, 3, 1)], keywords)
+
+
+_SQUEEZE = {
+    number: Primitive(
+        f"squeeze_{form}",
+        f"SqueezeBackward{number}",
+        _reshape,
+        ["input"],
+        [lambda g, input_shape: reshape(g, input_shape)],
+        view=True,
+        linear=True,
+        rows=True,
+        samples=[_squeeze_sample(**keywords)],
+    )
+    for number, form, keywords in (
+        (0, "all", {}),
+        (1, "dim", {"dim": 0}),
+        (2, "dims", {"dim": (0, -1)}),
+    )
+}
+
+
+@public()
+@accept_axis
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Return a view without the dims of size 1, or without those of them that are named.
+
+    The gradient is g in the input's shape.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int or ints, optional
+        Where to look; by default everywhere.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+
+    >>> import numgrad as ng
+    >>> ng.ones(1, 2, 1).squeeze(0).shape
+    torch.Size([2, 1])
+    """
+    shape = input._array.shape
+    if dim is None:
+        number, dims = 0, tuple(range(len(shape)))
+    else:
+        number = 2 if isinstance(dim, (tuple, list)) else 1
+        dims = read_dims(dim, len(shape))
+    target = tuple(
+        length for position, length in enumerate(shape) if length != 1 or position not in dims
+    )
+    result: Tensor = _SQUEEZE[number].apply(input, shape=target)
+    return result
+
+
+_UNSQUEEZE: Primitive = Primitive(
+    "unsqueeze",
+    "UnsqueezeBackward0",
+    _reshape,
+    ["input"],
+    [lambda g, input_shape: reshape(g, input_shape)],
+    view=True,
+    linear=True,
+    rows=True,
+    samples=[
+        lambda make: (unsqueeze, [make(2, 3)], {"dim": 1}),
+        lambda make: (unsqueeze, [make()], {"dim": -1}),
+        lambda make: (unsqueeze, [make(0)], {"dim": 0}),
+    ],
+)
+
+
+@public()
+@accept_axis
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """Return a view with a dim of size 1 put in before `dim`.
+
+    The gradient is g in the input's shape.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+        From ``-ndim - 1`` to ``ndim``.
+
+    Raises
+    ------
+    IndexError
+        If there is no such place.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).unsqueeze(1).shape
+    torch.Size([2, 1, 3])
+    """
+    shape = input._array.shape
+    position = wrap_dim(dim, len(shape) + 1)
+    result: Tensor = _UNSQUEEZE.apply(input, shape=(*shape[:position], 1, *shape[position:]))
+    return result
+
+
+@public(function=False)
+def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Return a view in which dims of size 1 are repeated, and new ones stand in front.
+
+    The gradient is g, summed over the repetitions.
+
+    Parameters
+    ----------
+    input : tensor
+    size : ints
+        -1 leaves a dim as it is.
+
+    Raises
+    ------
+    RuntimeError
+        If a dim that is not 1 would have to change.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([[1.0], [2.0]]).expand(-1, 3)
+    tensor([[1., 1., 1.],
+            [2., 2., 2.]])
+    """
+    return expand_to(
+        input, _expanded(input, read_sizes("expand", sizes if size is None else (size,)))
+    )
+
+
+def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a size without -1, or raise what PyTorch raises where it does not fit."""
+    own = input._array.shape
+    leading = len(shape) - len(own)
+    if leading < 0:
+        raise RuntimeError(
+            f"expand({input.type()}{{{list(own)}}}, size={list(shape)}): the number of sizes "
+            f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({len(own)})"
+        )
+    target = list(shape)
+    for position in range(len(shape) - 1, -1, -1):
+        length = shape[position]
+        if position < leading:
+            if length < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({length}) isn't allowed in a leading, "
+                    f"non-existing dimension {position}"
+                )
+            continue
+        current = own[position - leading]
+        if length == -1:
+            target[position] = current
+        elif length != current and (current != 1 or length < 0):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({length}) must match the existing size "
+                f"({current}) at non-singleton dimension {position}.  Target sizes: "
+                f"{list(shape)}.  Tensor sizes: {list(own)}"
+            )
+    return tuple(target)
+
+
+@public(function=False)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """Return ``input.expand(other.size())``; see `expand`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(3).expand_as(ng.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, other._array.shape)
+
+
+@public(method=False)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """Return the input, expanded to a size; see `expand`.
+
+    >>> import numgrad as ng
+    >>> ng.broadcast_to(ng.ones(3), (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, size)
+
+
+@public("broadcast_to", function=False)
+def broadcast_to_method(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Return the input, expanded to a size given as ints or as one tuple; see `expand`.
+
+    >>> import numgrad as ng
+    >>> ng.ones(3).broadcast_to(2, 3).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, read_sizes("broadcast_to", sizes if size is None else (size,)))
+
+
+@public(method=False)
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return all tensors expanded to the shape that they broadcast to.
+
+    The gradient of each is g, summed over its repetitions.
+
+    Raises
+    ------
+    RuntimeError
+        If the shapes do not broadcast.
+
+    >>> import numgrad as ng
+    >>> [x.shape for x in ng.broadcast_tensors(ng.ones(3), ng.ones(2, 1))]
+    [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
+    found = require_tensors(tensors, "broadcast_tensors")
+    if not found:
+        return ()
+    shape = broadcast_shapes([tensor._array.shape for tensor in found])
+    return tuple(
+        tensor if tensor._array.shape == shape else expand_to(tensor, shape) for tensor in found
+    )

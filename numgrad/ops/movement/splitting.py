@@ -1,0 +1,348 @@
+"""Several views of one tensor: split, chunk, unbind and their relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as to_int
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.tensor import Tensor, fresh
+from numgrad.ops.arguments.dims import accept_axis, read_sizes, wrap_dim
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import public
+from numgrad.ops.movement.joining import cat, stack
+from numgrad.ops.movement.slicing import slice_of
+
+__all__ = ["chunk", "split", "tensor_split", "unbind"]
+
+Array = np.ndarray[Any, Any]
+Gradients = Any  # the gradient of the only output, or a list with None where nothing arrived
+
+
+def _complete(g: Gradients, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
+    """Return the gradient of every output, zeros where nothing arrived."""
+    given = g if isinstance(g, list) else [g]
+    dtype = next(each._array.dtype for each in given if each is not None)
+    return [
+        fresh(np.zeros(shape, dtype)) if each is None else each
+        for each, shape in zip(given, shapes, strict=True)
+    ]
+
+
+def _split_arrays(array: Array, dim: int, sizes: tuple[int, ...]) -> list[Array]:
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(array[(*(slice(None),) * dim, slice(start, start + size))])
+        start += size
+    return parts
+
+
+def _split_rule(
+    g: Gradients, input_shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]
+) -> Tensor:
+    shapes = [(*input_shape[:dim], size, *input_shape[dim + 1 :]) for size in sizes]
+    # A part of shape (0,) would be passed over by `cat`, which is right here.
+    return cat(_complete(g, shapes), dim)
+
+
+def _unbind_rule(g: Gradients, input_shape: tuple[int, ...], dim: int) -> Tensor:
+    shapes = [input_shape[:dim] + input_shape[dim + 1 :]] * input_shape[dim]
+    return stack(_complete(g, shapes), dim)
+
+
+_SPLIT, _SPLIT_SIZES = (
+    Primitive(
+        name,
+        node,
+        _split_arrays,
+        ["input"],
+        [_split_rule],
+        view=True,
+        linear=True,
+        multiple_views=True,
+        variable_outputs=True,
+        samples=[
+            lambda make, sizes=sizes: (split, [make(2, 3)], {"split_size": sizes, "dim": 1}),
+            lambda make, sizes=empty: (split, [make(0)], {"split_size": sizes}),
+        ],
+    )
+    for name, node, sizes, empty in (
+        ("split", "SplitBackward0", 2, 1),
+        ("split_with_sizes", "SplitWithSizesBackward0", [1, 2], [0, 0]),
+    )
+)
+_UNBIND: Primitive = Primitive(
+    "unbind",
+    "UnbindBackward0",
+    lambda array, dim: [
+        array[(*(slice(None),) * dim, position, ...)] for position in range(array.shape[dim])
+    ],
+    ["input"],
+    [_unbind_rule],
+    view=True,
+    linear=True,
+    multiple_views=True,
+    variable_outputs=True,
+    samples=[
+        lambda make: (unbind, [make(2, 3)], {"dim": 1}),
+        lambda make: (unbind, [make(1)], {}),
+        lambda make: (unbind, [make(2, 0)], {}),
+    ],
+)
+
+
+def _require_dims(input: Tensor, function: str) -> None:
+    """Raise if the tensor has no dims."""
+    if not input._array.ndim:
+        raise RuntimeError(f"{function} expects at least a 1-dimensional tensor")
+
+
+@public()
+@accept_axis
+def split(
+    input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any
+) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts of a dim.
+
+    The gradient is the parts' gradients, joined.
+
+    Parameters
+    ----------
+    input : tensor
+    split_size : int or ints
+        The size of every part (the last one may be smaller), or the sizes one by one. As a
+        function PyTorch calls it ``split_size_or_sections``, which works too.
+    dim : int
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If a size is negative, or the sizes do not add up to that of the dim.
+
+    >>> import numgrad as ng
+    >>> ng.arange(3.0).split(2)
+    (tensor([0., 1.]), tensor([2.]))
+    """
+    if keywords:
+        split_size = keywords.pop("split_size_or_sections", split_size)
+        if keywords:
+            raise TypeError(f"split() got an unexpected keyword argument '{next(iter(keywords))}'")
+    if isinstance(split_size, (tuple, list)):
+        return split_with_sizes(input, split_size, dim)
+    _require_dims(input, "split")
+    shape = input._array.shape
+    length = to_int(split_size)
+    if length < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
+    at = wrap_dim(dim, len(shape))
+    whole = shape[at]
+    if length == 0 and whole:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {whole}"
+        )
+    count = max(-(-whole // length), 1) if length else 1
+    sizes = (length,) * (count - 1) + (whole - length * (count - 1),)
+    return tuple(_SPLIT.apply(input, dim=at, sizes=sizes))
+
+
+@public()
+@accept_axis
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts of a dim, of the given sizes; see `split`.
+
+    >>> import numgrad as ng
+    >>> ng.arange(3.0).split_with_sizes([1, 2])
+    (tensor([0.]), tensor([1., 2.]))
+    """
+    _require_dims(input, "split")
+    shape = input._array.shape
+    sizes = read_sizes("split_with_sizes", (split_sizes,), "split_sizes")
+    at = wrap_dim(dim, len(shape))
+    if any(size < 0 for size in sizes):
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(sizes)}"
+        )
+    if sum(sizes) != shape[at]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[at]} (input tensor's "
+            f"size at dimension {at}), but got split_sizes={list(sizes)}"
+        )
+    return tuple(_SPLIT_SIZES.apply(input, dim=at, sizes=sizes))
+
+
+@public()
+@accept_axis
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of at most `chunks` parts of a dim, all but the last of one size.
+
+    The gradient is the parts' gradients, joined.
+
+    Parameters
+    ----------
+    input : tensor
+    chunks : int
+    dim : int
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If `chunks` is not positive.
+
+    >>> import numgrad as ng
+    >>> [part.shape for part in ng.ones(5).chunk(2)]
+    [torch.Size([3]), torch.Size([2])]
+    """
+    _require_dims(input, "chunk")
+    if chunks < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    shape = input._array.shape
+    at = wrap_dim(dim, len(shape))
+    size = -(-shape[at] // chunks)
+    if size == 0:
+        return split_with_sizes(input, (0,) * chunks, at)
+    return split(input, size, at)
+
+
+@public()
+@accept_axis
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of all positions of a dim; the dim goes.
+
+    The gradient is the views' gradients, stacked.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 2.0]).unbind()
+    (tensor(1.), tensor(2.))
+    """
+    ndim = input._array.ndim
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return tuple(_UNBIND.apply(input, dim=wrap_dim(dim, ndim)))
+
+
+@public()
+@accept_axis
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, **keywords: Any
+) -> tuple[Tensor, ...]:
+    """Return views of a dim cut into equal sections, or at the given positions.
+
+    Sections whose number does not divide the size differ by one, the longer ones first.
+
+    Parameters
+    ----------
+    input : tensor
+    indices_or_sections : int, ints, or int64 tensor
+        How many sections, or where to cut. The keywords ``sections`` and ``indices`` work too.
+    dim : int
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the number of sections is not positive, or the tensor has no dims.
+
+    >>> import numgrad as ng
+    >>> ng.arange(3.0).tensor_split(2)
+    (tensor([0., 1.]), tensor([2.]))
+    """
+    for name in ("indices", "sections"):
+        indices_or_sections = keywords.pop(name, indices_or_sections)
+    if keywords:
+        raise TypeError(
+            f"tensor_split() got an unexpected keyword argument '{next(iter(keywords))}'"
+        )
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+    at = wrap_dim(dim, len(shape))
+    size = shape[at]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections._array.tolist()
+    if isinstance(indices_or_sections, (tuple, list)):
+        starts = [0, *map(to_int, indices_or_sections)]
+        stops = [*map(to_int, indices_or_sections), size]
+    else:
+        sections = to_int(indices_or_sections)
+        if sections < 1:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        short, longer = divmod(size, sections)
+        cuts = [part * short + min(part, longer) for part in range(sections + 1)]
+        starts, stops = cuts[:-1], cuts[1:]
+    parts = []
+    for start, stop in zip(starts, stops, strict=True):
+        first, last, _ = slice(start, stop).indices(size)
+        parts.append(slice_of(input, at, first, max(first, last), 1))
+    return tuple(parts)
+
+
+def _split_along(input: Tensor, parts: Any, name: str, least: int, dim: int) -> tuple[Tensor, ...]:
+    """Cut a dim that is fixed by the function's name into equal parts, or at positions."""
+    ndim = input._array.ndim
+    if ndim < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension"
+            f"{'s' if least > 1 else ''}, but got a tensor with {ndim} dimensions!"
+        )
+    if not isinstance(parts, (tuple, list)):
+        sections, size = to_int(parts), input._array.shape[dim]
+        if sections == 0 or size % sections:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                f"dimension {size} is not divisible by the split_size {sections}!"
+            )
+    return tensor_split(input, parts, dim)
+
+
+@public()
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Return views of the second dim, or the only one, in equal parts or cut at positions.
+
+    >>> import numgrad as ng
+    >>> ng.arange(4.0).hsplit(2)
+    (tensor([0., 1.]), tensor([2., 3.]))
+    """
+    dim = 0 if input._array.ndim == 1 else 1
+    return _split_along(input, indices_or_sections, "hsplit", 1, dim)
+
+
+@public()
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Return views of the first dim of at least two, in equal parts or cut at positions.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2, 3).vsplit(2)
+    (tensor([[1., 1., 1.]]), tensor([[1., 1., 1.]]))
+    """
+    return _split_along(input, indices_or_sections, "vsplit", 2, 0)
+
+
+@public()
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Return views of the third dim, in equal parts or cut at positions.
+
+    >>> import numgrad as ng
+    >>> [part.shape for part in ng.ones(1, 2, 4).dsplit(2)]
+    [torch.Size([1, 2, 2]), torch.Size([1, 2, 2])]
+    """
+    return _split_along(input, indices_or_sections, "dsplit", 3, 2)

@@ -1,0 +1,366 @@
+"""In-place operations: any function of the catalogue, with its result written into its input.
+
+The function runs out of place on a stand-in for the tensor; then its result is copied into the
+tensor's memory and the history is rewritten: the tensor's own, or, if the tensor is a view, that
+of the base it is a view of (`CopySlices`), from which all views take theirs again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
+from numgrad.graph.inplace import (
+    check_captured,
+    check_counted,
+    check_inplace,
+    write_elements,
+)
+from numgrad.graph.modes import modes, traces
+from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
+from numgrad.graph.recorder import address_of
+from numgrad.graph.saved_tensors import pack_saved
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
+from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
+from numgrad.ops.movement.strided import Geometry, geometry_of, strided, strided_scatter
+from numgrad.ops.mutation.filling import copy, fill_in_place, zero
+
+# Functions that write one number everywhere: elements that share a place do no harm.
+_WRITES_ONE_NUMBER = {fill_in_place, zero}
+# What writes 0 and 1 over the tensor: its history ends in zeros.
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+# Functions that can compute straight into the tensor's memory when nothing is recorded.
+_WRITES_OUT: set[Callable[..., Any]] = set()
+
+__all__ = ["CopySlices", "inplace", "inplace_method", "rewrite_history", "write_in_place"]
+
+
+class CopySlices(Node):
+    """The history of a base after a write to a view of it.
+
+    Outside the view the gradient goes on to the base as it was; inside it goes through the
+    operation that wrote there.
+    """
+
+    __slots__ = ("geometry",)
+
+    geometry: Geometry
+
+    def __init__(self, base_edge: Edge, function: Node, geometry: Geometry) -> None:
+        # The operation is freed with what it saved.
+        super().__init__((base_edge, *function.next_functions[1:]), (function, None, 0))
+        self.geometry = geometry
+
+    def output_meta(self, number: int) -> OutputMeta | None:
+        """Return the shape of the base, and the dtype if the view's is the same."""
+        base = self.edge(0)[0]
+        return None if base is None else base.output_meta(self.numbers[0])
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Split the gradient, on tensors that record nothing."""
+        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        results = self.run_tensors(tensors)
+        arrays = [None if result is None else result._array for result in results]
+        return arrays, [False] * len(arrays)
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Split the gradient: the view's part through the operation, the rest to the base."""
+        gradient = gradients[0]
+        if gradient is None:
+            return [None] * len(self.targets)
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        function = self.saved[0]
+        inside = strided(gradient, self.geometry)
+        results = list(function.run_tensors([inside]))
+        through = results[0]
+        if through is None:
+            through = fresh(np.zeros(inside._array.shape, inside._array.dtype))
+        return [strided_scatter(gradient, through, self.geometry), *results[1:]]
+
+
+class _ZeroNode(Node):
+    """The node of an operation whose result has nothing left of the tensor."""
+
+    __slots__ = ("dtype", "shape")
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Return zeros."""
+        return (None if gradients[0] is None else np.zeros(self.shape, self.dtype),), (True,)
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Return zeros."""
+        return [None if gradients[0] is None else fresh(np.zeros(self.shape, self.dtype))]
+
+
+_zero_classes: dict[str, type[_ZeroNode]] = {}
+
+
+def _zero_node(name: str, before: Edge, tensor: Tensor) -> Node:
+    """Return a node of that name over `before`, the edge of the tensor."""
+    cls = _zero_classes.get(name)
+    if cls is None:
+        attributes = {"__slots__": (), "__module__": "numgrad"}
+        cls = _zero_classes[name] = type(name, (_ZeroNode,), attributes)
+    node = cls((before,))
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    return node
+
+
+def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """Return the in-place method of a function, such as ``add_`` of ``add``."""
+    if "out" in inspect.signature(function).parameters:
+        _WRITES_OUT.add(function)
+
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        return inplace(function, self, *arguments, **keywords)
+
+    method.__name__ = method.__qualname__ = name
+    method.__module__ = "numgrad"
+    method.__doc__ = (
+        f"In-place version of `{name[:-1]}`: the result is written into this tensor.\n\n"
+        "Raises RuntimeError for a leaf that requires grad (or a view of one) while grad mode is "
+        "on, and if the result does not fit this tensor's shape and dtype."
+    )
+    return method
+
+
+def inplace(
+    function: Callable[..., Any], tensor: Tensor, *arguments: Any, **keywords: Any
+) -> Tensor:
+    """Run a function whose first argument is `tensor`, and put its result in the tensor's place.
+
+    Returns
+    -------
+    Tensor
+        `tensor` itself.
+    """
+    recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
+    if recorded or (traces and modes.level is not None):
+        name = function.__name__.removesuffix("_in_place")
+        operands = (*arguments, *keywords.values()) if keywords else arguments
+        if recorded:
+            check_inplace(tensor, recorded, name, operands)
+        else:
+            check_captured(tensor, name, operands)
+    if type(tensor._counter) is not list:
+        check_counted(tensor)
+    if function not in _WRITES_ONE_NUMBER:
+        check_overlap(tensor, arguments)
+    dual = modes.dual if traces else None
+    if function in _WRITES_OUT and not recorded and dual is None:
+        function(tensor, *arguments, out=tensor, **keywords)
+        return tensor
+    stand_in = wrap(tensor._array)
+    if dual is not None:
+        stand_in = dual.before_write(tensor)
+    if recorded:
+        stand_in._edge = gradient_edge(tensor)
+    start = next_sequence()
+    if traces and modes.saved_hooks:
+        result = _without_hooks(function, stand_in, *arguments, **keywords)
+    else:
+        result = function(stand_in, *arguments, **keywords)
+    _check_fits(tensor, result)
+    edge = result._edge
+    if edge is NO_EDGE or edge is None:
+        before = gradient_edge(tensor) if recorded else NO_EDGE
+        _store(tensor, result._array)
+        if before is not NO_EDGE and function.__name__ in _COMPARISONS:
+            kind = any(isinstance(argument, Tensor) for argument in arguments)
+            name = f"{function.__name__.title()}Backward{kind:d}"
+            rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
+        if dual is not None:
+            dual.write(tensor, result)
+        return tensor
+    created = _nodes_since(edge[0], start)
+    _snapshot(created, stand_in)
+    before = gradient_edge(tensor)
+    _store(tensor, result._array)
+    for node in created:  # what was saved of the result is saved of the tensor from now on
+        _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
+    rewrite_history(tensor, before, edge, len(created) == 1)
+    if traces and modes.saved_hooks:  # only now do they hold what they will need
+        for node in created:
+            pack_saved(node)
+    if dual is not None:
+        dual.write(tensor, result)
+    return tensor
+
+
+def _without_hooks(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Run a function while hooks on saved tensors are not called."""
+    hooks = modes.saved_hooks
+    modes.saved_hooks = ()
+    try:
+        return function(*arguments, **keywords)
+    finally:
+        modes.saved_hooks = hooks
+
+
+def check_overlap(tensor: Tensor, arguments: Sequence[Any]) -> None:
+    """Raise, in PyTorch's words, if a write to `tensor` could read what it has just written.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        What is written to.
+    arguments : sequence
+        What is read; what is not a tensor does not matter.
+    """
+    array = tensor._array
+    if repeats_elements(array):
+        raise RuntimeError(OVERLAPS_ITSELF)
+    for argument in arguments:
+        if (
+            isinstance(argument, Tensor)
+            and argument._counter is tensor._counter
+            and argument is not tensor
+            and _overlap_partly(array, argument._array)
+        ):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation."
+            )
+
+
+def _overlap_partly(left: Any, right: Any) -> bool:
+    """Whether two dense arrays share memory without being element for element the same."""
+    if not left.size or not right.size or not (_is_dense(left) and _is_dense(right)):
+        return False
+    start, other = (address_of(array) for array in (left, right))
+    if start == other and left.nbytes == right.nbytes:
+        steps = [
+            [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
+            for array in (left, right)
+        ]
+        return left.ndim != right.ndim or steps[0] != steps[1]
+    return bool(start < other + right.nbytes and other < start + left.nbytes)
+
+
+def _is_dense(array: Any) -> bool:
+    """Whether the elements lie in memory without gaps, in any order of the dims."""
+    low, high = extent(layout_of(array))
+    return high - low == array.size and not may_overlap(layout_of(array))
+
+
+def _any_requires_grad(tensor: Tensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
+    """Whether the operation would be recorded."""
+    return any(
+        isinstance(value, Tensor) and value.requires_grad
+        for value in (tensor, *arguments, *keywords.values())
+    )
+
+
+def write_in_place(tensor: Tensor, array: Any) -> Tensor:
+    """Overwrite a tensor with values that depend on nothing, such as random numbers."""
+    return inplace(copy, tensor, wrap(np.asarray(array)))
+
+
+def _check_fits(tensor: Tensor, result: Tensor) -> None:
+    """Raise unless the result has the tensor's shape and a dtype that casts to the tensor's."""
+    if not dtypes.can_cast(result.dtype, tensor.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{tensor.dtype.scalar_name}"
+        )
+    if result._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}"
+        )
+
+
+def _store(tensor: Tensor, array: Any) -> None:
+    write_elements(tensor, ..., array)
+
+
+def _nodes_since(node: Node | None, start: int) -> list[Node]:
+    """Return the nodes reachable from `node` that were made after `start`."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        candidate = stack.pop()
+        if candidate is None or candidate in found or candidate.sequence <= start:
+            continue
+        if isinstance(candidate, AccumulateGrad):
+            continue
+        found.append(candidate)
+        stack.extend(candidate.targets)
+    return found
+
+
+def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
+    """Copy what nodes saved of the stand-in, whose memory is about to be overwritten."""
+    copies: dict[int, Any] = {}
+    for node in nodes:
+        if not node.saved:
+            continue
+        entries = list(node.saved)
+        for at in range(0, len(entries), 3):
+            if entries[at + 1] is stand_in._counter:
+                if id(entries[at]) not in copies:
+                    copies[id(entries[at])] = entries[at].copy("K")
+                    if modes.dual is not None:
+                        modes.dual.copy_tangent(entries[at], copies[id(entries[at])])
+                entries[at : at + 3] = (copies[id(entries[at])], [0], 0)
+        node.saved = tuple(entries)
+
+
+def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
+    """Put `replacement` where a node saved the tensor with that version counter."""
+    entries = list(node.saved or ())
+    for at in range(0, len(entries), 3):
+        if entries[at + 1] is counter:
+            entries[at : at + 3] = replacement
+    node.saved = tuple(entries)
+
+
+def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
+    """Make `edge` the history of the tensor, or of its base where it is a view.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        What was written to.
+    before : edge
+        Where it hung before.
+    edge : edge
+        Where what it holds now hangs.
+    direct : bool
+        Whether the node of `edge` may stand for the write itself: one operation made of the tensor
+        what was written into it. Otherwise it is as if the result had been copied in.
+    """
+    function, output_nr = edge
+    if function is None:
+        raise RuntimeError("a write that is not recorded has no history")
+    base = tensor._base
+    if modes.level is not None:
+        modes.level.written.append(weakref.ref(tensor if base is None else base))
+    if base is None:
+        move_retained(tensor, tensor._edge, edge)
+        tensor._edge = edge
+        tensor._counter[1:2] = [function.operation_name()]
+        return
+    if not (direct and function.edge(0) == before and function.num_outputs == 1):
+        # The view's part came from several nodes: it is as if their result had been copied in.
+        source = wrap(tensor._array)
+        source._edge = (function, output_nr)
+        target = wrap(tensor._array)
+        target._edge = before
+        copied = copy(target, source)._edge[0]
+        function = copied
+    node = CopySlices(gradient_edge(base), function, geometry_of(tensor, base))
+    move_retained(base, base._edge, (node, 0))
+    base._edge = (node, 0)
+    base._counter[1:2] = [node.operation_name()]

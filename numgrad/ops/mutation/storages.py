@@ -1,0 +1,350 @@
+"""Storages: the memory that tensors lie in, as bytes or as elements of one dtype.
+
+Programs ask them whether two tensors share memory, where it starts, and how much it is. A storage
+is made when it is asked for; two of the same memory are equal, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.base.device import CPU
+from numgrad.graph.recorder import address_of
+from numgrad.graph.tensor import Tensor, holder_of, wrap
+from numgrad.kernels.move.strides import extent, layout_of, strided_view
+from numgrad.ops.core.registry import public
+
+__all__ = [
+    "STORAGES",
+    "TypedStorage",
+    "UntypedStorage",
+    "is_set_to",
+    "is_shared",
+    "is_storage",
+    "share_memory_",
+    "storage_type",
+    "tensor_in",
+    "typed_storage",
+    "untyped_storage",
+]
+
+Array = np.ndarray[Any, Any]
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
+_NOT_SHARED = (
+    "share_memory_: numgrad has no memory that processes share. What is sent to another process is "
+    "copied; for memory that both see, put a numpy array over multiprocessing.shared_memory and "
+    "give it to from_numpy in each of them"
+)
+
+_warned = False
+
+
+class _Storage:
+    """What both kinds of storages do, over `_flat`: their elements, which tensors lie in."""
+
+    _flat: Array
+    # Of all there is one kind: on the CPU, in the memory of this process.
+    device = CPU
+    is_cuda = False
+    is_sparse = False
+
+    def data_ptr(self) -> int:
+        """Return the address of the first byte."""
+        return address_of(self._flat)
+
+    def nbytes(self) -> int:
+        """Return the number of bytes."""
+        return self._flat.nbytes
+
+    def size(self) -> int:
+        """Return the number of elements, which are bytes in an untyped storage."""
+        return self._flat.size
+
+    def element_size(self) -> int:
+        """Return the bytes of an element."""
+        return self._flat.itemsize
+
+    def is_shared(self) -> bool:
+        """Return whether other processes see the memory: never."""
+        return False
+
+    def share_memory_(self) -> None:
+        """Refuse: no process sees the memory of another one."""
+        raise RuntimeError(_NOT_SHARED)
+
+    def resizable(self) -> bool:
+        """Return whether `resize_` may change the size: no, tensors' memory does not move."""
+        return False
+
+    def resize_(self, size: int) -> Any:
+        """Return the storage if it has that size, and refuse any other one.
+
+        Raises
+        ------
+        RuntimeError
+            `Tensor.resize_` gives a tensor more memory.
+        """
+        if not isinstance(size, int):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        if size != self.size():
+            raise RuntimeError(
+                f"Trying to resize storage that is not resizable, from {self.size()} to {size}: "
+                "the memory of a tensor stays where and as large as it is. Tensor.resize_ gives a "
+                "tensor more memory; where memory is to be freed, drop the tensors in it"
+            )
+        return self
+
+    def tolist(self) -> list[Any]:
+        """Return the elements."""
+        found: list[Any] = self._flat.tolist()
+        return found
+
+    def _write(self, key: Any, value: Any) -> None:
+        if not isinstance(key, (int, slice)):
+            raise RuntimeError(f"can't index a {type(self)} with {type(key)}")
+        self._flat[key] = value
+
+    def fill_(self, value: Any) -> Any:
+        """Write one number everywhere, and return the storage."""
+        self._flat[...] = value
+        return self
+
+    def __len__(self) -> int:
+        return self._flat.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._write(key, value)
+
+    def __eq__(self, other: object) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        own, its = self._flat, other._flat
+        return self.data_ptr() == other.data_ptr() and own.nbytes == its.nbytes
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "".join(f" {value}\n" for value in self.tolist()) + self._title()
+
+
+class UntypedStorage(_Storage):
+    """The bytes that a tensor, its views and its base lie in; `Tensor.untyped_storage` gives it.
+
+    >>> import numgrad as ng
+    >>> x = ng.zeros(4)
+    >>> x.untyped_storage().nbytes()
+    16
+    >>> x[2:].untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    True
+    """
+
+    def __init__(self, size: int = 0) -> None:
+        self._flat = np.zeros(size, np.uint8)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _untyped(self._flat[key])
+        if not isinstance(key, int):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(key).__name__}")
+        return int(self._flat[key])
+
+    def clone(self) -> UntypedStorage:
+        """Return a copy in new memory."""
+        return _untyped(self._flat.copy())
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Write the bytes of another storage, and return this one."""
+        self._flat[...] = source._flat.view(np.uint8)
+        return self
+
+    def _title(self) -> str:
+        return f"[torch.storage.UntypedStorage(device=cpu) of size {self.size()}]"
+
+
+class TypedStorage(_Storage):
+    """The elements that a tensor, its views and its base lie in; `Tensor.storage` gives it.
+
+    >>> import warnings
+    >>> import numgrad as ng
+    >>> with warnings.catch_warnings(action="ignore"):  # PyTorch's: they are deprecated
+    ...     ng.arange(4.0)[1:].storage().tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        return dtypes.of_numpy(self._flat.dtype)
+
+    def untyped(self) -> UntypedStorage:
+        """Return the same memory as bytes."""
+        return _untyped(self._flat)
+
+    def clone(self) -> TypedStorage:
+        """Return a copy in new memory."""
+        return _typed(self._flat.copy())
+
+    def pickle_storage_type(self) -> str:
+        """Return the legacy name of a storage of such elements."""
+        return f"{self.dtype.scalar_name}Storage"
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        if not isinstance(key, int):
+            raise RuntimeError(f"can't index a {type(self)} with {type(key)}")
+        return self._flat[key].item()
+
+    def _title(self) -> str:
+        return (
+            f"[torch.storage.TypedStorage(dtype={self.dtype!r}, device=cpu) of size {self.size()}]"
+        )
+
+
+STORAGES = (UntypedStorage, TypedStorage)
+
+
+def _bytes_of(tensor: Tensor) -> Array:
+    """Return the memory of a tensor, or what that is a part of, as bytes."""
+    own = np.asarray(tensor._array)  # raises what there is to say of one without numbers
+    holder = holder_of(tensor)
+    low, high = extent(layout_of(holder))
+    start = address_of(holder) + low * holder.itemsize
+    if not start <= address_of(own) <= start + (high - low) * holder.itemsize:
+        holder = own  # it was given memory of its own
+        low, high = extent(layout_of(holder))
+    return strided_view(holder, ((high - low,), (1,), low)).view(np.uint8)
+
+
+def _untyped(flat: Array) -> UntypedStorage:
+    made = UntypedStorage.__new__(UntypedStorage)
+    made._flat = flat.view(np.uint8)
+    return made
+
+
+def _typed(flat: Array) -> TypedStorage:
+    made = TypedStorage.__new__(TypedStorage)
+    made._flat = flat
+    return made
+
+
+@public(method=False)
+def is_storage(obj: Any) -> bool:
+    """Return whether an object is a storage.
+
+    >>> import numgrad as ng
+    >>> ng.is_storage(ng.ones(2).untyped_storage()), ng.is_storage(ng.ones(2))
+    (True, False)
+    """
+    return isinstance(obj, STORAGES)
+
+
+@public(function=False)
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """Return the memory that the tensor lies in, with its views and its base, as bytes.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3)[1:].untyped_storage().size()
+    12
+    """
+    return _untyped(_bytes_of(self))
+
+
+@public("storage", function=False)
+def typed_storage(self: Tensor) -> TypedStorage:
+    """Return the memory that the tensor lies in as elements of its dtype; PyTorch deprecates it.
+
+    >>> import warnings
+    >>> import numgrad as ng
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     ng.zeros(3)[1:].storage().size()
+    3
+    """
+    _warn_once(2)
+    flat, dtype = _bytes_of(self), self._array.dtype
+    return _typed(flat[: flat.size // dtype.itemsize * dtype.itemsize].view(dtype))
+
+
+def _warn_once(stacklevel: int) -> None:
+    """Warn of typed storages, once a process, as PyTorch."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=stacklevel + 1)
+
+
+@public(function=False)
+def storage_type(self: Tensor) -> type[TypedStorage]:
+    """Return the class of the tensor's storage, which is one for all dtypes; deprecated.
+
+    >>> import warnings
+    >>> import numgrad as ng
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     ng.zeros(3).storage_type().__name__
+    'TypedStorage'
+    """
+    _warn_once(2)
+    return TypedStorage
+
+
+@public(function=False)
+def is_shared(self: Tensor) -> bool:
+    """Return whether other processes see the memory: never.
+
+    >>> import numgrad as ng
+    >>> ng.zeros(3).is_shared()
+    False
+    """
+    return False
+
+
+@public(function=False)
+def share_memory_(self: Tensor) -> Tensor:
+    """Refuse: no process sees the memory of another one.
+
+    Raises
+    ------
+    RuntimeError
+        Always.
+    """
+    raise RuntimeError(_NOT_SHARED)
+
+
+@public(function=False)
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Return whether both tensors are the same elements of the same memory.
+
+    >>> import numgrad as ng
+    >>> x = ng.zeros(3)
+    >>> x.detach().is_set_to(x), x[1:].is_set_to(x)
+    (True, False)
+    """
+    return (
+        self.untyped_storage() == tensor.untyped_storage()
+        and self.data_ptr() == tensor.data_ptr()
+        and self._array.shape == tensor._array.shape
+        and self._array.strides == tensor._array.strides
+    )
+
+
+def tensor_in(storage: Any, dtype: dtypes.dtype) -> Tensor:
+    """Return a tensor of all the elements of a storage, in its memory."""
+    return wrap(storage._flat.view(dtype.numpy))

@@ -1,0 +1,1 @@
+"""NumPy's functions called on tensors: the array-function and ufunc protocols."""

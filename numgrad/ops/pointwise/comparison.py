@@ -1,0 +1,322 @@
+"""Comparing, logic and bits: bool results, or integers; no gradient flows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.codegen.expression import Symbol
+from numgrad.graph.recorder import is_traced_array
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.declare import Declared, NotDifferentiable, binary, elementwise, unary
+from numgrad.ops.core.domains import REAL, number
+from numgrad.ops.core.registry import public, publish
+from numgrad.ops.pointwise.selection import where
+
+__all__ = ["allclose", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
+
+_NO_GRADIENT = "No gradient flows."
+
+# (name, alias, what the docstring says, dtype kinds, what the example gives)
+for _name, _alias, _words, _accepts, _values in (
+    ("eq", (), "are equal", "fciub", "False,  True, False"),
+    ("ne", ("not_equal",), "differ", "fciub", " True, False,  True"),
+    ("lt", ("less",), "of `input` are below those of `other`", "fiub", " True, False, False"),
+    (
+        "le",
+        ("less_equal",),
+        "of `input` are at most those of `other`",
+        "fiub",
+        " True,  True, False",
+    ),
+    ("gt", ("greater",), "of `input` are above those of `other`", "fiub", "False, False,  True"),
+    (
+        "ge",
+        ("greater_equal",),
+        "of `input` are at least those of `other`",
+        "fiub",
+        "False,  True,  True",
+    ),
+):
+    publish(
+        binary(
+            _name,
+            (None, None),
+            (REAL, REAL),
+            kind="bool",
+            accepts=_accepts,
+            doc=f"Return where elements {_words}; nothing compares with nan. {_NO_GRADIENT}",
+            example=f"ng.{_name}(ng.tensor([1.0, 2.0, 3.0]), 2.0)\ntensor([{_values}])",
+        ),
+        *_alias,
+    )
+
+for _name, _words, _values in (
+    ("logical_and", "neither element is 0", "False, False,  True"),
+    ("logical_or", "not both elements are 0", "False,  True,  True"),
+    ("logical_xor", "exactly one element is 0", "False,  True, False"),
+):
+    publish(
+        binary(
+            _name,
+            (None, None),
+            (REAL, REAL),
+            kind="bool",
+            accepts="fciub",
+            doc=f"Return where {_words}. {_NO_GRADIENT}",
+            example=f"ng.{_name}(ng.tensor([0, 0, 2]), ng.tensor([0, 1, 1]))\ntensor([{_values}])",
+        )
+    )
+
+
+def _no_complex(name: str) -> dict[str, Exception]:
+    return {"c": RuntimeError(f"{name} does not support complex inputs.")}
+
+
+def _truth(name: str, words: str, values: str, **options: Any) -> Declared:
+    """Declare an operation that answers a question about an element."""
+    return unary(
+        name,
+        None,
+        REAL,
+        kind="bool",
+        accepts=options.pop("accepts", "fciub"),
+        doc=f"Return where the element {words}. {_NO_GRADIENT}",
+        example=f"ng.{name}(ng.tensor([0.0, -ng.inf, ng.nan]))\ntensor([{values}])",
+        **options,
+    )
+
+
+_INF = float("inf")
+logical_not = publish(_truth("logical_not", "is 0", " True, False, False"))
+isnan = publish(_truth("isnan", "is not a number", "False, False,  True"), inplace=False)
+isinf = publish(_truth("isinf", "is infinite", "False,  True, False"), inplace=False)
+isfinite = publish(
+    _truth("isfinite", "is neither infinite nor nan", " True, False, False"), inplace=False
+)
+isposinf = publish(
+    _truth(
+        "isposinf",
+        "is positive infinity",
+        "False, False, False",
+        formula=lambda input: Symbol.apply("isinf", input) & (input > 0),
+        accepts="fiub",
+        refuses=_no_complex("isposinf"),
+    ),
+    inplace=False,
+)
+isneginf = publish(
+    _truth(
+        "isneginf",
+        "is negative infinity",
+        "False,  True, False",
+        formula=lambda input: Symbol.apply("isinf", input) & (input < 0),
+        accepts="fiub",
+        refuses=_no_complex("isneginf"),
+    ),
+    inplace=False,
+)
+isreal = publish(
+    _truth(
+        "isreal",
+        "has no imaginary part",
+        "True, True, True",
+        formula=lambda input: Symbol.apply("imag", input) == 0 if input.is_complex else True,
+    ),
+    inplace=False,
+)
+signbit = publish(
+    _truth(
+        "signbit",
+        "has a minus for its sign, -0.0 too",
+        "False,  True, False",
+        accepts="fiub",
+        refuses={"c": NotImplementedError("signbit is not implemented for complex tensors.")},
+    ),
+    inplace=False,
+)
+
+for _name, _words, _values in (
+    ("bitwise_and", "set in both elements", "0, 1, 2"),
+    ("bitwise_or", "set in either element", "3, 3, 7"),
+    ("bitwise_xor", "set in exactly one element", "3, 2, 5"),
+):
+    publish(
+        binary(
+            _name,
+            (None, None),
+            (REAL, REAL),
+            accepts="iub",
+            doc=f"Return the bits {_words}. {_NO_GRADIENT}",
+            example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([2, 1, 3]))\ntensor([{_values}])",
+        )
+    )
+for _name, _kernel, _direction, _values in (
+    ("bitwise_left_shift", "lshift_cpu", "up", " 2, 12, 48"),
+    ("bitwise_right_shift", "rshift_cpu", "down", "0, 0, 0"),
+):
+    publish(
+        binary(
+            _name,
+            (None, None),
+            (REAL, REAL),
+            accepts="iu",
+            kernel_name=_kernel,
+            doc=f"""Return the bits of `input`, moved {_direction} by `other` places.
+
+            The sign of `input` is kept. By a negative number of places, or by as many as there are
+            bits, nothing is left but the sign to the right, and 0 to the left. {_NO_GRADIENT}""",
+            example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([1, 2, 3]))\ntensor([{_values}])",
+        )
+    )
+publish(
+    unary(
+        "bitwise_not",
+        None,
+        REAL,
+        kind="same",
+        accepts="iub",
+        doc=f"Return the inverted bits; for bool the logical inverse. {_NO_GRADIENT}",
+        example="ng.bitwise_not(ng.tensor([0, 5]))\ntensor([-1, -6])",
+    )
+)
+
+_ISCLOSE = elementwise(
+    "isclose",
+    ("input", "other", "rtol", "atol", "equal_nan"),
+    (None, None, None, None, None),
+    (REAL, REAL, number(0.5), number(0.25), number(1.0)),
+    formula=lambda input, other, rtol, atol, equal_nan: (
+        (input == other)
+        | (
+            Symbol.apply("isfinite", input - other)
+            & (_size(input - other) <= _size(atol) + _size(rtol * other))
+        )
+        | ((equal_nan != 0) & (input != input) & (other != other))
+    ),
+    kind="bool",
+    accepts="fciub",
+    node="IscloseBackward0",
+    numbers=("rtol", "atol", "equal_nan"),
+    doc="Return where elements are nearly equal.",
+)
+
+
+def _size(value: Symbol) -> Symbol:
+    return Symbol.apply("abs", value)
+
+
+@public()
+def isclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Return where ``abs(input - other) <= atol + rtol * abs(other)``. No gradient flows.
+
+    Parameters
+    ----------
+    input, other : tensor
+        Of one dtype; they broadcast.
+    rtol, atol : float
+        The relative and the absolute tolerance.
+    equal_nan : bool
+        Whether two nans are close.
+
+    Raises
+    ------
+    RuntimeError
+        For different dtypes, or a negative tolerance.
+
+    >>> import numgrad as ng
+    >>> ng.isclose(ng.tensor([1.0, 2.0]), ng.tensor([1.000001, 2.1]))
+    tensor([ True, False])
+    """
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {tolerance:g}"
+            )
+    # Float tolerances promote integers to the default floating point dtype.
+    result: Tensor = _ISCLOSE(input, other, float(rtol), float(atol), float(equal_nan))
+    return result
+
+
+@public()
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Return whether all elements are close; see `isclose`.
+
+    >>> import numgrad as ng
+    >>> ng.allclose(ng.tensor([1.0, 2.0]), ng.tensor([1.000001, 2.0]))
+    True
+    """
+    array = isclose(input, other, rtol, atol, equal_nan)._array
+    return bool(array) if is_traced_array(array) else bool(array.all())
+
+
+@public()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors have the same shape and the same elements.
+
+    >>> import numgrad as ng
+    >>> ng.equal(ng.tensor([1.0, 2.0]), ng.tensor([1.0, 2.0]))
+    True
+    """
+    for array in (input._array, other._array):
+        if is_traced_array(array):  # NumPy would say that they differ
+            return bool(array)
+    return bool(np.array_equal(input._array, other._array))
+
+
+_HEAVISIDE = NotDifferentiable(
+    "heaviside",
+    ("input", "values"),
+    (None, None),
+    (REAL, REAL),
+    formula=lambda input, values: where(input == 0, values, where(input > 0, 1, 0)),
+    accepts="fiub",
+    refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")},
+    doc="Return the step function.",
+)
+
+
+@public(inplace=True)
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return 0 where `input` is negative, `values` where it is 0, and 1 elsewhere.
+
+    It is not differentiable: as in PyTorch, a backward pass through it raises.
+
+    Parameters
+    ----------
+    input, values : tensor
+        Of one dtype; they broadcast.
+
+    Raises
+    ------
+    RuntimeError
+        For different dtypes, and for complex ones.
+
+    >>> import numgrad as ng
+    >>> ng.heaviside(ng.tensor([-1.5, 0.0, 2.0]), ng.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    _HEAVISIDE.check_dtype(input.dtype)
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    result: Tensor = _HEAVISIDE(input, values, out=out)
+    return result

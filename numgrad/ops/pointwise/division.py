@@ -1,0 +1,233 @@
+"""Division: quotients, quotients rounded to integers, and remainders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.codegen.expression import Symbol
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
+from numgrad.ops.core.domains import NONZERO, REAL, interval, number
+from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.registry import make_function, public
+from numgrad.ops.pointwise.complex import conj, zero_of
+
+__all__ = ["div"]
+
+Array = np.ndarray[Any, Any]
+
+_TRUE_DIVIDE = binary(
+    "true_divide",
+    (
+        lambda g, other: g / conj(other),
+        lambda g, input, other: -g * conj((input / other) / other),
+    ),
+    (REAL, NONZERO),
+    kind="float",
+    node="DivBackward0",
+    function_name="div",
+    doc="Return the quotient of two operands.",
+)
+_true_divide = make_function(_TRUE_DIVIDE)
+# Quotients rounded to integers are piecewise constant.
+_ROUNDED = {
+    mode: binary(
+        f"{mode}_divide",
+        (lambda g: zero_of(g), lambda g: zero_of(g)),
+        (REAL, NONZERO),
+        accepts="fiu",
+        node="DivBackward2",
+        function_name="div",
+        kernel_name=f"div_{mode}_cpu",
+        doc=f"Return the quotient, rounded by {mode}.",
+    )
+    for mode in ("floor", "trunc")
+}
+
+
+@public("div", "divide", inplace=True)
+def div(
+    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Any:
+    """Return the quotient; integers give floating point numbers unless it is rounded.
+
+    Derivative: 1/other for `input`, -input/other**2 for `other`; 0 with a rounding mode.
+
+    Parameters
+    ----------
+    input : tensor
+    other : tensor or number
+        Broadcasts with `input`.
+    rounding_mode : {None, "floor", "trunc"}
+        Round the quotient down, or towards 0.
+
+    Raises
+    ------
+    RuntimeError
+        For any other rounding mode, and for an integer division by 0 that is rounded.
+
+    >>> import numgrad as ng
+    >>> ng.div(ng.tensor([-7.0, 7.0]), 2, rounding_mode="floor")
+    tensor([-4.,  3.])
+    """
+    if rounding_mode is None:
+        return _true_divide(input, other, out=out)
+    if rounding_mode not in _ROUNDED:
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    other = _integer_divisor(input, other)
+    return _ROUNDED[rounding_mode](input, other, out=out)
+
+
+@public("true_divide", inplace=True)
+def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the quotient; the same as `div` without a rounding mode.
+
+    Derivative: 1/other for `input`, -input/other**2 for `other`.
+
+    >>> import numgrad as ng
+    >>> ng.true_divide(ng.tensor([1, 2]), 2)
+    tensor([0.5000, 1.0000])
+    """
+    return _true_divide(input, other, out=out)
+
+
+def _integer_divisor(input: Any, other: Any) -> Any:
+    """Return the divisor; raise if integers would be divided by 0."""
+    if isinstance(input, Tensor) and not input._array.size:
+        return other  # of no elements, none is divided
+    if result_dtype([input, other]).category < dtypes.FLOATING:
+        given = other._array if isinstance(other, Tensor) else _as_divisor(input, other)
+        checked = _check_divisor(given)
+        if checked is not given:  # a traced one, which is checked in every call
+            return wrap(checked)
+    return other
+
+
+def _as_divisor(input: Any, number: int) -> Array:
+    """Return a number as the divisor that it is: PyTorch gives it the dtype of integers first."""
+    dtype = input._array.dtype if isinstance(input, Tensor) else np.dtype(np.int64)
+    if dtype.kind not in "iu" or not -(1 << 63) <= number < 1 << 64:
+        return np.asarray(bool(number))  # what is too large is refused when it is converted
+    return np.asarray(number % (1 << 8 * dtype.itemsize))
+
+
+@at_run_time
+def _check_divisor(divisor: Array) -> Array:
+    if not divisor.all():
+        raise RuntimeError("ZeroDivisionError")
+    return divisor
+
+
+@public(inplace=True)
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the quotient rounded down, what ``//`` computes.
+
+    It is not differentiable: as in PyTorch, the result requires grad, and a backward pass through
+    it raises. ``div(input, other, rounding_mode="floor")`` has a derivative, 0.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer division by 0.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-7, 7]) // 2
+    tensor([-4,  3])
+    """
+    other = _integer_divisor(input, other)
+    return _FLOOR_DIVIDE(input, other, out=out)
+
+
+_FLOOR_DIVIDE = NotDifferentiable(
+    "floor_divide_",
+    ("input", "other"),
+    (None, None),
+    (REAL, NONZERO),
+    formula=lambda input, other: Symbol.apply("floor_divide", input, other),
+    accepts="fiu",
+    function_name="floor_divide",
+    kernel_name="div_floor_cpu",
+    doc="Return the quotient rounded down.",
+)
+
+_REMAINDER = {
+    by_number: elementwise(
+        "remainder_number" if by_number else "remainder",
+        ("input", "other"),
+        (
+            lambda g: g,
+            None if by_number else lambda g, input, other: -g * _ROUNDED["floor"](input, other),
+        ),
+        (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
+        formula=lambda input, other: Symbol.apply("remainder", input, other),
+        accepts="fiu",
+        node="RemainderBackward0" if by_number else "RemainderBackward1",
+        numbers=("other",) if by_number else (),
+        function_name="remainder",
+        doc="Return the remainder of the division rounded down.",
+    )
+    for by_number in (True, False)
+}
+_FMOD = {
+    by_number: elementwise(
+        "fmod_number" if by_number else "fmod",
+        ("input", "other"),
+        (
+            lambda g: g,
+            None if by_number else lambda g, input, other: -g * _ROUNDED["trunc"](input, other),
+        ),
+        (interval(2.2, 2.8), number(2.0) if by_number else interval(0.9, 1.05)),
+        formula=lambda input, other: Symbol.apply("fmod", input, other),
+        accepts="fiu",
+        node="FmodBackward0" if by_number else "FmodBackward1",
+        numbers=("other",) if by_number else (),
+        function_name="fmod",
+        doc="Return the remainder of the division truncated towards 0.",
+    )
+    for by_number in (True, False)
+}
+
+
+@public(inplace=True)
+def remainder(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the remainder of the division rounded down, what ``%`` computes; it has other's sign.
+
+    Derivative: 1 for `input`, -floor(input / other) for `other`.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer division by 0.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-3.0, 3.0]) % 2
+    tensor([1., 1.])
+    """
+    other = _integer_divisor(input, other)
+    return _REMAINDER[not isinstance(other, Tensor)](input, other, out=out)
+
+
+@public(inplace=True)
+def fmod(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """Return the remainder of the division truncated towards 0; it has the sign of `input`.
+
+    Derivative: 1 for `input`, -trunc(input / other) for `other`.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer division by 0.
+
+    >>> import numgrad as ng
+    >>> ng.fmod(ng.tensor([-3.0, 3.0]), 2)
+    tensor([-1.,  1.])
+    """
+    other = _integer_divisor(input, other)
+    return _FMOD[not isinstance(other, Tensor)](input, other, out=out)

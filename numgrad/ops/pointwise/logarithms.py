@@ -1,0 +1,186 @@
+"""Logarithms of sums and products that would overflow or be undefined: logaddexp, xlogy, logit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.declare import Declared, binary, elementwise
+from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
+from numgrad.ops.core.registry import public, publish
+from numgrad.ops.pointwise.complex import conj, real
+from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p, log_of
+from numgrad.ops.pointwise.selection import where
+
+NAN = float("nan")
+
+__all__ = ["logaddexp", "logit", "xlogy"]
+
+
+def _log_add(name: str, base: str, ln_base: float, power: Any, accepts: str) -> Any:
+    """Declare the logarithm of a sum of two powers of one base, without overflow on the way."""
+
+    def formula(input: Any, other: Any) -> Any:
+        first = real(input) >= real(other)
+        larger, smaller = where(first, input, other), where(first, other, input)
+        exact = larger + log1p(power(smaller - larger)) / ln_base
+        # The difference of two equal infinities is nan.
+        return where(input == other, input + LN_2 / ln_base, exact)
+
+    return publish(
+        binary(
+            name,
+            (
+                lambda g, input, other: g / conj(1 + power(other - input)),
+                lambda g, input, other: g / conj(1 + power(input - other)),
+            ),
+            (REAL, REAL),
+            formula=formula,
+            accepts=accepts,
+            doc=f"Return the logarithm to base {base} of {base}**input + {base}**other.\n\n"
+            f"Derivative: {base}**input / ({base}**input + {base}**other), and likewise for "
+            "`other`.",
+            example=f"ng.{name}(ng.tensor([1.0]), ng.tensor([2.0]))\n"
+            f"tensor([{'2.3133' if base == 'e' else '2.5850'}])",
+        ),
+        inplace=False,
+    )
+
+
+logaddexp = _log_add("logaddexp", "e", 1.0, exp, "fc")
+logaddexp2 = _log_add("logaddexp2", "2", LN_2, exp2, "f")
+
+
+def _weight_rule(g: Any, input: Any, other: Any) -> Any:
+    """Return g ln(other), and 0 where `input` is 0 and the logarithm undefined or infinite."""
+    logarithm = log(other) if isinstance(other, Tensor) else log_of(other)
+    return where((input == 0) & (other <= 0), 0, g * logarithm)
+
+
+def _xlogy(input: Any, other: Any) -> Any:
+    return where((input == 0) & (other == other), 0, input * log(other))
+
+
+def _declare_xlogy(form: str, node: str, rules: Any, domains: Any, numbers: Any = ()) -> Declared:
+    return elementwise(
+        f"xlogy{form}",
+        ("other", "input") if numbers == ("input",) else ("input", "other"),
+        rules,
+        domains,
+        formula=((lambda other, input: _xlogy(input, other)) if numbers == ("input",) else _xlogy),
+        kind="float",
+        accepts="f",
+        node=node,
+        numbers=numbers,
+        function_name="xlogy",
+        doc="Return input * ln(other), 0 where input is 0.",
+    )
+
+
+_XLOGY = _declare_xlogy(
+    "",
+    "XlogyBackward0",
+    (
+        _weight_rule,
+        lambda g, input, other: g * input / other,
+    ),
+    (NONZERO, POSITIVE),
+)
+_XLOGY_OF_NUMBER = _declare_xlogy(
+    "_of_number",
+    "XlogyBackward1",
+    (lambda g, input, other: g * input / other, None),
+    (POSITIVE, number(1.5)),
+    ("input",),
+)
+_XLOGY_BY_NUMBER = _declare_xlogy(
+    "_by_number",
+    "XlogyBackward2",
+    (_weight_rule, None),
+    (NONZERO, number(1.5)),
+    ("other",),
+)
+
+
+@public(inplace=True)
+def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Return ``input * ln(other)``, 0 where `input` is 0 (and `other` is not nan).
+
+    Derivative: ln(other) for `input`, 0 where `input` is 0 and `other` not positive; input / other
+    for `other`.
+
+    Parameters
+    ----------
+    input, other : tensor or number
+        One of them is a tensor; they broadcast.
+
+    >>> import numgrad as ng
+    >>> ng.xlogy(ng.tensor([0.0, 2.0]), ng.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
+    if isinstance(input, Tensor):
+        primitive = _XLOGY if isinstance(other, Tensor) else _XLOGY_BY_NUMBER
+        result: Tensor = primitive(input, other, out=out)
+    else:
+        result = _XLOGY_OF_NUMBER(other, input, out=out)
+    return result
+
+
+_LOGIT = elementwise(
+    "logit",
+    ("input",),
+    (lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input) + 0.0), NAN),),
+    (interval(0.1, 0.9),),
+    formula=lambda input: log(input / (1 - input)),
+    kind="float",
+    accepts="f",
+    node="LogitBackward0",
+    doc="Return ln(x / (1 - x)).",
+)
+_LOGIT_CLAMPED = elementwise(
+    "logit_clamped",
+    ("input", "eps"),
+    (
+        lambda g, input, eps: where(
+            (input < eps) | (input > 1 - eps), 0, g / (input * (1 - input))
+        ),
+        None,
+    ),
+    (interval(0.1, 0.9), number(0.05)),
+    formula=lambda input, eps: _logit_of(
+        where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
+    ),
+    kind="float",
+    accepts="f",
+    node="LogitBackward0",
+    numbers=("eps",),
+    function_name="logit",
+    doc="Return ln(x / (1 - x)) of x limited to [eps, 1 - eps].",
+)
+
+
+def _logit_of(x: Any) -> Any:
+    return log(x / (1 - x))
+
+
+@public(inplace=True)
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return ``ln(x / (1 - x))``, the inverse of `sigmoid`; nan outside [0, 1].
+
+    Derivative: 1/(x (1 - x)); with `eps`, 0 where x was limited.
+
+    Parameters
+    ----------
+    input : tensor
+    eps : float, optional
+        Limit x to the range from `eps` to ``1 - eps`` first.
+
+    >>> import numgrad as ng
+    >>> ng.logit(ng.tensor([0.5, 0.75]))
+    tensor([0.0000, 1.0986])
+    """
+    if eps is None:
+        result: Tensor = _LOGIT(input, out=out)
+    else:
+        result = _LOGIT_CLAMPED(input, eps, out=out)
+    return result

@@ -1,0 +1,332 @@
+"""Choosing elementwise: where, maximum, minimum, clamp."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.recorder import refuse_shape_of
+from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
+from numgrad.kernels.pointwise.flat_calls import converter
+from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.declare import binary, elementwise
+from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
+from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.registry import public, publish
+
+__all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
+
+Array = np.ndarray[Any, Any]
+
+_SMALL = 1 << 7  # a number that fits into every dtype
+_LARGE = 3e38  # what is smaller fits into every floating point dtype
+
+_where = elementwise(
+    "where",
+    ("condition", "input", "other"),
+    (
+        None,
+        lambda g, condition: where(condition, g, 0),
+        lambda g, condition: where(condition, 0, g),
+    ),
+    (MASK, REAL, REAL),
+    node="WhereBackward0",
+    masks=("condition",),
+    accepts="fciub",
+    doc="Return elements of `input` where `condition` holds, of `other` elsewhere.",
+)
+
+
+@public(method=False)
+def where(
+    condition: Any, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
+    """Return elements of `input` where `condition` holds, and of `other` elsewhere.
+
+    With the condition alone, return the indices of its True elements, one tensor a dimension.
+    The gradient flows to the operand that was chosen and is 0 for the other.
+
+    Parameters
+    ----------
+    condition : bool tensor
+    input, other : tensor or number
+        They broadcast with the condition and with each other.
+
+    Raises
+    ------
+    RuntimeError
+        If the condition is not a bool tensor.
+
+    Notes
+    -----
+    In rules the condition may be a Python bool; then the operand it chooses is returned.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([-1.0, 2.0])
+    >>> ng.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    """
+    if isinstance(condition, (bool, np.bool_)):
+        return _chosen(input, other) if condition else _chosen(other, input)
+    if isinstance(condition, Tensor):
+        if input is None and other is None:
+            refuse_shape_of("nonzero", condition._array)
+            return nonzero_by_dim(condition._array)
+        if condition._array.dtype.kind != "b":
+            if condition._array.dtype != "uint8":
+                raise RuntimeError(
+                    "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                    f"{condition.dtype.scalar_name}"
+                )
+            warnings.warn(
+                "where received a uint8 condition tensor. This behavior is deprecated and will be "
+                "removed in a future version of PyTorch. Use a boolean condition instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+            condition = condition != 0
+        for value in (input, other):
+            if type(value) is int and not 0 <= value < _SMALL:  # which has to fit, or it raises
+                scalar_array(value, result_dtype([input, other]).numpy)
+    return _where(condition, input, other, out=out)
+
+
+def nonzero_by_dim(array: Array) -> tuple[Tensor, ...]:
+    """Return where an array is not 0: for each dim the positions, views of what has them all."""
+    found = wrap(np.argwhere(array.reshape(array.shape or (1,))).astype(np.int64, copy=False))
+    return tuple(view_of(found, found._array[:, dim]) for dim in range(found._array.shape[1]))
+
+
+def _chosen(chosen: Any, left: Any) -> Any:
+    """Return the operand chosen for all elements, as a tensor if the other one is."""
+    if isinstance(chosen, Tensor) or not isinstance(left, Tensor):
+        return chosen
+    return fresh(np.full(left._array.shape, chosen, left._array.dtype))
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """Return `self` where `condition` holds, `other` elsewhere; see `numgrad.where`."""
+    return where(condition, self, other)
+
+
+public("where", function=False)(_where_method)
+
+# maximum and minimum give nan if either operand is nan; fmax and fmin then give the other.
+_EXTREMA = {
+    name: publish(
+        binary(
+            name,
+            rules,
+            apart(REAL),
+            formula=formula,
+            accepts="fiub",
+            refuses={"c": RuntimeError(f"{name} not implemented for complex tensors.")},
+            doc=f"Return the {word} of two elements, {of_nan}.\n\nDerivative: {derivative}",
+            example=example,
+        ),
+        inplace=False,
+    )
+    for name, word, of_nan, rules, formula, derivative, example in (
+        (
+            "maximum",
+            "larger",
+            "nan if either is nan",
+            (
+                lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+                lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+            ),
+            None,
+            "1 for the larger operand, 0 for the other, 1/2 for both at ties.",
+            "ng.maximum(ng.tensor([1.0, 5.0]), ng.tensor([2.0, 3.0]))\ntensor([2., 5.])",
+        ),
+        (
+            "minimum",
+            "smaller",
+            "nan if either is nan",
+            (
+                lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+                lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+            ),
+            None,
+            "1 for the smaller operand, 0 for the other, 1/2 for both at ties.",
+            "ng.minimum(ng.tensor([1.0, 5.0]), ng.tensor([2.0, 3.0]))\ntensor([1., 3.])",
+        ),
+        (
+            "fmax",
+            "larger",
+            "the other if one is nan",
+            (
+                lambda g, input, other: where((input >= other) | (other != other), g, 0),
+                lambda g, input, other: where((input >= other) | (other != other), 0, g),
+            ),
+            lambda input, other: where((input >= other) | (other != other), input, other),
+            "1 for the operand that is returned, `input` at ties, 0 for the other.",
+            "ng.fmax(ng.tensor([1.0, ng.nan]), ng.tensor([2.0, 3.0]))\ntensor([2., 3.])",
+        ),
+        (
+            "fmin",
+            "smaller",
+            "the other if one is nan",
+            (
+                lambda g, input, other: where((input <= other) | (other != other), g, 0),
+                lambda g, input, other: where((input <= other) | (other != other), 0, g),
+            ),
+            lambda input, other: where((input <= other) | (other != other), input, other),
+            "1 for the operand that is returned, `input` at ties, 0 for the other.",
+            "ng.fmin(ng.tensor([1.0, ng.nan]), ng.tensor([2.0, 3.0]))\ntensor([1., 3.])",
+        ),
+    )
+}
+maximum, minimum = _EXTREMA["maximum"], _EXTREMA["minimum"]
+
+# An element equal to a bound still gets the gradient, as in PyTorch. Where both bounds are given
+# and min > max, every element is max.
+_BOTH = (
+    lambda g, input, min, max: where((input >= min) & (input <= max), g, 0),
+    lambda g, input, min, max: where((min < max) & (input < min), g, 0),
+    lambda g, input, min, max: where((input > max) | (max < min), g, 0),
+)
+_NOT_COMPLEX = {"c": NotImplementedError("clamp is not supported for complex types")}
+_clamp_tensors = elementwise(
+    "clamp",
+    ("input", "min", "max"),
+    _BOTH,
+    (REAL, interval(-2.0, -1.0), interval(0.5, 1.5)),
+    formula=lambda input, min, max: minimum(maximum(input, min), max),
+    accepts="fiu",
+    node="ClampBackward0",
+    refuses=_NOT_COMPLEX,
+    doc="Return elements limited to a range given by tensors.",
+)
+_clamp_numbers = elementwise(
+    "clamp_numbers",
+    ("input", "min", "max"),
+    (_BOTH[0], None, None),
+    (REAL, number(-1.1), number(0.7)),
+    formula=lambda input, min, max: minimum(maximum(input, min), max),
+    accepts="fiu",
+    node="ClampBackward1",
+    numbers=("min", "max"),
+    function_name="clamp",
+    kernel_name="clamp_scalar_cpu",
+    refuses=_NOT_COMPLEX,
+    doc="Return elements limited to a range given by numbers.",
+)
+# One bound, by (side, whether the bound is a number, whether `clamp` was called rather than
+# `clamp_min` or `clamp_max`).
+_ONE_SIDED = {
+    (side, by_number, generic): elementwise(
+        f"{'clamp' if generic else f'clamp{side}'}_{side}_{'number' if by_number else 'tensor'}",
+        ("input", "bound"),
+        (inside, None if by_number else outside),
+        (REAL, number(0.3)) if by_number else apart(REAL),
+        formula=limit,
+        accepts="fiu" if by_number else "fiub",
+        node=("Clamp" if generic else f"Clamp{side.title()}")
+        + f"Backward{int(by_number is generic)}",
+        numbers=("bound",) if by_number else (),
+        function_name="clamp" if generic else f"clamp_{side}",
+        kernel_name=f"clamp_{side}_scalar_cpu" if by_number else f"{limit.__name__}_cpu",
+        refuses=_NOT_COMPLEX if by_number or generic else None,
+        doc=f"Return elements limited by a {side}imum.",
+    )
+    for side, limit, inside, outside in (
+        (
+            "min",
+            maximum,
+            lambda g, input, bound: where(input >= bound, g, 0),
+            lambda g, input, bound: where(input < bound, g, 0),
+        ),
+        (
+            "max",
+            minimum,
+            lambda g, input, bound: where(input <= bound, g, 0),
+            lambda g, input, bound: where(input > bound, g, 0),
+        ),
+    )
+    for by_number in (False, True)
+    for generic in (False, True)
+}
+
+
+@public("clamp", "clip", inplace=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """Return elements limited to the range from `min` to `max`; nan stays nan.
+
+    Derivative: 1 inside the range and at its bounds, 0 outside.
+
+    Parameters
+    ----------
+    input : tensor
+    min, max : tensor or number, optional
+        The bounds; tensors broadcast. Where ``min > max`` the result is `max`.
+
+    Raises
+    ------
+    RuntimeError
+        If neither bound is given.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([-2.0, 0.5, 3.0]).clamp(-1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    _check_bounds(input, min, max)
+    if min is not None and max is not None:
+        if isinstance(min, Tensor) or isinstance(max, Tensor):
+            result: Tensor = _clamp_tensors(input, min, max, out=out)
+        else:
+            result = _clamp_numbers(input, min, max, out=out)
+        return result
+    side, bound = ("min", min) if max is None else ("max", max)
+    return _clamp_one_side(side, True, input, bound, out)
+
+
+def _check_bounds(input: Any, *bounds: Any) -> None:
+    """Raise if a number among the bounds is none of the result's dtype."""
+    for bound in bounds:
+        if isinstance(bound, (int, float)) and isinstance(input, Tensor):
+            if input._array.dtype.kind == "f" and -_LARGE < bound < _LARGE:
+                continue
+            converter(np.dtype(np.int64 if isinstance(bound, int) else np.float64))(bound)
+            dtype = result_dtype([input, *[each for each in bounds if each is not None]])
+            scalar_array(bound, dtype.numpy)
+
+
+def _clamp_one_side(
+    side: str, generic: bool, input: Tensor, bound: Any, out: Tensor | None
+) -> Tensor:
+    if not generic:
+        _check_bounds(input, bound)
+    primitive = _ONE_SIDED[side, not isinstance(bound, Tensor), generic]
+    result: Tensor = primitive(input, bound, out=out)
+    return result
+
+
+@public(inplace=True)
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+    """Return elements not below `min`; see `clamp`.
+
+    Derivative: 1 at and above `min`, 0 below; the other way round for `min`.
+
+    >>> import numgrad as ng
+    >>> ng.clamp_min(ng.tensor([-2.0, 3.0]), 0)
+    tensor([0., 3.])
+    """
+    return _clamp_one_side("min", False, input, min, out)
+
+
+@public(inplace=True)
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+    """Return elements not above `max`; see `clamp`.
+
+    Derivative: 1 at and below `max`, 0 above; the other way round for `max`.
+
+    >>> import numgrad as ng
+    >>> ng.clamp_max(ng.tensor([-2.0, 3.0]), 0)
+    tensor([-2.,  0.])
+    """
+    return _clamp_one_side("max", False, input, max, out)

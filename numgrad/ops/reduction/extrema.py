@@ -1,0 +1,385 @@
+"""The greatest and the least elements, and where they are.
+
+At ties the rules do what PyTorch's do: `amax` and a `max` over everything share the gradient out
+evenly, `max` along a dim gives it to the element whose position it returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.modes import modes
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.reduce import argextrema
+from numgrad.kernels.reduce import reductions as kernels
+from numgrad.ops.arguments.dims import accept_axis
+from numgrad.ops.arguments.reductions import check_dims, named_dims, reduced_dim, reduced_dims
+from numgrad.ops.core import return_types
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.samples import sample
+from numgrad.ops.core.short_reductions import ShortCalls
+from numgrad.ops.pointwise.arithmetic import add, mul
+from numgrad.ops.pointwise.division import div
+from numgrad.ops.pointwise.selection import maximum, minimum, where
+from numgrad.ops.reduction.along import place_along
+from numgrad.ops.reduction.reductions import restore_dims
+from numgrad.ops.reduction.reductions import sum as sum_
+
+__all__ = ["amax", "amin", "aminmax", "max", "min"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+_eq, _isnan = FUNCTIONS["eq"], FUNCTIONS["isnan"]
+
+
+def shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    """Return the cotangent of an extreme, shared out between all elements that are equal to it."""
+    shape = input._array.shape
+    mask = _eq(input, restore_dims(y, shape, dims, keepdim))
+    numbers = sum_(mask, dims, True) if dims else mask
+    return div(mul(restore_dims(g, shape, dims, keepdim), mask), numbers)
+
+
+def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
+    """Return the cotangent of the extreme of all elements, shared out; nan is equal to nan here."""
+    value, mask = y._array, _eq(input, y)
+    if modes.trace is not None or value != value:  # a trace has no number to look at
+        mask = mask | _isnan(input)
+    return where(mask, div(g, sum_(mask)), 0)
+
+
+def _over_dims(name: str) -> ShortCalls:
+    """Declare `amax` or `amin`."""
+    primitive = Primitive(
+        name,
+        f"{name.title()}Backward0",
+        getattr(kernels, name),
+        ["input"],
+        [shared_evenly],
+        samples=[
+            sample(name, (2, 3), distinct=True),
+            sample(name, (2, 3, 2), distinct=True, dim=(0, -1)),
+            sample(name, (2, 3), distinct=True, dim=1, keepdim=True),
+            sample(name, (), dim=0),
+            sample(name, (0, 2), dim=1),
+        ],
+    )
+    return ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim: kernels.short(name, shape, own, dims, keepdim),
+    )
+
+
+_AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
+
+
+def _call_over_dims(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    result: Tensor | None = short.find(input, dim, keepdim)
+    if result is not None:
+        return result
+    name = short.primitive.name
+    if isinstance(input, Tensor) and not input._array.size:
+        check_dims(name, dim)
+        named = named_dims(dim)
+        for item in named:
+            reduced_dim(name, input, item, keepdim)
+        kernels.require_elements(name, input._array, named, all_dims=not named)
+    dims = reduced_dims(name, input, dim, keepdim)
+    result = short.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    return result
+
+
+@public()
+@accept_axis
+def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return the greatest elements over all dims, or some; nan where there is one.
+
+    The gradient is shared out evenly between the elements that are equal to the greatest. Mirrors
+    ``torch.amax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int, sequence of ints, or None
+        What to reduce; None or no dims at all: everything.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0.
+    RuntimeError
+        If a dim is named twice; if none is named and there are no elements.
+    NotImplementedError
+        If the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.amax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor([2., 4.])
+    """
+    return _call_over_dims(_AMAX, input, dim, keepdim)
+
+
+@public()
+@accept_axis
+def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return the least elements over all dims, or some; see `amax`.
+
+    The gradient is shared out evenly between the elements that are equal to the least. Mirrors
+    ``torch.amin``.
+
+    >>> import numgrad as ng
+    >>> ng.amin(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor([1., 3.])
+    """
+    return _call_over_dims(_AMIN, input, dim, keepdim)
+
+
+def _of_all(name: str) -> ShortCalls:
+    """Declare `max` or `min` of everything."""
+    extreme = getattr(kernels, f"a{name}")
+
+    def forward(array: Array) -> Array:
+        if array.dtype.kind == "c":
+            kernels.require_ordered(f"{name}_all", array)
+        result: Array = extreme(array, tuple(range(array.ndim)), False)
+        return result
+
+    primitive = Primitive(
+        name,
+        f"{name.title()}Backward1",
+        forward,
+        ["input"],
+        [_shared_with_nan],
+        samples=[
+            sample(name, (2, 3), distinct=True),
+            sample(name, ()),
+        ],
+    )
+    return ShortCalls(
+        primitive,
+        lambda shape, own: kernels.short(f"a{name}", shape, own, tuple(range(len(shape)))),
+    )
+
+
+def _along_dim(name: str) -> ShortCalls:
+    """Declare `max` or `min` along a dim."""
+    primitive = Primitive(
+        f"{name}_along_dim",
+        f"{name.title()}Backward0",
+        getattr(argextrema, f"{name}_with_index"),
+        ["input"],
+        [
+            lambda g0, indices, input_shape, dim, keepdim: place_along(
+                g0, indices, dim=dim, keepdim=keepdim, shape=input_shape
+            )
+        ],
+        outputs=("values", "indices"),
+        samples=[
+            sample(name, (4,), distinct=True, dim=0),
+            sample(name, (2, 3), distinct=True, dim=1),
+            sample(name, (3, 2), distinct=True, dim=-2, keepdim=True),
+            sample(name, (), dim=0),
+            sample(name, (0, 2), dim=1),
+        ],
+    )
+    return ShortCalls(
+        primitive,
+        lambda shape, own, dim, keepdim: argextrema.short(
+            name, shape, own, (dim,) if shape else (), keepdim
+        ),
+    )
+
+
+_ALL = {name: _of_all(name) for name in ("max", "min")}
+_ALONG = {name: _along_dim(name) for name in ("max", "min")}
+_RETURNED = {"max": return_types.max, "min": return_types.min}
+_UNREADABLE = (
+    "{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+    " * ()\n * (Tensor other)\n * (int dim, bool keepdim = False)\n"
+)
+
+
+def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
+    """Run `max` or `min` in one of the three forms that share the name."""
+    if other is None:
+        if dim is None:
+            if keepdim is False:
+                found = _ALL[name].find(input, None)
+                if found is not None:
+                    return found
+        else:
+            found = _ALONG[name].find(input, dim, keepdim)
+            if found is not None:
+                return _RETURNED[name](*found)
+    if isinstance(dim, Tensor):
+        other, dim = dim, None
+    if other is not None:
+        return (maximum if name == "max" else minimum)(input, other)
+    if dim is None:
+        if keepdim is not False:
+            raise TypeError(
+                _UNREADABLE.format(name=name, got=f"keepdim={type(keepdim).__name__}, ")
+            )
+        reduced_dims(name, input, None)
+        kernels.require_elements(name, input._array, (), all_dims=True)
+        return _ALL[name].apply(input, None)
+    if not hasattr(dim, "__index__"):
+        raise TypeError(_UNREADABLE.format(name=name, got=type(dim).__name__))
+    position = reduced_dim(name, input, dim, keepdim)
+    array = input._array
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+    if array.ndim:
+        kernels.require_elements(name, array, (position,))
+    result = _ALONG[name].apply(input, dim, keepdim, dim=position, keepdim=keepdim)
+    return _RETURNED[name](*result)
+
+
+@public()
+@accept_axis
+def max(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """Return the greatest element, or those along a dim with positions, or those of two tensors.
+
+    Over everything the gradient is shared out evenly between equal elements; along a dim it goes to
+    the element at the position that is returned; for two tensors see `maximum`. Mirrors
+    ``torch.max``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int or tensor, optional
+        The dim; or a tensor to compare with, elementwise. Without it: the greatest of all elements.
+    keepdim : bool
+        Keep the reduced dim, with size 1.
+    other : tensor, optional
+        Another name for a tensor to compare with.
+
+    Returns
+    -------
+    tensor, or a named tuple of values and int64 indices where there is a dim
+        The first of equal elements, and the first nan, is found.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0.
+    RuntimeError
+        If there are no elements and no dim; if there is a dim and the elements are complex.
+    NotImplementedError
+        If there is no dim and the elements are complex.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([[1.0, 2.0], [4.0, 3.0]])
+    >>> x.max()
+    tensor(4.)
+    >>> x.max(1).indices
+    tensor([1, 0])
+    """
+    return _extreme("max", input, dim, keepdim, other)
+
+
+@public()
+@accept_axis
+def min(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """Return the least element, or those along a dim with positions, or those of two tensors.
+
+    As `max` in all that it takes, returns and raises; for two tensors see `minimum`. The gradient
+    is shared out as that of `max`. Mirrors ``torch.min``.
+
+    >>> import numgrad as ng
+    >>> ng.min(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1).values
+    tensor([1., 3.])
+    """
+    return _extreme("min", input, dim, keepdim, other)
+
+
+def _both(array: Array, dims: Dims, keepdim: bool) -> tuple[Array, Array]:
+    if array.dtype.kind == "c":
+        kernels.require_ordered("aminmax_cpu", array)
+    return kernels.amin(array, dims, keepdim), kernels.amax(array, dims, keepdim)
+
+
+def _both_rule(
+    g: list[Tensor | None], min: Tensor, max: Tensor, input: Tensor, dims: Dims, keepdim: bool
+) -> Tensor:
+    parts = [
+        shared_evenly(cotangent, y, input, dims, keepdim)
+        for cotangent, y in zip(g, (min, max), strict=True)
+        if cotangent is not None
+    ]
+    return parts[0] if len(parts) == 1 else add(*parts)
+
+
+_AMINMAX: Primitive = Primitive(
+    "aminmax",
+    "AminmaxBackward0",
+    _both,
+    ["input"],
+    [_both_rule],
+    outputs=("min", "max"),
+    samples=[
+        sample("aminmax", (2, 3), distinct=True),
+        sample("aminmax", (2, 3), distinct=True, dim=1, keepdim=True),
+        sample("aminmax", (), dim=0),
+    ],
+)
+
+
+@public()
+@accept_axis
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the least and the greatest elements over all dims, or along one.
+
+    The gradients are shared out evenly between equal elements. Mirrors ``torch.aminmax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int, optional
+        Without it: over everything.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Returns
+    -------
+    min, max : tensor
+        A named tuple.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0.
+    RuntimeError
+        If none is named and there are no elements.
+    NotImplementedError
+        If the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.aminmax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), dim=1).max
+    tensor([2., 4.])
+    """
+    if dim is None:
+        dims = reduced_dims("aminmax", input, None, keepdim)
+        if not input._array.size:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                "identity."
+            )
+    else:
+        dim = reduced_dim("aminmax", input, dim, keepdim)
+        dims = (dim,) if input._array.ndim else ()
+        if dims and not input._array.shape[dim]:
+            raise IndexError(f"aminmax: Expected reduction dim {dim} to have non-zero size.")
+    return return_types.aminmax(*_AMINMAX.apply(input, dims=dims, keepdim=keepdim))

@@ -1,0 +1,325 @@
+"""Variances and standard deviations, with their means."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.reduce import moments as kernels
+from numgrad.kernels.reduce import reductions
+from numgrad.ops.arguments.dims import accept_axis
+from numgrad.ops.arguments.reductions import reduced_dims
+from numgrad.ops.core.primitive import Primitive, make_node_class
+from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.samples import sample
+from numgrad.ops.core.short_reductions import ShortCalls, ShortNode
+from numgrad.ops.pointwise.arithmetic import add, mul, sub
+from numgrad.ops.pointwise.division import div
+from numgrad.ops.pointwise.selection import where
+from numgrad.ops.reduction.reductions import mean, restore_dims, spread
+
+__all__ = ["std", "std_mean", "var", "var_mean"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+_eq = FUNCTIONS["eq"]
+
+
+def _var_rule(
+    g: Tensor, input: Tensor, dims: Dims, keepdim: bool, correction: float, named: bool
+) -> Tensor:
+    """Return 2 g (x - mean) / (n - correction).
+
+    Without degrees of freedom, PyTorch's gradient is infinite where no dims were named (nan at the
+    mean), and is what the formula gives where they were.
+    """
+    shape = input._array.shape
+    degrees = math.prod([shape[dim] for dim in dims]) - correction
+    g = restore_dims(g, shape, dims, keepdim)
+    average = mean(input, dims or None, True)
+    if degrees <= 0 and not named:
+        return mul(g, where(_eq(input, average), math.nan, math.inf))
+    factor = math.inf if degrees == 0 else 2.0 / degrees
+    return mul(mul(g, factor), sub(input, average))
+
+
+def _std_cotangent(g: Tensor, y: Tensor) -> Tensor:
+    """Return the cotangent of the variance: g / (2 y), 0 where y is."""
+    return where(_eq(y, 0), 0, div(g, mul(y, 2)))
+
+
+def _std_rule(
+    g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, correction: float, named: bool
+) -> Tensor:
+    return _var_rule(_std_cotangent(g, y), input, dims, keepdim, correction, named)
+
+
+def _add_mean(
+    part: Tensor | None, g: Tensor | None, shape: tuple[int, ...], dims: Dims, keepdim: bool
+) -> Tensor | None:
+    """Return the gradient through the variance plus that through the mean; None where none came."""
+    if g is None:
+        return part
+    count = math.prod([shape[dim] for dim in dims])
+    through_mean = spread(div(g, count) if count else g, shape, dims, keepdim)
+    return through_mean if part is None else add(part, through_mean)
+
+
+def _var_mean_rule(
+    g: list[Tensor | None], input: Tensor, dims: Dims, keepdim: bool, correction: float, named: bool
+) -> Tensor | None:
+    part = None if g[0] is None else _var_rule(g[0], input, dims, keepdim, correction, named)
+    return _add_mean(part, g[1], input._array.shape, dims, keepdim)
+
+
+def _std_mean_rule(
+    g: list[Tensor | None],
+    deviation: Tensor,
+    input: Tensor,
+    dims: Dims,
+    keepdim: bool,
+    correction: float,
+    named: bool,
+) -> Tensor | None:
+    cotangent = None if g[0] is None else _std_cotangent(g[0], deviation)
+    return _var_mean_rule([cotangent, g[1]], input, dims, keepdim, correction, named)
+
+
+def _std_mean(array: Array, dims: Dims, keepdim: bool, correction: float) -> tuple[Array, Array]:
+    variance, average = kernels.var_mean(array, dims, keepdim, correction)
+    return np.sqrt(variance, out=variance), average
+
+
+def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",)) -> Primitive:
+    def forward(array: Array, dims: Dims, keepdim: bool, correction: float, named: bool) -> Any:
+        return kernel(array, dims, keepdim, correction)  # `named` matters to the rule alone
+
+    return Primitive(
+        name,
+        f"{name.title().replace('_', '')}Backward0",
+        forward,
+        ["input"],
+        [rule],
+        outputs=outputs,
+        samples=[
+            sample(name, (2, 3)),
+            sample(name, (2, 3), dim=1),
+            sample(name, (2, 3, 4), dim=(0, -1), correction=0, keepdim=True),
+            sample(name, (4,), correction=1.5),
+            sample(name, (3, 0), dim=0, correction=-1),
+        ],
+    )
+
+
+_VAR = _declare("var", kernels.var, _var_rule)
+_STD = _declare("std", kernels.std, _std_rule)
+_VAR_MEAN = _declare("var_mean", kernels.var_mean, _var_mean_rule, ("variance", "average"))
+_STD_MEAN = _declare("std_mean", _std_mean, _std_mean_rule, ("deviation", "average"))
+
+
+class _VarNode(ShortNode):
+    """The node of a variance, which saved its input."""
+
+    __slots__ = ()
+
+    def short_gradient(self, gradient: Any, saved: Any, shape: Dims) -> Any:
+        """Do what the rule does, with NumPy."""
+        parameters = self.parameters
+        dims = parameters["dims"]
+        run = _short_mean(shape, saved.dtype, dims, True)
+        degrees = math.prod([shape[dim] for dim in dims]) - parameters["correction"]
+        if run is None or degrees <= 0 or not saved.flags.c_contiguous:
+            return None  # elements that lie in another order are added in that
+        with np.errstate(all="ignore"):
+            distance = np.subtract(saved, run(saved))
+            factor = np.multiply(gradient, saved.dtype.type(2.0 / degrees))
+            if not parameters["keepdim"] and factor.ndim:
+                factor = np.expand_dims(factor, dims)
+            return np.asarray(np.multiply(factor, distance))
+
+
+_short_mean = lru_cache(1 << 10)(reductions.short_mean)
+_VAR.node_class = make_node_class("VarBackward0", _VarNode, ["input"], primitive=_VAR)
+_SHORT_VAR, _SHORT_STD = (
+    ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim, correction, named, root=root: kernels.short_var(
+            shape, own, dims, keepdim, correction, root=root
+        ),
+    )
+    for primitive, root in ((_VAR, False), (_STD, True))
+)
+
+
+def _call(
+    primitive: Primitive,
+    input: Any,
+    dim: Any,
+    unbiased: Any,
+    keepdim: Any,
+    correction: Any,
+    short: ShortCalls | None = None,
+) -> Any:
+    """Read the arguments in any of PyTorch's three ways, and run."""
+    name = primitive.name
+    if unbiased is not None or correction is not None:
+        short = None
+    written = dim
+    if short is not None:
+        found = short.find(input, dim, keepdim)
+        if found is not None:
+            return found
+    if isinstance(dim, bool):  # x.var(False)
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if not isinstance(unbiased, bool) or correction is not None:
+            got = type(unbiased).__name__
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got (unbiased={got}, "
+                f"correction={type(correction).__name__}), but expected one of:\n"
+                " * (tuple of ints dim, bool unbiased = True, bool keepdim = False)\n"
+                " * (tuple of ints dim = None, *, Number correction = None, bool keepdim = False)\n"
+                " * (bool unbiased = True)\n"
+            )
+        correction = int(unbiased)
+    elif correction is None:
+        correction = 1
+    dims = reduced_dims(name, input, dim, keepdim)
+    array = input._array
+    if array.dtype.kind not in "fc":
+        names = name if name.endswith("mean") else "std and var"
+        raise RuntimeError(f"{names} only support floating point and complex dtypes")
+    count = math.prod([array.shape[i] for i in dims]) if array.size else 0
+    if count <= correction:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=4,
+        )
+    parameters = {
+        "dims": dims,
+        "keepdim": keepdim,
+        "correction": correction,
+        "named": not (dim is None or dim == () or dim == []) and array.ndim > 0,
+    }
+    if short is not None:
+        short.remember(input, written, keepdim, parameters)
+    return primitive.apply(input, **parameters)
+
+
+@public()
+@accept_axis
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the variance over all dims, or some.
+
+    It is the sum of squared distances from the mean over ``n - correction``. The gradient is
+    2 g (x - mean) / (n - correction). Mirrors ``torch.var``.
+
+    Parameters
+    ----------
+    input : tensor
+        Floating point or complex; the result is real.
+    dim : int, sequence of ints, bool, or None
+        What to reduce; None or no dims at all: everything. A bool stands for `unbiased`.
+    unbiased : bool, optional
+        True stands for a correction of 1, False for 0.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+    correction : float, optional
+        What to take off the number of elements; 1 unless given.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If a dim is named twice; if the elements are integers or bools.
+    TypeError
+        If both `unbiased` and `correction` are given.
+
+    >>> import numgrad as ng
+    >>> ng.var(ng.tensor([[1.0, 3.0], [2.0, 2.0]]), 1)
+    tensor([2., 0.])
+    """
+    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction, _SHORT_VAR)
+    return result
+
+
+@public()
+@accept_axis
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the standard deviation, the square root of the variance; see `var`.
+
+    The gradient is g (x - mean) / (std (n - correction)), 0 where the deviation is 0. Mirrors
+    ``torch.std``.
+
+    >>> import numgrad as ng
+    >>> ng.std(ng.tensor([1.0, 2.0, 3.0]))
+    tensor(1.)
+    """
+    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction, _SHORT_STD)
+    return result
+
+
+@public(method=False)
+@accept_axis
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the variance and the mean, from one pass over memory; see `var`.
+
+    The gradients are those of `var` and of `mean`, added up. Mirrors ``torch.var_mean``.
+
+    >>> import numgrad as ng
+    >>> ng.var_mean(ng.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    result: tuple[Tensor, Tensor] = _call(_VAR_MEAN, input, dim, unbiased, keepdim, correction)
+    return result
+
+
+@public(method=False)
+@accept_axis
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the standard deviation and the mean, from one pass over memory; see `std`.
+
+    The gradients are those of `std` and of `mean`, added up. Mirrors ``torch.std_mean``.
+
+    >>> import numgrad as ng
+    >>> ng.std_mean(ng.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    result: tuple[Tensor, Tensor] = _call(_STD_MEAN, input, dim, unbiased, keepdim, correction)
+    return result

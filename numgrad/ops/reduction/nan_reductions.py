@@ -1,0 +1,127 @@
+"""Sums and means that leave out what is not a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.codegen.expression import Symbol
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.pointwise.elementwise import Elementwise
+from numgrad.kernels.reduce import reductions as kernels
+from numgrad.ops.arguments.dims import accept_axis
+from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.samples import sample
+from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.pointwise.division import div
+from numgrad.ops.reduction.reductions import spread, sum
+
+__all__ = ["nanmean", "nansum"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+_isnan, logical_not = FUNCTIONS["isnan"], FUNCTIONS["logical_not"]
+
+
+_NUMBERS = Elementwise(
+    "numbers",
+    ["input"],
+    lambda symbols: [
+        Symbol.apply("where", symbols["input"] == symbols["input"], symbols["input"], 0)
+    ],
+)
+
+
+def _nansum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    if array.dtype.kind == "f":
+        (array,) = _NUMBERS(array.shape, [array], [array.dtype])
+    return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
+
+
+_NANSUM: Primitive = Primitive(
+    "nansum",
+    "NansumBackward0",
+    _nansum,
+    ["input"],
+    [
+        # A product, not a choice: the gradient of a mean of nothing but nan is nan, as in PyTorch.
+        lambda g, input, input_shape, dims, keepdim: mul(
+            spread(g, input_shape, dims, keepdim), logical_not(_isnan(input))
+        )
+    ],
+    samples=[
+        sample("nansum", (2, 3)),
+        sample("nansum", (2, 3), dim=1, keepdim=True),
+        sample("nansum", (), dim=0),
+        sample("nansum", (0, 2), dim=0),
+    ],
+)
+
+
+@public()
+@accept_axis
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the sum of the elements that are not nan; see `sum`.
+
+    The gradient is g where the element is a number, 0 where it is nan. Mirrors ``torch.nansum``.
+
+    Raises
+    ------
+    RuntimeError
+        If the elements are complex; and as `sum` does.
+    NotImplementedError
+        If `dtype` is complex and the elements are not integers.
+
+    >>> import numgrad as ng
+    >>> ng.nansum(ng.tensor([1.0, ng.nan, 2.0]))
+    tensor(3.)
+    """
+    dims = reduced_dims("nansum", input, dim, keepdim)
+    if input._array.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    is_float = input._array.dtype.kind == "f"
+    if is_float and dtype is not None and dtypes.to_dtype(dtype).is_complex:
+        name = dtypes.to_dtype(dtype).scalar_name
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{name}'")
+    result: Tensor = _NANSUM.apply(
+        input, dims=dims, keepdim=keepdim, dtype=read_dtype(input, dtype)
+    )
+    return result
+
+
+@public()
+@accept_axis
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the mean of the elements that are not nan; nan where there are none.
+
+    The gradient is g / n where the element is a number, 0 where it is nan. Mirrors
+    ``torch.nanmean``.
+
+    Parameters
+    ----------
+    input : tensor
+        Floating point.
+    dim, keepdim, dtype
+        As for `mean`.
+
+    Raises
+    ------
+    RuntimeError
+        If the elements are not real floating point numbers; and as `mean` does.
+
+    >>> import numgrad as ng
+    >>> ng.nanmean(ng.tensor([1.0, ng.nan, 2.0]))
+    tensor(1.5000)
+    """
+    dims = reduced_dims("nanmean", input, dim, keepdim)
+    if input._array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.scalar_name}"
+        )
+    numbers = sum(logical_not(_isnan(input)), dims, keepdim)
+    return div(nansum(input, dim, keepdim, dtype=dtype), numbers)

@@ -1,0 +1,311 @@
+"""Norms of vectors, and the logarithm of a sum of exponentials: smooth and less smooth maxima."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels import softmax
+from numgrad.kernels.reduce import moments, reductions
+from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.arguments.reductions import NO_DIM, check_dims, in_dtype, named_dims, reduced_dims
+from numgrad.ops.core.primitive import Primitive, require_tensor
+from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.samples import sample
+from numgrad.ops.core.short_reductions import ShortCalls
+from numgrad.ops.pointwise.arithmetic import mul, neg, sub
+from numgrad.ops.pointwise.complex import absolute, conj, sgn
+from numgrad.ops.pointwise.division import div
+from numgrad.ops.pointwise.exponential import exp, pow
+from numgrad.ops.pointwise.selection import where
+from numgrad.ops.reduction.reductions import restore_dims
+from numgrad.ops.reduction.reductions import sum as sum_
+
+__all__ = ["logsumexp", "norm", "vector_norm"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+_eq, _isnan = FUNCTIONS["eq"], FUNCTIONS["isnan"]
+
+
+def _norm(array: Array, dims: Dims, keepdim: bool, p: float, dtype: Any) -> Array:
+    return reductions.norm(in_dtype(array, dtype), dims, keepdim, p)
+
+
+def _norm_rule(
+    g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, p: float, dtype: Any
+) -> Tensor | None:
+    """Return g sgn(x) (abs(x) / y) ** (p - 1), and for every p the subgradient that PyTorch takes.
+
+    At 0 it is 0. The infinite norms share g out between the elements of that magnitude.
+    """
+    if p == 0:
+        return None
+    if dtype is not None:
+        input = Primitive.cast(input, dtype)
+    shape = input._array.shape
+    g, y = restore_dims(g, shape, dims, keepdim), restore_dims(y, shape, dims, keepdim)
+    if p == 1:
+        return mul(sgn(input), g)
+    if p == 2:
+        return mul(g, where(_eq(y, 0), 0, div(input, y)))
+    size = absolute(input)
+    if math.isinf(p):
+        mask = _eq(size, y) | _isnan(size)
+        numbers = sum_(mask, dims, True) if dims else mask
+        return mul(sgn(input), mul(div(g, numbers), mask))
+    if p < 1:
+        scaled = mul(sgn(input), where(_eq(input, 0), 0, pow(size, p - 1)))
+        return mul(mul(scaled, g), pow(y, 1 - p))
+    if p < 2:
+        scaled = mul(sgn(input), pow(size, p - 1))
+    else:
+        scaled = mul(input, pow(size, p - 2))
+    return mul(scaled, where(_eq(y, 0), 0, div(g, pow(y, p - 1))))
+
+
+_NORM: Primitive = Primitive(
+    "vector_norm",
+    "LinalgVectorNormBackward0",
+    _norm,
+    ["input"],
+    [_norm_rule],
+    samples=[
+        sample("norm", (2, 3)),
+        sample("norm", (2, 3), p=1, dim=1),
+        sample("norm", (2, 3), p=3, dim=0, keepdim=True),
+        sample("norm", (4,), low=0.5, p=1.5),
+        sample("norm", (4,), low=0.5, p=0.5),
+        sample("norm", (4,), low=0.5, p=-2),
+        sample("norm", (4,), low=0.1, distinct=True, p=math.inf),
+        sample("norm", (2, 3), low=0.1, distinct=True, p=-math.inf, dim=1),
+        sample("norm", (), low=1, dim=0),
+        sample("norm", (0, 2), dim=1),
+    ],
+)
+
+
+_SHORT_NORM = ShortCalls(
+    _NORM,
+    lambda shape, own, dims, keepdim, p, dtype: reductions.short_norm(shape, own, dims, keepdim),
+)
+
+
+def _vector_norm(function: str, input: Any, p: Any, dim: Any, keepdim: Any, dtype: Any) -> Tensor:
+    array = require_tensor(input, function, "input", 1)._array
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.scalar_name}"
+        )
+    check_dims(function, dim)
+    named = named_dims(dim)
+    for item in named:
+        wrap_dim(item, array.ndim)
+        reductions.require_norm_elements(array, p, (item,))
+    reductions.require_norm_elements(array, p, (), all_dims=not named)
+    dims = reduced_dims(function, input, dim, keepdim)
+    parameters: dict[str, Any] = {"dims": dims, "keepdim": keepdim}
+    parameters |= {"p": float(p), "dtype": _norm_dtype(input, dtype)}
+    if parameters["p"] == 2.0 and dtype is None:
+        _SHORT_NORM.remember(input, dim, keepdim, parameters)
+    result: Tensor = _NORM.apply(input, **parameters)
+    return result
+
+
+def _norm_dtype(input: Tensor, dtype: Any) -> np.dtype[Any] | None:
+    """Return the dtype to compute in, or None for the input's own."""
+    if dtype is None:
+        return None
+    chosen = dtypes.to_dtype(dtype)
+    wanted = "complex for complex" if input._array.dtype.kind == "c" else "real for real"
+    if chosen.category < dtypes.FLOATING:
+        wanted = "floating point or complex"
+    elif chosen.category != input.dtype.category:
+        wanted += " inputs"
+    else:
+        wanted = ""
+    if wanted:
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be {wanted}, but got {chosen.scalar_name}"
+        )
+    return None if chosen.numpy == input._array.dtype else chosen.numpy
+
+
+@public()
+@accept_axis
+def norm(
+    input: Tensor,
+    p: float | str | None = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Tensor:
+    """Return the p-norm of all elements, or over some dims: ``sum(abs(x) ** p) ** (1 / p)``.
+
+    The gradient is g sgn(x) (abs(x) / y) ** (p - 1), 0 where the norm is 0. Infinite norms share g
+    out evenly between the elements of that magnitude. Mirrors ``torch.norm``, except for the
+    nuclear norm.
+
+    Parameters
+    ----------
+    input : tensor
+        Floating point or complex; the result is real.
+    p : float, "fro" or None
+        The order; ``"fro"`` and None are 2. 0 counts what is not zero, inf and -inf give the
+        greatest and the least magnitude.
+    dim : int, sequence of ints, or None
+        What to reduce; None or no dims at all: everything.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+    dtype : dtype, optional
+        Cast to this dtype first.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the elements are integers or bools; if a dim is named twice; if the order is another
+        word; if there are no elements and the order is negative or inf.
+
+    >>> import numgrad as ng
+    >>> ng.norm(ng.tensor([3.0, -4.0]))
+    tensor(5.)
+    """
+    if dtype is None and (p is None or (isinstance(p, (str, int, float)) and p in ("fro", 2))):
+        found: Tensor | None = _SHORT_NORM.find(input, dim, keepdim)
+        if found is not None:
+            return found
+    if p is None or p == "fro":
+        p = 2.0
+    if isinstance(p, str):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return _vector_norm("norm", input, p, dim, keepdim, dtype)
+
+
+@accept_axis
+def vector_norm(
+    input: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """Return the p-norm of all elements, or over some dims; see `norm`, whose p is `ord` here.
+
+    The gradient is that of `norm`. Mirrors ``torch.linalg.vector_norm``.
+
+    >>> import numgrad as ng
+    >>> from numgrad.ops.reduction.norms import vector_norm
+    >>> vector_norm(ng.tensor([[3.0, -4.0], [0.0, 2.0]]), dim=1)
+    tensor([5., 2.])
+    """
+    return _vector_norm("linalg_vector_norm", input, ord, dim, keepdim, dtype)
+
+
+_LOGSUMEXP_BACKWARD: Primitive = Primitive(
+    "logsumexp_backward",
+    "MulBackward0",  # the last of the nodes that PyTorch makes of it
+    lambda cotangent, input, output, dims, keepdim: softmax.logsumexp_gradient(
+        cotangent, input, output, dims
+    ),
+    ["cotangent", "input", "output"],
+    [
+        lambda g, input, output, dims, keepdim: sum_(
+            mul(g, exp(sub(input, restore_dims(output, input.shape, dims, keepdim)))), dims, keepdim
+        ),
+        lambda g, y: mul(g, y),
+        lambda g, y, dims, keepdim: neg(sum_(mul(g, y), dims, keepdim)),
+    ],
+    samples=[
+        lambda make: (
+            _LOGSUMEXP_BACKWARD.apply,
+            [make(2), make(2, 3), make(2)],
+            {"dims": (1,), "keepdim": False},
+        ),
+        lambda make: (
+            _LOGSUMEXP_BACKWARD.apply,
+            [make(1, 3, 1), make(2, 3, 2), make(1, 3, 1)],
+            {"dims": (0, 2), "keepdim": True},
+        ),
+        lambda make: (
+            _LOGSUMEXP_BACKWARD.apply,
+            [make(), make(), make()],
+            {"dims": (), "keepdim": False},
+        ),
+    ],
+)
+
+
+def _logsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    if input._array.dtype.kind == "f":
+        result: Tensor = _LOGSUMEXP_BACKWARD.apply(g, input, y, dims=dims, keepdim=keepdim)
+        return result
+    shape = input._array.shape
+    g, y = restore_dims(g, shape, dims, keepdim), restore_dims(y, shape, dims, keepdim)
+    return mul(g, conj(exp(sub(input, y))))
+
+
+_LOGSUMEXP: Primitive = Primitive(
+    "logsumexp",
+    "LogsumexpBackward0",
+    moments.logsumexp,
+    ["input"],
+    [_logsumexp_rule],
+    samples=[
+        sample("logsumexp", (4,), dim=0),
+        sample("logsumexp", (2, 3), dim=(0, 1)),
+        sample("logsumexp", (2, 3), dim=-1, keepdim=True),
+        sample("logsumexp", (), dim=0),
+        sample("logsumexp", (0, 2), dim=1),
+    ],
+)
+
+
+_SHORT_LOGSUMEXP = ShortCalls(_LOGSUMEXP, moments.short_logsumexp)
+
+
+@public()
+@accept_axis
+def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor:
+    """Return ``log(sum(exp(x)))`` over some dims, without overflow; -inf over no elements.
+
+    The gradient is g exp(x - y), the softmax of the elements. Mirrors ``torch.logsumexp``.
+
+    Parameters
+    ----------
+    input : tensor
+        Any dtype; bools and integers become the default floating point dtype.
+    dim : int or sequence of ints
+        What to reduce; no dims at all: everything.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If a dim is named twice.
+
+    >>> import numgrad as ng
+    >>> ng.logsumexp(ng.tensor([1000.0, 1003.0]), 0)
+    tensor(1003.0486)
+    """
+    result: Tensor | None
+    if dim is not None:
+        result = _SHORT_LOGSUMEXP.find(input, dim, keepdim)
+        if result is not None:
+            return result
+    if dim is NO_DIM:
+        raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
+    if dim is None:
+        raise TypeError(
+            "logsumexp(): argument 'dim' (position 1) must be tuple of ints, not NoneType"
+        )
+    dims = reduced_dims("logsumexp", input, dim, keepdim)
+    if input._array.dtype.kind not in "fc":
+        input = Primitive.cast(input, dtypes.default_dtype().numpy)
+    result = _SHORT_LOGSUMEXP.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    return result

@@ -1,0 +1,190 @@
+"""Where the greatest and the least elements are: of a tensor, along a dim, or so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.reduce import argextrema, scans
+from numgrad.kernels.reduce.reductions import require_elements
+from numgrad.ops.arguments.dims import accept_axis
+from numgrad.ops.arguments.reductions import (
+    NO_DIM,
+    check_dim,
+    reduced_dim,
+    reduced_dims,
+    scanned_dim,
+)
+from numgrad.ops.core import return_types
+from numgrad.ops.core.primitive import Primitive, require_tensor
+from numgrad.ops.core.registry import public
+from numgrad.ops.core.samples import sample
+from numgrad.ops.core.short_reductions import ShortCalls
+from numgrad.ops.reduction.along import place_along
+
+__all__ = ["argmax", "argmin", "cummax", "cummin"]
+
+
+def _declare(name: str) -> ShortCalls:
+    """Declare `argmax` or `argmin`."""
+    return ShortCalls(
+        Primitive(name, "NotImplemented", getattr(argextrema, name), ["input"], [None]),
+        lambda shape, own, dims, keepdim: argextrema.short(name, shape, own, dims, keepdim),
+    )
+
+
+_ARGMAX, _ARGMIN = _declare("argmax"), _declare("argmin")
+
+
+def _require_numbers(name: str, input: Tensor) -> None:
+    kind = {"b": "bool", "c": "complex"}.get(input._array.dtype.kind)
+    if kind is not None:
+        raise RuntimeError(f"{name}(): does not support {kind} input")
+
+
+def _position(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    result: Tensor | None = short.find(input, dim, keepdim)
+    if result is not None:
+        return result
+    name = short.primitive.name
+    if dim is None:
+        dims = reduced_dims(name, input, None, keepdim)
+        require_elements(name, input._array, dims, all_dims=True)
+    else:
+        check_dim(name, dim)
+        _require_numbers(name, require_tensor(input, name, "input", 1))
+        position = reduced_dim(name, input, dim, keepdim)
+        dims = (position,) if input._array.ndim else ()
+        require_elements(name, input._array, dims)
+    result = short.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    return result
+
+
+@public()
+@accept_axis
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the position of the greatest element along one dim, or among all in C order, as int64.
+
+    The first of equal elements, and the first nan, is found. No gradient flows. Mirrors
+    ``torch.argmax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real numbers.
+    dim : int, optional
+        Without it: the position in the flattened tensor.
+    keepdim : bool
+        Keep the reduced dims, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim, or it has size 0; if none is named and there are no elements.
+    RuntimeError
+        If the elements are bools or complex.
+
+    >>> import numgrad as ng
+    >>> ng.argmax(ng.tensor([[1.0, 2.0], [4.0, 3.0]]), 1)
+    tensor([1, 0])
+    """
+    return _position(_ARGMAX, input, dim, keepdim)
+
+
+@public()
+@accept_axis
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the position of the least element along one dim, or among all; see `argmax`.
+
+    No gradient flows. Mirrors ``torch.argmin``.
+
+    >>> import numgrad as ng
+    >>> ng.argmin(ng.tensor([[1.0, 2.0], [4.0, 3.0]]))
+    tensor(0)
+    """
+    return _position(_ARGMIN, input, dim, keepdim)
+
+
+def _extreme(name: str) -> Primitive:
+    """Declare a cumulative extreme: the gradient of each result goes to the element it is."""
+    scan = getattr(scans, name)
+
+    return Primitive(
+        name,
+        f"{name.title()}Backward0",
+        scan,
+        ["input"],
+        [
+            lambda g0, indices, input_shape, dim: place_along(
+                g0, indices, dim=dim, keepdim=True, shape=input_shape
+            )
+        ],
+        outputs=("values", "indices"),
+        samples=[
+            sample(name, (5,), distinct=True, dim=0),
+            sample(name, (3, 2), distinct=True, dim=-2),
+            sample(name, (), dim=0),
+            sample(name, (2, 0), dim=1),
+        ],
+    )
+
+
+def _extreme_dim(name: str, input: Any, dim: Any) -> int:
+    """Return the dim; PyTorch does not look at it if there are no elements."""
+    array = require_tensor(input, name, "input", 1)._array
+    if isinstance(dim, int):
+        if array.size == 0:
+            return 0
+        if array.ndim == 0 and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    return scanned_dim(name, input, dim)
+
+
+_CUMMAX, _CUMMIN = _extreme("cummax"), _extreme("cummin")
+
+
+@public()
+@accept_axis
+def cummax(input: Tensor, dim: Any = NO_DIM) -> Any:
+    """Return the greatest element so far along `dim`, and its position.
+
+    The last of equal elements counts, and nan is greater than anything. The gradient of each value
+    goes to the element that it is. Mirrors ``torch.cummax``.
+
+    Parameters
+    ----------
+    input : tensor
+        Real.
+    dim : int
+
+    Returns
+    -------
+    values, indices : tensor
+        A named tuple; both have the input's shape, the indices are int64.
+
+    Raises
+    ------
+    NotImplementedError
+        If the elements are complex.
+    IndexError
+        If there is no such dim.
+
+    >>> import numgrad as ng
+    >>> ng.cummax(ng.tensor([3.0, 1.0, 4.0]), 0).values
+    tensor([3., 3., 4.])
+    """
+    return return_types.cummax(*_CUMMAX.apply(input, dim=_extreme_dim("cummax", input, dim)))
+
+
+@public()
+@accept_axis
+def cummin(input: Tensor, dim: Any = NO_DIM) -> Any:
+    """Return the least element so far along `dim`, and its position; see `cummax`.
+
+    The gradient of each value goes to the element that it is.
+
+    >>> import numgrad as ng
+    >>> ng.cummin(ng.tensor([3.0, 1.0, 4.0]), 0).indices
+    tensor([0, 1, 1])
+    """
+    return return_types.cummin(*_CUMMIN.apply(input, dim=_extreme_dim("cummin", input, dim)))

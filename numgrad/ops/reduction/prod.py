@@ -1,0 +1,151 @@
+"""Products over everything or along one dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.graph.modes import modes
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.reduce import reductions as kernels
+from numgrad.ops.arguments.dims import accept_axis
+from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dim, reduced_dims
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import public
+from numgrad.ops.core.samples import sample
+from numgrad.ops.core.short_reductions import ShortCalls
+from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.pointwise.complex import conj
+from numgrad.ops.pointwise.division import div
+from numgrad.ops.pointwise.selection import where
+from numgrad.ops.reduction.reductions import restore_dims
+from numgrad.ops.reduction.scans import exclusive_product
+from numgrad.ops.reduction.truth import all as all_
+
+__all__ = ["prod"]
+
+Array = np.ndarray[Any, Any]
+Dims = tuple[int, ...]
+
+
+def _prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
+    return in_dtype(kernels.prod(in_dtype(array, dtype), dims, keepdim), dtype)
+
+
+def _prod_rule(
+    g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any
+) -> Tensor:
+    """Return g y / x; if there is an element that is 0, g times the product of the others."""
+    if dtype is not None:
+        input = Primitive.cast(input, dtype)
+    shape = input._array.shape
+    g = restore_dims(g, shape, dims, keepdim)
+    y = restore_dims(y, shape, dims, keepdim)
+    if modes.trace is not None:
+        # There are no numbers to look at: both ways, each at ones where the other one is taken.
+        divides = all_(input)
+        others = _product_of_others(where(divides, 1, input), dims)
+        others = where(divides, div(y, where(divides, input, 1)), others)
+    elif input._array.all():
+        others = div(y, input)
+    else:
+        others = _product_of_others(input, dims)
+    return mul(g, conj(others))
+
+
+def _product_of_others(input: Tensor, dims: Dims) -> Tensor:
+    if len(dims) == 1:
+        return exclusive_product(input, dims[0])
+    # All of them: along one dim, in C order.
+    others: Tensor = exclusive_product(input.reshape(-1), 0).reshape(input._array.shape)
+    return others
+
+
+_PRODUCTS: list[Primitive] = [
+    Primitive(name, node, _prod, ["input"], [_prod_rule], samples=samples)
+    for name, node, samples in (
+        (
+            "prod",
+            "ProdBackward0",
+            [
+                sample("prod", (2, 3)),
+                sample("prod", ()),
+                sample("prod", (0,)),
+                sample("prod", (4,), dtype=dtypes.complex128),
+                sample("prod", (2, 3), zeros=[4]),
+                sample("prod", (2, 3), zeros=[3, 5]),
+            ],
+        ),
+        (
+            "prod_over_dim",
+            "ProdBackward1",
+            [
+                sample("prod", (2, 3), dim=1),
+                sample("prod", (2, 3), dim=0, keepdim=True),
+                sample("prod", (), dim=-1),
+                sample("prod", (0, 2), dim=0),
+                sample("prod", (2, 3), zeros=[4], dim=1),
+                sample("prod", (2, 3), zeros=[3, 5], dim=1, keepdim=True),
+            ],
+        ),
+    )
+]
+
+_SHORT = [
+    ShortCalls(
+        primitive,
+        lambda shape, own, dims, keepdim, dtype: kernels.short("prod", shape, own, dims, keepdim),
+    )
+    for primitive in _PRODUCTS
+]
+
+
+@public()
+@accept_axis
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """Return the product of all elements, or along one dim.
+
+    The gradient of an element is g times the product of the others. Mirrors ``torch.prod``.
+
+    Parameters
+    ----------
+    input : tensor
+        Any dtype; bools and integers are multiplied in int64.
+    dim : int, optional
+        Without it, everything is multiplied.
+    keepdim : bool
+        Keep the reduced dim, with size 1.
+    dtype : dtype, optional
+        Cast to this dtype first.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If `dtype` is an integer type and the input requires grad.
+
+    >>> import numgrad as ng
+    >>> ng.prod(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
+    tensor([ 2., 12.])
+    """
+    short = _SHORT[dim is not None]
+    result: Tensor
+    if dtype is None:
+        result = short.find(input, dim, keepdim)
+        if result is not None:
+            return result
+    if dim is None:
+        dims = reduced_dims("prod", input, None, keepdim)
+    else:
+        position = reduced_dim("prod", input, dim, keepdim)
+        dims = (position,) if input._array.ndim else ()
+    parameters = {"dims": dims, "keepdim": keepdim, "dtype": read_dtype(input, dtype)}
+    if dtype is None:
+        short.remember(input, dim, keepdim, parameters)
+    result = short.primitive.apply(input, **parameters)
+    return result

@@ -1,0 +1,333 @@
+"""Order along a dim: sort, argsort, msort, topk, kthvalue."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.tensor import Tensor
+from numgrad.kernels.move.memory_order import laid_out_like
+from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.core.places import like_input
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.registry import public
+from numgrad.ops.core.return_types import return_type
+from numgrad.ops.indexing.gathering import spread_along
+from numgrad.ops.movement.shape import unsqueeze
+
+__all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
+
+Array = np.ndarray[Any, Any]
+
+FEW = 8  # up to this part of the elements, the k greatest are found without sorting all
+
+_sort_type = return_type("sort", "values", "indices")
+_topk_type = return_type("topk", "values", "indices")
+_kthvalue_type = return_type("kthvalue", "values", "indices")
+
+
+def _by_rows(function: Any) -> Any:
+    """Let a forward along a dim take as many dims as there may be; a decorator.
+
+    NumPy sorts arrays of up to 32. Of more, those before the dim and those behind count as one.
+    """
+
+    @functools.wraps(function)
+    def run(array: Array, dim: int, **parameters: Any) -> tuple[Array, ...]:
+        if array.ndim <= 32:
+            found: tuple[Array, ...] = function(array, dim, **parameters)
+            return found
+        before, behind = array.shape[:dim], array.shape[dim + 1 :]
+        flat = array.reshape(math.prod(before), array.shape[dim], math.prod(behind))
+        results = function(flat, 1, **parameters)
+        return tuple([part.reshape(*before, *part.shape[1:-1], *behind) for part in results])
+
+    return run
+
+
+def _order(array: Array, dim: int, descending: bool) -> Array:
+    """Return the positions in order; equal elements keep theirs, and nan counts as the greatest."""
+    if not array.ndim:
+        return np.zeros((), np.int64)
+    if not descending:
+        return array.argsort(dim, kind="stable")
+    # Sorted from the back to the front, so that equal elements are still in their order.
+    backwards = np.flip(np.flip(array, dim).argsort(dim, kind="stable"), dim)
+    return array.shape[dim] - 1 - backwards
+
+
+def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
+    if not array.ndim:
+        return array.copy(), order
+    return np.take_along_axis(array, order, dim), np.ascontiguousarray(order)
+
+
+@_by_rows
+def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    values, order = _at(array, _order(array, dim, descending), dim)
+    return laid_out_like(values, array), laid_out_like(order, array)
+
+
+@_by_rows
+def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
+    if array.ndim and 0 < k <= array.shape[dim] // FEW:
+        return _few(array, dim, k, largest)
+    order = _order(array, dim, largest)
+    if array.ndim:
+        order = order[(*(slice(None),) * dim, slice(k))]
+    return _at(array, order, dim)
+
+
+def _few(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
+    """Return the first k in order: they are found without sorting the others."""
+    before = (slice(None),) * dim
+    places = np.argpartition(array, -k if largest else k - 1, dim)
+    chosen = np.sort(places[(*before, slice(-k, None) if largest else slice(k))], dim)
+    order = _order(np.take_along_axis(array, chosen, dim), dim, largest)
+    return _at(array, np.take_along_axis(chosen, order, dim), dim)
+
+
+@_by_rows
+def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Array]:
+    if not array.ndim:
+        return _at(array, _order(array, dim, False), dim)
+    order = np.argpartition(array, k - 1, dim)
+    values, indices = _at(array, order[(*(slice(None),) * dim, slice(k - 1, k))], dim)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+def _rule(g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int) -> Any:
+    return None if g0 is None else spread_along(g0, indices._array, input_shape, dim)
+
+
+def _kth_rule(
+    g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int, keepdim: bool
+) -> Any:
+    if g0 is None:
+        return None
+    places = indices._array
+    if input_shape and not keepdim:
+        g0, places = unsqueeze(g0, dim), places[(*(slice(None),) * dim, None)]
+    return spread_along(g0, places, input_shape, dim)
+
+
+def _declare(name: str, node: str, forward: Any, samples: Any, rule: Any = _rule) -> Primitive:
+    return Primitive(
+        name,
+        node,
+        forward,
+        ["input"],
+        [rule],
+        outputs=("values", "indices"),
+        lies=like_input if forward is _sort else None,
+        samples=samples,
+    )
+
+
+_SORT, _SORT_STABLE = (
+    _declare(
+        name,
+        node,
+        _sort,
+        [
+            lambda make, stable=stable: (
+                _values(sort),
+                [make(2, 3, distinct=True)],
+                {"dim": 0, "stable": stable},
+            ),
+            lambda make, stable=stable: (
+                _values(sort),
+                [make(3, distinct=True)],
+                {"descending": True, "stable": stable},
+            ),
+            lambda make, stable=stable: (_values(sort), [make()], {"stable": stable}),
+            lambda make, stable=stable: (_values(sort), [make(0)], {"stable": stable}),
+        ],
+    )
+    for name, node, stable in (
+        ("sort", "SortBackward0", None),
+        ("sort_stable", "SortBackward1", True),
+    )
+)
+_TOPK = _declare(
+    "topk",
+    "TopkBackward0",
+    _topk,
+    [
+        lambda make: (_values(topk), [make(2, 4, distinct=True)], {"k": 2}),
+        lambda make: (
+            _values(topk),
+            [make(3, 2, distinct=True)],
+            {"k": 1, "dim": 0, "largest": False},
+        ),
+        lambda make: (_values(topk), [make()], {"k": 1}),
+    ],
+)
+_KTHVALUE = _declare(
+    "kthvalue",
+    "KthvalueBackward0",
+    _kthvalue,
+    [
+        lambda make: (_values(kthvalue), [make(2, 4, distinct=True)], {"k": 3}),
+        lambda make: (
+            _values(kthvalue),
+            [make(2, 3, distinct=True)],
+            {"k": 1, "dim": 0, "keepdim": True},
+        ),
+        lambda make: (_values(kthvalue), [make()], {"k": 1}),
+    ],
+    _kth_rule,
+)
+
+
+def _values(function: Any) -> Any:
+    """Return a function that gives only the values; the positions have no derivative."""
+
+    def values(input: Tensor, **keywords: Any) -> Tensor:
+        result: Tensor = function(input, **keywords).values
+        return result
+
+    return values
+
+
+def _check_real(input: Tensor, function: str) -> None:
+    """Raise if the elements have no order; the words begin with a blank in PyTorch, too."""
+    if input._array.dtype.kind == "c":
+        raise RuntimeError(f" {function} does not support complex dtypes on CPU")
+
+
+@public()
+@accept_axis
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
+    """Return the elements in order along a dim, and the positions they came from.
+
+    nan counts as the greatest. Equal elements keep their order. The gradient is g, put back to
+    where the elements came from.
+
+    Parameters
+    ----------
+    input : tensor
+    dim : int
+    descending : bool
+        The greatest first.
+    stable : bool, optional
+        Changes nothing: the order of equal elements is kept anyway.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.sort(ng.tensor([3.0, 1.0, 2.0])).values
+    tensor([1., 2., 3.])
+    """
+    at = wrap_dim(dim, input._array.ndim)
+    _check_real(input, "Sort")
+    primitive = _SORT if stable is None else _SORT_STABLE
+    return _sort_type(*primitive.apply(input, dim=at, descending=bool(descending)))
+
+
+@public()
+@accept_axis
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """Return the positions that put the elements in order along a dim; see `sort`.
+
+    No gradient flows.
+
+    >>> import numgrad as ng
+    >>> ng.argsort(ng.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
+    result: Tensor = sort(input.detach(), dim, descending, stable).indices
+    return result
+
+
+@public()
+def msort(input: Tensor) -> Tensor:
+    """Return the elements in ascending order along the first dim; see `sort`.
+
+    >>> import numgrad as ng
+    >>> ng.msort(ng.tensor([3.0, 1.0, 2.0]))
+    tensor([1., 2., 3.])
+    """
+    result: Tensor = sort(input, 0).values
+    return result
+
+
+@public()
+@accept_axis
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """Return the k greatest (or smallest) elements along a dim, and where they came from.
+
+    nan counts as the greatest. The gradient is g, put back to where the elements came from.
+
+    Parameters
+    ----------
+    input : tensor
+    k : int
+    dim : int
+    largest : bool
+        The greatest; otherwise the smallest.
+    sorted : bool
+        Changes nothing: they always are.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If there are fewer than k, or the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.topk(ng.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor([3., 2.])
+    """
+    shape = input._array.shape
+    at = wrap_dim(dim, len(shape))
+    if not 0 <= k <= (shape[at] if shape else 1):
+        raise RuntimeError("selected index k out of range")
+    _check_real(input, "topk")
+    return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=bool(largest)))
+
+
+@public()
+@accept_axis
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """Return the k-th smallest element along a dim, and where it came from; k counts from 1.
+
+    nan counts as the greatest. The gradient is g, put back to where the element came from.
+
+    Parameters
+    ----------
+    input : tensor
+    k : int
+    dim : int
+    keepdim : bool
+        Keep the dim, with size 1.
+
+    Raises
+    ------
+    IndexError
+        If there is no such dim.
+    RuntimeError
+        If there are fewer than k, or the elements are complex.
+
+    >>> import numgrad as ng
+    >>> ng.kthvalue(ng.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor(2.)
+    """
+    shape = input._array.shape
+    at = wrap_dim(dim, len(shape))
+    if not 1 <= k <= (shape[at] if shape else 1):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(at))
+    if input._array.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"kthvalue_cpu\" not implemented for '{input.dtype.scalar_name}'"
+        )
+    return _kthvalue_type(*_KTHVALUE.apply(input, dim=at, k=k, keepdim=bool(keepdim)))

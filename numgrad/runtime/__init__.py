@@ -1,0 +1,1 @@
+"""What running kernels needs from the machine: threads, memory, forks, interrupts."""

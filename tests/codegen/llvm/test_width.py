@@ -1,0 +1,80 @@
+"""Loops may use the widest vectors that the processor has."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from llvmlite import binding, ir
+from numba import njit
+
+from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.llvm.width import interleave, use_wide_vectors
+
+
+@njit
+def scaled(x, out):
+    use_wide_vectors()
+    for i in range(x.size):
+        out[i] = x[i] * 3.0 + 1.0
+
+
+def test_the_function_that_asks_for_it_has_the_attribute():
+    scaled(np.ones(4), np.empty(4))
+    assert '"prefer-vector-width"="512"' in scaled.inspect_llvm(scaled.signatures[0])
+
+
+@pytest.mark.skipif(
+    not binding.get_host_cpu_features().get("avx512f"), reason="the processor has no AVX-512"
+)
+def test_whole_registers_are_used():
+    scaled(np.ones(4), np.empty(4))
+    assert "zmm" in scaled.inspect_asm(scaled.signatures[0])
+
+
+@kernel
+def cubed(x, out):
+    use_wide_vectors()
+    for i in range(x.size):
+        out[i] = x[i] * x[i] * x[i] + x[i] * x[i]
+
+
+@pytest.mark.skipif(
+    not binding.get_host_cpu_features().get("avx2"), reason="LLVM knows no vectors here"
+)
+def test_rounds_of_a_loop_are_computed_in_turns():
+    cubed(np.ones(4), np.empty(4))
+    llvm = cubed.inspect_llvm(cubed.signatures[0])
+    body = llvm[llvm.index("vector.body:") :].split("\n\n")[0]
+    assert len(re.findall(r"store <\d+ x double>", body)) == 4
+
+
+def nested_loops(name: str, module: ir.Module) -> ir.Function:
+    """Add a function of two loops, one in the other, that returns the rounds of both."""
+    integer = ir.IntType(32)
+    function = ir.Function(module, ir.FunctionType(integer, [integer]), name)
+    blocks = [function.append_basic_block(each) for each in ("start", "outer", "inner", "end")]
+    ir.IRBuilder(blocks[0]).branch(blocks[1])
+    ir.IRBuilder(blocks[1]).cbranch(ir.Constant(ir.IntType(1), 0), blocks[2], blocks[3])
+    latch = [function.append_basic_block(each) for each in ("inner_back", "outer_back")]
+    ir.IRBuilder(blocks[2]).cbranch(ir.Constant(ir.IntType(1), 0), *latch)
+    ir.IRBuilder(latch[0]).branch(blocks[2])
+    ir.IRBuilder(latch[1]).branch(blocks[1])
+    ir.IRBuilder(blocks[3]).ret(function.args[0])
+    return function
+
+
+def test_each_loop_of_a_function_that_asks_gets_a_wish_of_its_own():
+    module = ir.Module()
+    set.add(nested_loops("wide", module).attributes, '"prefer-vector-width"="512"')
+    nested_loops("other", module)
+    interleave(module)
+    text = str(binding.parse_assembly(str(module)))
+    wide, other = (text[text.index(f"@{name}(") :].split("\n}")[0] for name in ("wide", "other"))
+    loops = re.findall(r"!llvm.loop !(\d+)", wide)
+    assert len(loops) == len(set(loops)) == 2
+    assert "llvm.loop" not in other
+    for loop in loops:  # LLVM takes only nodes that refer to themselves
+        assert f"!{loop} = distinct !{{!{loop}, " in text
+    assert '!{!"llvm.loop.interleave.count", i32 4}' in text

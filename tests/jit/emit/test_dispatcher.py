@@ -1,0 +1,82 @@
+"""The dispatcher of a program, in compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import numgrad as ng
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.run.program import build
+from tests.jit import graphs as g
+
+
+def test_a_gradient_within_a_loop() -> None:
+    x = g.given(4)
+    y = g.op("mul", x, x)
+    gradient = build(Graph([x], [g.reduce("sum", y), g.op("mul", x, 2.0)])).dispatcher
+
+    @njit
+    def descend(start: np.ndarray) -> tuple[float, np.ndarray]:
+        place, value = start.copy(), 0.0
+        for _ in range(200):
+            value, slope = gradient(place)
+            place -= 0.1 * slope
+        return value, place
+
+    value, place = descend(np.ones(4))
+    assert isinstance(value, float) and 0 <= value < 1e-12
+    assert np.abs(place).max() < 1e-6
+
+
+def test_other_shapes_and_dtypes_are_refused() -> None:
+    x, y = g.given(4), g.given(2, 3)
+    dispatcher = build(Graph([x, y], [g.reduce("sum", x), g.op("exp", y)])).dispatcher
+    with pytest.raises(TypeError, match="argument 0 must be of float64, as traced, but"):
+        dispatcher(np.ones(3, np.int64), np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"argument 1 must have the shape \(2, 3\)"):
+        dispatcher(np.ones(4), np.ones((3, 2)))
+
+
+def test_strided_arguments_and_numbers() -> None:
+    x, y = g.given(3, 2), g.given()
+    dispatcher = build(Graph([x, y], [g.op("mul", x, y)])).dispatcher
+    array = np.arange(6.0).reshape(2, 3).T
+    np.testing.assert_array_equal(dispatcher(array, 2.0)[0], 2 * array)
+
+
+def test_matrix_products() -> None:
+    a, b = g.given(3, 4), g.given(4, 2)
+    product = Value("matmul", (g.op("exp", a), b), (3, 2), g.F64)
+    dispatcher = build(Graph([a, b], [g.reduce("sum", product), product])).dispatcher
+    left, right = np.ones((3, 4)), np.arange(8.0).reshape(4, 2)
+    total, found = dispatcher(left, right)
+    np.testing.assert_allclose(found, np.exp(left) @ right)
+    np.testing.assert_allclose(total, found.sum())
+
+
+def test_memory_in_between_is_there_until_the_last_step_has_read_it() -> None:
+    def by_rank(x: Any) -> Any:
+        return ng.sort(x * 2 + 1).values
+
+    x = np.random.default_rng(0).random(3000)
+    (found,) = ng.jit(by_rank).lower(x).dispatcher(x)
+    np.testing.assert_array_equal(found, np.sort(x * 2 + 1))
+
+
+def test_a_tensor_is_refused_with_the_way_out() -> None:
+    dispatcher = ng.jit(lambda x: x.sin()).lower(np.ones(3)).dispatcher
+
+    @njit
+    def call(x):  # type: ignore[no-untyped-def]
+        return dispatcher(x)
+
+    for function in (dispatcher, call):
+        with pytest.raises(
+            TypeError, match=r"takes NumPy arrays.* got a Tensor; pass tensor.numpy"
+        ):
+            function(ng.ones(3, dtype=ng.float64))
+        np.testing.assert_allclose(function(np.ones(3))[0], np.sin(np.ones(3)))

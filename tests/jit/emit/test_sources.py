@@ -1,0 +1,62 @@
+"""What is emitted: one source for all sizes, in the dtype of the graph, in vector registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numgrad.codegen.compile.compile import compile_source
+from numgrad.jit.ir.graph import Graph
+from numgrad.jit.run.program import build
+from tests.jit import graphs as g
+
+
+def layer(rows: int, columns: int, dtype: type = np.float64, factor: float = 0.7) -> Graph:
+    x, bias = g.given(rows, columns, dtype=dtype), g.given(columns, dtype=dtype)
+    y = g.op("mul", g.op("tanh", g.op("add", x, bias)), factor)
+    return Graph([x, bias], [y, g.reduce("sum", y, 0), g.part(g.reduce("sum", y, 1), 1, rows)])
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Graph], Any]:
+    """Return what compiles a graph here: what comes from the disk cache can't be inspected."""
+    monkeypatch.setenv("NUMGRAD_CACHE_DIR", "off")
+
+    def compile_graph(graph: Graph) -> Any:
+        program = build(graph)
+        function = compile_source("run", program.source)  # with comments, so none that is known
+        arrays = [np.ones(array.shape, array.dtype) for array in program._emitted.arguments]
+        header = program._emitted.header()
+        function(*arrays, header, np.empty(program._emitted.room_bytes, np.uint8))
+        return function
+
+    return compile_graph
+
+
+def test_other_sizes_and_constants_are_the_same_source() -> None:
+    assert build(layer(5, 6)).source == build(layer(500, 70, factor=0.3)).source
+
+
+def test_lines_say_what_they_came_from() -> None:
+    assert "# tanh: tanh at test.py:1" in build(layer(5, 6)).source
+
+
+def test_float32_stays_float32(compiled: Callable[[Graph], Any]) -> None:
+    (llvm,) = compiled(layer(5, 6, np.float32)).inspect_llvm().values()
+    assert " fpext " not in llvm
+    assert "float>" in llvm
+
+
+@pytest.mark.parametrize("views", [False, True])
+def test_loops_are_vectorised(compiled: Callable[[Graph], Any], views: bool) -> None:
+    x = g.given(1000)
+    y = g.op("exp", g.op("mul", x, x))
+    if views:
+        y = g.op("sub", g.op("exp", g.part(x, 1, 1000)), g.part(x, 0, 999))
+    (llvm,) = compiled(Graph([x], [y, g.reduce("sum", y)])).inspect_llvm().values()
+    assert re.search(r"store <(2|4|8) x double>", llvm)
+    assert not re.search(r"call double @.*exp", llvm)

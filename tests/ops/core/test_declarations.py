@@ -1,0 +1,96 @@
+"""What a declaration is refused for: names that mean something else in the rules."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import numgrad as ng
+from numgrad.ops.core.declare import elementwise
+from numgrad.ops.core.domains import REAL
+from numgrad.ops.core.primitive import CATALOGUE, Primitive
+
+ALWAYS_TAKEN = ["g", "y"]
+TAKEN_BY_PRIMITIVES = [*ALWAYS_TAKEN, "g0", "inputs", "output_metas", "position", "shapes"]
+FREE = ["a", "b", "x", "z", "input", "other", "gradient", "output", "g1", "yy"]
+
+
+def product_of(names: list[str], **options: Any) -> Primitive:
+    """Declare the product of three inputs, with rules that call them by their names."""
+    rules = [
+        eval(f"lambda {', '.join(dict.fromkeys(['g', *others]))}: g * {' * '.join(others)}")
+        for others in ([n for n in names if n != own] for own in names)
+    ]
+    return Primitive(
+        "product of three", "ProductBackward0", lambda a, b, c: a * b * c, names, rules,
+        listed=False, **options,
+    )  # fmt: skip
+
+
+@given(names=st.lists(st.sampled_from(FREE + TAKEN_BY_PRIMITIVES), min_size=3, max_size=3))
+def test_a_primitive_is_refused_or_has_the_right_gradient(names: list[str]) -> None:
+    taken = set(names) & set(TAKEN_BY_PRIMITIVES)
+    if taken or len(set(names)) < 3:
+        with pytest.raises(ValueError, match="product of three: an input can't be called"):
+            Primitive(
+                "product of three", "N", lambda a, b, c: a, names, [lambda g: g] * 3, listed=False
+            )
+        return
+    tensors = [ng.tensor(number, requires_grad=True) for number in (2.0, 3.0, 5.0)]
+    product_of(names).apply(*tensors).backward()
+    assert [tensor.grad.item() for tensor in tensors] == [15.0, 10.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "position"), list(itertools.product(TAKEN_BY_PRIMITIVES, range(3)))
+)
+def test_a_primitive_says_what_a_taken_name_means(name: str, position: int) -> None:
+    names = ["a", "b", "c"]
+    names[position] = name
+    meaning = {"y": "the output", "g": "the cotangent"}.get(name, "")
+    with pytest.raises(
+        ValueError, match=f"an input can't be called '{name}': in a rule that means {meaning}"
+    ):
+        product_of(names)
+
+
+@pytest.mark.parametrize("name", ["values", "indices", "a_shape"])
+def test_names_of_outputs_and_shapes_are_taken(name: str) -> None:
+    with pytest.raises(ValueError, match=f"an input can't be called '{name}'"):
+        Primitive(
+            "two", "N", lambda a, b: (a, b), ["a", name], [None, None],
+            outputs=("values", "indices"), listed=False,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["g", "y", "input_shape", "input"])
+def test_names_of_static_parameters_are_checked(name: str) -> None:
+    forward = eval(f"lambda array, {name}: array")
+    with pytest.raises(ValueError, match=f"a parameter can't be called '{name}'"):
+        Primitive("scaled", "N", forward, ["input"], [lambda g: g], listed=False)
+
+
+@pytest.mark.parametrize(("name", "position"), list(itertools.product(ALWAYS_TAKEN, range(2))))
+def test_an_elementwise_declaration_is_refused(name: str, position: int) -> None:
+    names = ["input", "other"]
+    names[position] = name
+    meaning = {"y": "the output", "g": "the cotangent"}[name]
+    with pytest.raises(
+        ValueError,
+        match=f"twice: an input can't be called '{name}': in a rule that means {meaning}",
+    ):
+        elementwise(
+            "twice", names, (lambda g: g, lambda g: g), (REAL, REAL), doc="", formula=lambda a, b: a
+        )
+    assert "twice" not in CATALOGUE
+
+
+def test_every_operation_of_the_catalogue_has_names_that_are_free() -> None:
+    for primitive in CATALOGUE.values():
+        assert not {"g", "y"} & set(primitive.inputs)
+        assert np.unique(primitive.inputs).size == len(primitive.inputs)

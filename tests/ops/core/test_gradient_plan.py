@@ -1,0 +1,69 @@
+"""Gradients of elementwise functions do not depend on how many elements there are, or how they lie.
+
+Few numbers, more, and many go different ways to one kernel, and a cotangent may be one number that
+is seen everywhere, as that of a sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numgrad as ng
+from numgrad.kernels.pointwise.elementwise import SMALL
+from numgrad.runtime.memory import LARGE
+
+FUNCTIONS: dict[str, Any] = {
+    "sigmoid": lambda x, y: x.sigmoid(),
+    "expm1": lambda x, y: x.expm1(),
+    "mul": lambda x, y: x * y,
+    "pow": lambda x, y: x**3,
+}
+# Elements of float64 up to which one piece of memory holds them.
+EDGES = (2, SMALL, SMALL + 1, LARGE // 8 - 1, LARGE // 8)
+
+
+def laid_out(array: np.ndarray[Any, Any], layout: str) -> np.ndarray[Any, Any]:
+    if layout == "transposed":
+        return np.ascontiguousarray(array.T).T
+    return np.repeat(array, 2, axis=-1)[..., ::2] if layout == "with gaps" else array
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(
+    count=st.sampled_from(EDGES),
+    rows=st.sampled_from([1, 3]),
+    layout=st.sampled_from(["in order", "transposed", "with gaps"]),
+    which=st.integers(0, 2),
+    same=st.booleans(),
+)
+@settings(max_examples=settings.default.max_examples // 10)
+def test_gradients_of_all_elements_are_those_of_each(
+    name: str, count: int, rows: int, layout: str, which: int, same: bool
+) -> None:
+    random = np.random.default_rng(count)
+    shape = (rows, -(-count // rows))
+    arrays = [random.normal(size=shape) for _ in range(3)]
+    if same:
+        arrays[2] = np.full(shape, 0.75)
+    x, y, g = [
+        ng.from_numpy(laid_out(array, layout if k == which else "in order"))
+        for k, array in enumerate(arrays)
+    ]
+    if same:
+        g = g[:1, :1].expand(shape)
+    x, y = x.requires_grad_(), y.requires_grad_()
+    found = ng.autograd.grad(FUNCTIONS[name](x, y), (x, y), g, allow_unused=True)
+    columns = np.unique(random.integers(0, shape[1], 5))
+    few = [ng.from_numpy(array[:, columns]).requires_grad_() for array in arrays[:2]]
+    cotangent = ng.from_numpy(arrays[2][:, columns].copy())
+    expected = ng.autograd.grad(FUNCTIONS[name](*few), few, cotangent, allow_unused=True)
+    for whole, part in zip(found, expected, strict=True):
+        assert (whole is None) == (part is None)
+        if whole is not None and part is not None:
+            assert whole.shape == shape
+            np.testing.assert_array_equal(whole.numpy()[:, columns], part.numpy())
