@@ -9,30 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["INFIX", "Symbol", "emit", "literal"]
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-# Operations that are Python operators in the emitted code; any other is a call of the function of
-# that name in numgrad.math.scalar.
-INFIX = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "true_divide": "{} / {}",
-    "neg": "-{}",
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "gt": "{} > {}",
-    "ge": "{} >= {}",
-    "bitwise_and": "{} & {}",
-    "bitwise_or": "{} | {}",
-    "bitwise_xor": "{} ^ {}",
-}
-
-# Whatever the operands are, these give real numbers or truth values.
-_REAL_VALUED = {"eq", "ne", "lt", "le", "gt", "ge", "abs", "real", "imag", "angle", "isnan"}
-_REAL_VALUED |= {"isinf", "isfinite", "logical_not", "logical_and", "logical_or", "logical_xor"}
+__all__ = ["Symbol", "emit", "literal"]
 
 
 class Symbol:
@@ -66,7 +45,8 @@ class Symbol:
     def apply(cls, operation: str, *arguments: Any) -> Symbol:
         """Return the symbol of `operation` done to symbols and numbers."""
         symbols = tuple(literal(argument) for argument in arguments)
-        is_complex = operation not in _REAL_VALUED and any(s.is_complex for s in symbols)
+        is_real = SCALAR_OPS[operation].is_real
+        is_complex = not is_real and any(symbol.is_complex for symbol in symbols)
         return cls(operation, symbols, is_complex)
 
     def __add__(self, other: Any) -> Symbol:
@@ -175,7 +155,8 @@ def emit(outputs: Iterable[Symbol]) -> tuple[list[str], list[str], set[str], dic
         arguments = [visit(argument) for argument in symbol.arguments]
         key = (symbol.operation, *arguments)
         if key not in names:
-            template, function = INFIX.get(symbol.operation), symbol.operation
+            function = symbol.operation
+            template = SCALAR_OPS[function].symbol
             if function == "true_divide" and symbol.is_complex:  # Numba's raises for 0
                 template, function = None, "complex_divide"
             if template is None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Graph, Value
-from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
 
 __all__ = [
     "apply",
@@ -43,13 +43,8 @@ def constant(number: Any, dtype: Any = F8) -> Value:
 
 def apply(operation: str, *operands: Value, dtype: Any = None) -> Value:
     own = operands[-1].dtype
-    result: Any = {
-        "same": own,
-        "bool": BOOL,
-        "real": REAL_OF.get(own, own),
-        "complex": np.result_type(own, np.complex64),
-        "cast": dtype and np.dtype(dtype),
-    }[SIGNATURES[operation].result]
+    op = SCALAR_OPS[operation]
+    result = np.dtype(dtype) if op.result == "cast" else op.result_dtype(own)
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
     return Value(operation, operands, shape, result)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
 from numgrad.jit.schedule.axes import Loops
-from numgrad.jit.schedule.index_maps import WAVES, Element, weight
+from numgrad.jit.schedule.index_maps import Element, weight
 from numgrad.jit.schedule.schedule import Nest, Schedule, Sink
 
 __all__ = ["BLOCK", "INNER", "ROW", "ROWS", "TOP", "NestFacts"]
@@ -123,8 +124,9 @@ class NestFacts:
     def has_angle(self, element: Element) -> bool:
         """Whether an element is a sine or so, which takes longer if the angle is far."""
         value = element[0]
+        is_angle = value.is_elementwise and SCALAR_OPS[value.operation].of_angle
         is_computed = bool(self._inputs[element])  # not read from memory
-        return is_computed and value.operation in WAVES and value.dtype.kind == "f"
+        return is_computed and is_angle and value.dtype.kind == "f"
 
     def _root(self, sink: Sink) -> Element:
         return self.roots[self.nest.sinks.index(sink)][0]

@@ -1,6 +1,6 @@
 """The source of one scalar operation, in the dtypes that it has in the graph.
 
-Operators and functions are those of eager kernels (`numgrad.codegen.expression`), so the bits are
+Operators and functions are those of eager kernels (`numgrad.codegen.scalar_ops`), so the bits are
 the same. Numba computes small integers and bools as int64; they are brought back to their dtype.
 """
 
@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.codegen.expression import INFIX
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
 
 __all__ = ["cast_code", "identity_code", "is_plain", "operation_code", "plain_code", "type_code"]
 
 _PLAIN = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0))
 _EXACT = frozenset(("int64", "float32", "float64", "complex64", "complex128"))
-_TRUTH = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "signbit"])
-_TRUTH |= {"logical_not", "logical_and", "logical_or", "logical_xor"}
 
 
 def type_code(dtype: np.dtype[Any]) -> str:
@@ -83,11 +81,11 @@ def operation_code(value: Value, arguments: list[str]) -> str:
         operation = "complex_divide"
     if operation == "bitwise_not" and dtype.kind == "b":
         operation = "logical_not"
-    template = INFIX.get(operation)
-    if template is not None:
-        code = template.format(*arguments)
+    op = SCALAR_OPS[operation]
+    if op.symbol is not None:
+        code = op.symbol.format(*arguments)
     else:
         code = f"scalar.{operation}({', '.join(arguments)})"
-    if dtype.name in _EXACT or operation in _TRUTH:
+    if dtype.name in _EXACT or op.is_truth:
         return code
     return f"({code}) != 0" if dtype.kind == "b" else f"{type_code(dtype)}({code})"

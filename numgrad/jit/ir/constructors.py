@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.scalar_semantics import wrap
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -28,26 +29,6 @@ __all__ = [
 ]
 
 _BOOL = np.dtype(bool)
-# Operations that give truth values, and those that give real numbers for complex ones.
-_TRUTH = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "logical_not",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "signbit",
-    ]
-)
-_REAL = frozenset(("abs", "real", "imag", "angle"))
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Value:
@@ -85,10 +66,7 @@ def apply(operation: str, *operands: Value, origin: str = "") -> Value:
     dtype = np.result_type(*{operand.dtype for operand in voting})
     if dtype.kind == "c":
         operands = (*operands[: len(operands) - len(voting)], *(cast(v, dtype) for v in voting))
-    if operation in _TRUTH:
-        dtype = _BOOL
-    elif operation in _REAL and dtype.kind == "c":
-        dtype = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+    dtype = SCALAR_OPS[operation].result_dtype(dtype)
     return Value(operation, operands, shape, dtype, origin)
 
 

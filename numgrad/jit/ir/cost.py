@@ -5,36 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Graph, Value
 
-__all__ = ["FLOPS", "Cost", "cost"]
+__all__ = ["Cost", "cost"]
 
-# Flops that an evaluation of a scalar operation counts for; any other counts for 1. A polynomial of
-# degree n has 2 n, and a division takes as long as about 4 products.
-FLOPS = {
-    "cast": 0,
-    "real": 0,
-    "imag": 0,
-    "conj": 0,
-    "complex_of": 0,
-    "true_divide": 4,
-    "complex_divide": 20,
-    "sqrt": 4,
-    "remainder": 8,
-    "fmod": 8,
-    "floor_divide": 8,
-    "trunc_divide": 8,
-    "fma": 2,
-    "hypot": 12,
-    "atan2": 30,
-    "pow": 60,
-    "erfinv": 150,
-    **dict.fromkeys(("exp", "exp2", "log", "log2", "log10", "sigmoid"), 25),
-    **dict.fromkeys(("sin", "cos", "expm1", "log1p", "tanh", "cbrt"), 30),
-    **dict.fromkeys(("tan", "sinh", "cosh", "asinh", "acosh", "atanh"), 40),
-    **dict.fromkeys(("asin", "acos", "atan", "angle", "softplus", "logsigmoid"), 40),
-    **dict.fromkeys(("erf", "erfc"), 60),
-}
 # What only says where elements are found takes no pass over them.
 _FREE = frozenset(("input", "array", "constant", "view", "reshape", "item"))
 
@@ -45,7 +20,8 @@ class Cost(NamedTuple):
     Attributes
     ----------
     flops : int
-        Floating point operations, weighted by `FLOPS`; the inside of a ``call`` is not counted.
+        Floating point operations, weighted as in `numgrad.codegen.scalar_ops`; the inside of a
+        ``call`` is not counted.
     read, written : int
         Bytes of the inputs and captured arrays, and of the outputs: less no execution can move.
     passes : int
@@ -110,7 +86,7 @@ def _flops(value: Value) -> int:
     if value.operation == "matmul":
         return 2 * prod(value.shape) * value.operands[0].shape[1]
     if value.is_elementwise:
-        return FLOPS.get(value.operation, 1) * prod(value.shape)
+        return SCALAR_OPS[value.operation].flops * prod(value.shape)
     return 0
 
 

@@ -10,64 +10,14 @@ division of integers by 0, and casts of floating point numbers that do not fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.scalar_ops import REAL_OF, SCALAR_OPS
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.semantics import REAL_OF
 
 __all__ = ["fold", "number_of", "wrap"]
-
-
-def _maximum(a: Any, b: Any) -> Any:
-    return a if a >= b or a != a else b
-
-
-def _minimum(a: Any, b: Any) -> Any:
-    return a if a <= b or a != a else b
-
-
-# operation -> (kinds of the operands' dtypes, function of NumPy scalars)
-_FOLDED: dict[str, tuple[str, Callable[..., Any]]] = {
-    "add": ("biufc", np.add),
-    "sub": ("iufc", np.subtract),
-    "mul": ("biuf", np.multiply),
-    "true_divide": ("f", np.true_divide),
-    "neg": ("iufc", np.negative),
-    "abs": ("iuf", np.absolute),
-    "sqrt": ("f", np.sqrt),
-    "maximum": ("biuf", _maximum),
-    "minimum": ("biuf", _minimum),
-    "where": ("biufc", lambda condition, a, b: a if condition else b),
-    "eq": ("biufc", np.equal),
-    "ne": ("biufc", np.not_equal),
-    "lt": ("biuf", np.less),
-    "le": ("biuf", np.less_equal),
-    "gt": ("biuf", np.greater),
-    "ge": ("biuf", np.greater_equal),
-    "logical_not": ("biufc", np.logical_not),
-    "logical_and": ("biufc", np.logical_and),
-    "logical_or": ("biufc", np.logical_or),
-    "logical_xor": ("biufc", np.logical_xor),
-    "bitwise_and": ("biu", np.bitwise_and),
-    "bitwise_or": ("biu", np.bitwise_or),
-    "bitwise_xor": ("biu", np.bitwise_xor),
-    "isnan": ("biufc", np.isnan),
-    "isinf": ("biufc", np.isinf),
-    "isfinite": ("biufc", np.isfinite),
-    "signbit": ("f", np.signbit),
-    "copysign": ("f", np.copysign),
-    "floor": ("f", np.floor),
-    "ceil": ("f", np.ceil),
-    "round": ("f", np.rint),
-    "trunc": ("f", np.trunc),
-    "real": ("biufc", np.real),
-    "imag": ("c", np.imag),
-    "conj": ("biufc", np.conj),
-    "complex_of": ("f", complex),
-}
 
 
 def number_of(value: Value) -> Any:
@@ -83,10 +33,10 @@ def fold(value: Value) -> Any:
         numbers = [o.dtype.type(o.attributes["value"]) for o in operands]
         if value.operation == "cast":
             return _cast(numbers[0].item(), dtype, value.dtype)
-        entry = _FOLDED.get(value.operation)
-        if entry is None or dtype.kind not in entry[0]:
+        op = SCALAR_OPS[value.operation]
+        if op.exact is None or dtype.kind not in op.exact_kinds:
             return None
-        return value.dtype.type(entry[1](*numbers)).item()
+        return value.dtype.type(op.exact(*numbers)).item()
 
 
 def _cast(number: Any, given: np.dtype[Any], dtype: np.dtype[Any]) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Affine, Graph, Value
-from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
 from numgrad.ops.core.promotion import broadcast_shapes
 
 __all__ = ["InvalidGraph", "validate"]
@@ -117,7 +117,7 @@ def _problems(value: Value, inputs: set[Value]) -> Iterator[str]:
 
 def _elementwise(value: Value) -> Iterator[str]:
     operands = value.operands
-    signature = SIGNATURES.get(value.operation)
+    signature = SCALAR_OPS.get(value.operation)
     if signature is None:
         yield f"there is no operation {value.operation}"
         return
@@ -141,13 +141,7 @@ def _elementwise(value: Value) -> Iterator[str]:
         yield f"the operands are {', '.join(operand.type for operand in operands)}"
     if dtype.kind not in signature.kinds:
         yield f"{value.operation} does not take {dtype}"
-    expected = {
-        "same": dtype,
-        "bool": np.dtype(bool),
-        "real": REAL_OF.get(dtype, dtype),
-        "complex": next((c for c, real in REAL_OF.items() if real == dtype), None),
-        "cast": value.dtype,
-    }[signature.result]
+    expected = value.dtype if signature.result == "cast" else signature.result_dtype(dtype)
     if value.dtype != expected:
         yield f"{value.operation} of {dtype} gives {expected}, not {value.dtype}"
 

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.scalar_semantics import fold, number_of, wrap
 from numgrad.jit.passes.rewriter import BOOL, Builder, broadcast
@@ -86,8 +87,6 @@ def _is_power_of_two(number: float) -> bool:
     return abs(math.frexp(number)[0]) == 0.5
 
 
-# Results that are at least +0.0, or nan. (sqrt(-0.0) is -0.0.)
-_NOT_NEGATIVE = frozenset(("exp", "exp2", "sigmoid", "cosh", "abs"))
 _FROM_EITHER = frozenset(("where", "maximum", "minimum", "update"))
 _DEPTH = 4  # how far to look; what is farther down is not known
 
@@ -97,7 +96,9 @@ def _has_no_negative_zero(value: Value, depth: int = _DEPTH) -> bool:
     operation, operands = value.operation, value.operands
     if operation == "constant":
         return not _zero(value, -1)
-    if operation in _NOT_NEGATIVE or (operation == "reduce" and _adds(value)):
+    if value.is_elementwise and SCALAR_OPS[operation].never_negative:
+        return True
+    if operation == "reduce" and _adds(value):
         return True
     if depth == 0:
         return False

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import STRUCTURAL, Affine, Value
-from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
 
 __all__ = ["Builder", "Rule", "broadcast", "expanding_maps"]
 
@@ -81,14 +81,7 @@ class Builder:
     ) -> Value:
         """Return a scalar operation on values that broadcast; `dtype` is needed for a cast only."""
         if dtype is None:
-            dtype = operands[-1].dtype
-            result = SIGNATURES[operation].result
-            if result == "bool":
-                dtype = BOOL
-            elif result == "real":
-                dtype = REAL_OF.get(dtype, dtype)
-            elif result == "complex":
-                dtype = np.result_type(dtype, np.complex64)
+            dtype = SCALAR_OPS[operation].result_dtype(operands[-1].dtype)
         return self.add(Value(operation, operands, broadcast(operands), dtype, self.origin))
 
     def view(self, operand: Value, shape: Shape, maps: Sequence[Affine]) -> Value:

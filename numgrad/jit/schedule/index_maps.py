@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from numgrad.codegen import scalar_ops
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.symbolic_sizes import ONE, ZERO, Place, Size, number, symbol
 from numgrad.jit.schedule.dim_classes import Dims, broadcast_dims
 
 __all__ = [
     "ANYWHERE",
-    "CHEAP",
     "LEAVES",
-    "WAVES",
     "Element",
     "Elements",
     "Flat",
@@ -48,26 +47,13 @@ Element = tuple[Value, Index]
 # The index of what is read at places that only positions tell.
 ANYWHERE = Flat(Place(symbol("anywhere"), {}))
 LEAVES = frozenset(("input", "array"))
-WAVES = frozenset(("sin", "cos", "tan"))
-
-_ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "signbit", "copysign", "cast", "fma")
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")
-_TRUTH = ("logical_not", "logical_and", "logical_or", "logical_xor")
-_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
-_SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
-_CHOICES = ("where", "maximum", "minimum", "floor", "ceil", "trunc", "round")
-_PARTS = ("real", "imag", "conj", "complex_of")
-CHEAP = frozenset(_ARITHMETIC + _COMPARISONS + _TRUTH + _BITS + _SHIFTS + _CHOICES + _PARTS)
-_MIDDLING = frozenset(("true_divide", "sqrt"))
 
 
 def weight(value: Value) -> int:
     """Return about what an operation costs for each element, where an addition is 1."""
     if not value.is_elementwise:
         return 4 if value.operation == "gather" else 0
-    if value.operation in CHEAP:
-        return 1 if value.dtype.kind != "c" else 2
-    return 4 if value.operation in _MIDDLING else 10
+    return scalar_ops.weight(value.operation, value.dtype)
 
 
 class Elements:

@@ -18,6 +18,7 @@ from numba.np.numpy_support import from_dtype
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.render import Formula, flat_source, strided_source
+from numgrad.codegen.scalar_ops import QUICK
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter, is_flat
 from numgrad.kernels.pointwise.loop_order import loop_order
@@ -33,41 +34,6 @@ Array = np.ndarray[Any, Any]
 # hand that over (benchmarks/crossover.py). Fewer run where they are.
 ARITHMETIC, FUNCTIONS = 1 << 21, 1 << 20
 GRAIN = ARITHMETIC // 8  #: elements, in float64
-# The functions that take no longer than arithmetic.
-_QUICK = frozenset(
-    [
-        "abs",
-        "bitwise_and",
-        "bitwise_left_shift",
-        "bitwise_not",
-        "bitwise_or",
-        "bitwise_right_shift",
-        "bitwise_xor",
-        "ceil",
-        "complex_of",
-        "conj",
-        "copysign",
-        "floor",
-        "fma",
-        "imag",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "logical_xor",
-        "maximum",
-        "minimum",
-        "real",
-        "round",
-        "sign",
-        "signbit",
-        "sqrt",
-        "trunc",
-        "where",
-    ]
-)
 # Up to this many elements, callers that know their operands to be plain call the loop themselves,
 # and operands that do not lie flat are written out, which spares compiled variants.
 SMALL = 1 << 12
@@ -245,7 +211,7 @@ class Elementwise:
         if self.is_quick is None:
             symbols = {name: Symbol.input(name, False) for name in self.inputs}
             functions = emit(self.formula(symbols))[2]
-            self.is_quick = functions <= _QUICK
+            self.is_quick = functions <= QUICK
         widest = max(4, *[dtype.itemsize for dtype in dtypes])
         return (ARITHMETIC if self.is_quick else FUNCTIONS) // widest
 

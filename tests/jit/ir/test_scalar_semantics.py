@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from numgrad.codegen.expression import Symbol
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.scalar_semantics import _FOLDED, fold
-from numgrad.jit.ir.semantics import SIGNATURES
-from numgrad.jit.passes.algebra import _NOT_NEGATIVE
+from numgrad.jit.ir.scalar_semantics import fold
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from tests.jit.evaluate import same_bits
 from tests.jit.short_graphs import apply, constant
 
 FLOATS = [0.0, -0.0, 1.0, -1.5, 2.5, 1 / 3, np.inf, -np.inf, np.nan, 1e-40, 3e38, -1e-45]
 INTEGERS = [0, 1, -1, 2, 7, 100, 127, -128]
-NAMES = sorted(_FOLDED.keys() - {"where", "complex_of", "imag", "conj", "real"})
+FOLDED = {name for name, op in SCALAR_OPS.items() if op.exact is not None}
+NAMES = sorted(FOLDED - {"where", "complex_of", "imag", "conj", "real"})
 
 
 def computed(operations: list[str], *operands: Any) -> list[Any]:
@@ -29,7 +29,7 @@ def computed(operations: list[str], *operands: Any) -> list[Any]:
         names,
         lambda symbols: [Symbol.apply(operation, *symbols.values()) for operation in operations],
     )
-    results = [SIGNATURES[operation].result for operation in operations]
+    results = [SCALAR_OPS[operation].result for operation in operations]
     dtypes = [np.dtype(bool) if each == "bool" else operands[0].dtype for each in results]
     return kernel(operands[0].shape, operands, dtypes)
 
@@ -42,9 +42,9 @@ def test_folding_gives_the_bits_of_the_kernel(dtype: str, count: int) -> None:
     operations = [
         name
         for name in NAMES
-        if SIGNATURES[name].operands == count
-        and kind in SIGNATURES[name].kinds
-        and kind in _FOLDED[name][0]
+        if SCALAR_OPS[name].operands == count
+        and kind in SCALAR_OPS[name].kinds
+        and kind in SCALAR_OPS[name].exact_kinds
     ]
     with np.errstate(all="ignore"):
         numbers = np.array(FLOATS if kind == "f" else INTEGERS, dtype)
@@ -62,7 +62,7 @@ def test_folding_gives_the_bits_of_the_kernel(dtype: str, count: int) -> None:
 def test_what_is_never_negative_zero(dtype: str) -> None:
     with np.errstate(all="ignore"):
         x = np.array([*FLOATS, -87.0, -103.5, -104.0, -745.5, -1e5, *np.linspace(-9, 9, 99)], dtype)
-    operations = sorted(_NOT_NEGATIVE)
+    operations = sorted(name for name, op in SCALAR_OPS.items() if op.never_negative)
     for operation, results in zip(operations, computed(operations, x), strict=True):
         assert not np.signbit(results[~np.isnan(results)]).any(), operation
 
@@ -70,7 +70,7 @@ def test_what_is_never_negative_zero(dtype: str) -> None:
 @pytest.mark.parametrize("operation", ["exp", "sin", "pow", "true_divide"])
 def test_what_numpy_rounds_otherwise_is_not_folded(operation: str) -> None:
     dtype = "complex128" if operation == "true_divide" else "float64"
-    operands = [constant(1.5, dtype)] * SIGNATURES[operation].operands
+    operands = [constant(1.5, dtype)] * SCALAR_OPS[operation].operands
     assert fold(apply(operation, *operands)) is None
 
 

@@ -1,0 +1,196 @@
+"""The scalar operations: one table of what each takes, gives, costs, and how it is written.
+
+Eager kernels, the graphs of compiled functions and the loops they become are made of these. The
+functions themselves are those of `numgrad.math.scalar`, by the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["QUICK", "REAL_OF", "SCALAR_OPS", "ScalarOp", "weight"]
+
+# dtype of a complex number -> dtype of its parts; any other dtype is its own.
+REAL_OF: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype("complex64"): np.dtype("float32"),
+    np.dtype("complex128"): np.dtype("float64"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarOp:
+    """A scalar operation.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its function in `numgrad.math.scalar`.
+    operands : int
+        How many. They are alike in dtype but for the condition of ``where``.
+    kinds : str
+        The kinds of dtypes that the operands may have.
+    result : {"same", "bool", "real", "complex", "cast"}
+        The result's dtype: the operands'; bool; that of the operands' real part; the complex one
+        whose parts the operands are; any.
+    flops : int
+        What it counts for where floating point operations are counted. A polynomial of degree n
+        has 2 n, and a division takes as long as about 4 products.
+    symbol : str, optional
+        How it is written in Python, where it is an operator: ``"{} + {}"``.
+    exact : callable, optional
+        A function of NumPy scalars that has the very bits of ours, for operands of `exact_kinds`.
+    exact_kinds : str
+        The kinds of dtypes for which it has.
+    never_negative : bool
+        Whether results are at least +0.0, or nan. (That of ``sqrt(-0.0)`` is -0.0.)
+    of_angle : bool
+        Whether it is quick for angles near 0 and takes long for others: ``name_near`` is then its
+        quick part.
+    """
+
+    name: str
+    operands: int
+    kinds: str
+    result: str = "same"
+    flops: int = 1
+    symbol: str | None = None
+    exact: Callable[..., Any] | None = None
+    exact_kinds: str = ""
+    never_negative: bool = False
+    of_angle: bool = False
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether it gives truth values."""
+        return self.result == "bool"
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it gives real numbers, or truth values, whatever the operands are."""
+        return self.result in ("real", "bool")
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the dtype of the result for operands of a dtype; of a cast, that one."""
+        if self.result == "bool":
+            return np.dtype(bool)
+        if self.result == "real":
+            return REAL_OF.get(dtype, dtype)
+        return np.result_type(dtype, np.complex64) if self.result == "complex" else dtype
+
+
+_NUMBERS, _REAL, _FLOATING, _ANY, _ORDERED = "iufc", "iuf", "fc", "biufc", "biuf"
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    return a if a >= b or a != a else b
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    return a if a <= b or a != a else b
+
+
+def _infix() -> Iterator[ScalarOp]:
+    """Yield the operations that are operators of Python."""
+    for name, sign, kinds, flops, exact_kinds, exact in (
+        ("add", "+", _ANY, 1, _ANY, np.add),
+        ("sub", "-", _NUMBERS, 1, _NUMBERS, np.subtract),
+        ("mul", "*", _ANY, 1, _ORDERED, np.multiply),
+        ("true_divide", "/", _FLOATING, 4, "f", np.true_divide),
+        ("bitwise_and", "&", "biu", 1, "biu", np.bitwise_and),
+        ("bitwise_or", "|", "biu", 1, "biu", np.bitwise_or),
+        ("bitwise_xor", "^", "biu", 1, "biu", np.bitwise_xor),
+    ):
+        symbol = f"{{}} {sign} {{}}"
+        yield ScalarOp(name, 2, kinds, "same", flops, symbol, exact, exact_kinds)
+    yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-{}", np.negative, _NUMBERS)
+    for name, sign, kinds, compare in (
+        ("eq", "==", _ANY, np.equal),
+        ("ne", "!=", _ANY, np.not_equal),
+        ("lt", "<", _ORDERED, np.less),
+        ("le", "<=", _ORDERED, np.less_equal),
+        ("gt", ">", _ORDERED, np.greater),
+        ("ge", ">=", _ORDERED, np.greater_equal),
+    ):
+        yield ScalarOp(name, 2, kinds, "bool", 1, f"{{}} {sign} {{}}", compare, kinds)
+
+
+def _light() -> Iterator[ScalarOp]:
+    """Yield the functions that take no longer than arithmetic."""
+    for name, count, kinds, result, exact_kinds, exact in (
+        ("logical_not", 1, _ANY, "bool", _ANY, np.logical_not),
+        ("logical_and", 2, _ANY, "bool", _ANY, np.logical_and),
+        ("logical_or", 2, _ANY, "bool", _ANY, np.logical_or),
+        ("logical_xor", 2, _ANY, "bool", _ANY, np.logical_xor),
+        ("bitwise_not", 1, "biu", "same", "", None),
+        ("bitwise_left_shift", 2, "iu", "same", "", None),
+        ("bitwise_right_shift", 2, "iu", "same", "", None),
+        ("maximum", 2, _ORDERED, "same", _ORDERED, _maximum),
+        ("minimum", 2, _ORDERED, "same", _ORDERED, _minimum),
+        ("where", 3, _ANY, "same", _ANY, lambda condition, a, b: a if condition else b),
+        ("isnan", 1, _ANY, "bool", _ANY, np.isnan),
+        ("isinf", 1, _ANY, "bool", _ANY, np.isinf),
+        ("isfinite", 1, _ANY, "bool", _ANY, np.isfinite),
+        ("signbit", 1, _ORDERED, "bool", "f", np.signbit),
+        ("copysign", 2, "f", "same", "f", np.copysign),
+        ("sign", 1, _ORDERED, "same", "", None),
+        ("floor", 1, _ORDERED, "same", "f", np.floor),
+        ("ceil", 1, _ORDERED, "same", "f", np.ceil),
+        ("round", 1, _ORDERED, "same", "f", np.rint),
+        ("trunc", 1, _ORDERED, "same", "f", np.trunc),
+    ):
+        yield ScalarOp(name, count, kinds, result, 1, None, exact, exact_kinds)
+    yield ScalarOp("abs", 1, _ANY, "real", 1, None, np.absolute, _REAL, never_negative=True)
+    yield ScalarOp("fma", 3, _NUMBERS, "same", 2)
+    yield ScalarOp("cast", 1, _ANY, "cast", 0)
+    yield ScalarOp("real", 1, _ANY, "real", 0, None, np.real, _ANY)
+    yield ScalarOp("imag", 1, _ANY, "real", 0, None, np.imag, "c")
+    yield ScalarOp("conj", 1, _ANY, "same", 0, None, np.conj, _ANY)
+    yield ScalarOp("complex_of", 2, "f", "complex", 0, None, complex, "f")
+    yield ScalarOp("sqrt", 1, _FLOATING, "same", 4, None, np.sqrt, "f")
+
+
+def _functions() -> Iterator[ScalarOp]:
+    """Yield the others."""
+    for count, kinds, flops, names in (
+        (2, _FLOATING, 20, "complex_divide"),
+        (2, _NUMBERS, 60, "pow"),
+        (2, _REAL, 8, "fmod remainder floor_divide trunc_divide"),
+        (2, "f", 12, "hypot"),
+        (2, "f", 30, "atan2"),
+        (1, _ANY, 12, "sgn"),
+        (1, _FLOATING, 25, "log log2 log10"),
+        (1, _FLOATING, 30, "expm1 log1p tanh"),
+        (1, _FLOATING, 40, "sinh asinh acosh atanh asin acos atan"),
+        (1, "f", 30, "cbrt sin_near cos_near"),
+        (1, "f", 40, "softplus logsigmoid tan_near"),
+        (1, "f", 60, "erf erfc"),
+        (1, "f", 150, "erfinv"),
+    ):
+        for name in names.split():
+            yield ScalarOp(name, count, kinds, "same", flops)
+    for name, flops in (("exp", 25), ("exp2", 25), ("sigmoid", 25), ("cosh", 40)):
+        yield ScalarOp(name, 1, _FLOATING, "same", flops, never_negative=True)
+    for name, flops in (("sin", 30), ("cos", 30), ("tan", 40)):
+        yield ScalarOp(name, 1, _FLOATING, "same", flops, of_angle=True)
+    yield ScalarOp("angle", 1, "c", "real", 40)
+    yield ScalarOp("is_far", 1, _ORDERED, "bool", 5)
+
+
+#: Every scalar operation by its name.
+SCALAR_OPS = {op.name: op for declare in (_infix, _light, _functions) for op in declare()}
+
+_DIVISION = SCALAR_OPS["true_divide"].flops
+#: The names of those that take no longer than arithmetic.
+QUICK = frozenset(name for name, op in SCALAR_OPS.items() if op.flops <= _DIVISION)
+
+
+def weight(name: str, dtype: np.dtype[Any]) -> int:
+    """Return about what an operation costs for each element of a dtype, where an addition is 1."""
+    flops = SCALAR_OPS[name].flops
+    if flops < _DIVISION:
+        return 1 if dtype.kind != "c" else 2
+    return 4 if flops == _DIVISION else 10
