@@ -82,7 +82,7 @@ def _width(value):  # type: ignore[no-untyped-def]
     return lambda value: bits
 
 
-def _stands_in(function: Any, choose: Callable[..., Any]) -> None:
+def stands_in(function: Any, choose: Callable[..., Any]) -> None:
     """Have compiled code call ``choose(*types)`` in the place of a function, where that is one."""
 
     class Template(AbstractTemplate):
@@ -119,7 +119,7 @@ def _for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
                 chosen = complex_function(function.__name__, x)
             return generic() if chosen is None else chosen
 
-        _stands_in(function, choose)
+        stands_in(function, choose)
         return function
 
     return decorate
@@ -298,7 +298,7 @@ def _choose_power(base: Any, exponent: Any) -> Any:
     return powers.POW.get(base, _mixed_power) if base == exponent else _mixed_power
 
 
-_stands_in(pow, _choose_power)
+stands_in(pow, _choose_power)
 
 
 # --- trigonometry -----------------------------------------------------------------------------

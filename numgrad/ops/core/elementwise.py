@@ -26,6 +26,7 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.kernels.pointwise.elementwise import MEMORY
 from numgrad.kernels.pointwise.flat_calls import converter
+from numgrad.math.functions import FORMULAS, Formula
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.gradient_plan import ElementwiseNode, GradientPlan
 from numgrad.ops.core.half_kernels import ElementwiseKernel
@@ -143,12 +144,20 @@ class ElementwisePrimitive:
         self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
         if listed:
             enter(self)
+            promotes, title = kind == "float", doc.partition("\n")[0]
+            FORMULAS[name] = Formula(
+                self.inputs, self._symbol, self.rules, promotes, accepts, title
+            )
 
-    def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
+    def _symbol(self, symbols: dict[str, Symbol]) -> Symbol:
+        """Return what is computed of symbols."""
         arguments = [symbols[name] for name in self.inputs]
         if self.formula is None:
-            return [Symbol.apply(self.name, *arguments)]
-        return [literal(self.formula(*arguments))]
+            return Symbol.apply(self.name, *arguments)
+        return literal(self.formula(*arguments))
+
+    def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
+        return [self._symbol(symbols)]
 
     def is_identity(self, position: int) -> bool:
         """Whether the gradient of an operand is the cotangent itself."""

@@ -1,0 +1,224 @@
+"""Operations and their derivative rules as functions of numbers, for users' own ``@njit`` code.
+
+What was declared once, as a formula and a rule for each input, is printed here as the source of a
+function of numbers, for the types it is called with, and compiled like any kernel. So results have
+the bits of the operation on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.np.numpy_support import as_dtype, from_dtype
+
+from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.expression import Symbol, emit
+from numgrad.math.scalar import stands_in
+
+__all__ = ["FORMULAS", "Formula", "has_function", "scalar_function", "ufunc"]
+
+
+class Formula(NamedTuple):
+    """An elementwise operation, as the catalogue declares it.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        The names of its operands.
+    compute : callable
+        Takes a dict of symbols by those names, returns the symbol of the result.
+    rules : tuple
+        For each operand a rule and the names of its parameters, or None.
+    promotes : bool
+        Whether integers and bools are taken for floating point numbers.
+    accepts : str
+        The kinds of dtypes that there is a result for.
+    doc : str
+        The first line of its documentation.
+    """
+
+    inputs: tuple[str, ...]
+    compute: Callable[[dict[str, Symbol]], Symbol]
+    rules: tuple[tuple[Callable[..., Any], tuple[str, ...]] | None, ...]
+    promotes: bool
+    accepts: str
+    doc: str
+
+
+#: The formulas by name; elementwise primitives enter themselves.
+FORMULAS: dict[str, Formula] = {}
+
+_VJP = "_vjp"
+# What a reduction by a ufunc begins with.
+_IDENTITIES = {"add": 0, "mul": 1, "logical_and": True, "logical_or": False, "bitwise_or": 0}
+# The dtypes that a ufunc has loops for, in the order in which NumPy looks for one.
+_LOOPS = ("?", "b", "B", "h", "i", "q", "f", "d", "F", "D")
+_FLOATING = str.maketrans("", "", "biu")
+
+_functions: dict[str, tuple[Formula, Any]] = {}
+_ufuncs: dict[str, tuple[Formula, Any]] = {}
+
+
+def has_function(name: str) -> bool:
+    """Whether there is an operation of that name, or one whose rule has it."""
+    if name in FORMULAS:
+        return True
+    formula = FORMULAS.get(name.removesuffix(_VJP))
+    return name.endswith(_VJP) and formula is not None and any(formula.rules)
+
+
+def scalar_function(name: str) -> Any:
+    """Return an operation, or ``<name>_vjp``, as a compiled function of numbers.
+
+    Parameters
+    ----------
+    name : str
+        The operation's name in the catalogue; with ``_vjp``, that of its derivative rule: a
+        function of the cotangent and the operands, which returns the gradient of the operand, or
+        a tuple of those of the operands that have one.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+    """
+    formula = FORMULAS[name.removesuffix(_VJP)]
+    known = _functions.get(name)
+    if known is None or known[0] is not formula:
+        known = _functions[name] = formula, _compiled(name, formula, name.endswith(_VJP))
+    return known[1]
+
+
+def ufunc(name: str) -> Any:
+    """Return an elementwise operation as a NumPy ufunc.
+
+    It takes what Numba's ufuncs take (``out=``, operands that broadcast; not ``where=``) and has
+    their methods (``reduce``, ``accumulate``, ``outer``, ``at``). It is ``numba.vectorize`` of the
+    function in `numgrad.math` of that name, so it gives the bits that the operation gives on
+    tensors. Dtypes are NumPy's business: where there is no loop for integers they are cast to
+    floating point numbers. Its loops, one for each dtype, are compiled when it is asked for.
+
+    Parameters
+    ----------
+    name : str
+        That of an elementwise operation: ``"tanh"``.
+
+    Raises
+    ------
+    AttributeError
+        If there is no such operation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ufunc("hypot")(np.array([3.0, 5.0]), [[4.0], [12.0]])
+    array([[ 5.        ,  6.40312424],
+           [12.36931688, 13.        ]])
+    >>> float(ufunc("hypot").reduce(np.array([2.0, 3.0, 6.0])))
+    7.0
+    """
+    if name not in FORMULAS:
+        raise AttributeError(f"there is no elementwise operation {name!r}")
+    formula = FORMULAS[name]
+    known = _ufuncs.get(name)
+    if known is None or known[0] is not formula:
+        count = len(formula.inputs)
+        kinds = formula.accepts if not formula.promotes else formula.accepts.translate(_FLOATING)
+        # All loops at once: whoever has some takes the first that operands can be cast to.
+        signatures = [
+            (from_dtype(np.dtype(code)),) * count for code in _LOOPS if np.dtype(code).kind in kinds
+        ]
+        vectorise = numba.vectorize(signatures, identity=_IDENTITIES.get(name))
+        made = vectorise(scalar_function(name).py_func)
+        made.__doc__ = formula.doc
+        known = _ufuncs[name] = formula, made
+    return known[1]
+
+
+def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
+    """Return a dispatcher that has a function of its own for each combination of types."""
+    inputs = ("g", *formula.inputs) if is_rule else formula.inputs
+
+    def chosen(*given: Any) -> Any:
+        if len(given) != len(inputs):
+            return None
+        common = _common_type(given, formula.promotes or is_rule)
+        return None if common is None else _of_type(name, inputs, formula, is_rule, given, common)
+
+    def by_type(*_numbers: Any) -> Any:
+        raise TypeError(f"{name} is for compiled code")
+
+    stands_in(by_type, chosen)
+    arguments = ", ".join(inputs)
+    namespace = {"by_type": by_type}
+    exec(f"def {name}({arguments}):\n    return by_type({arguments})\n", namespace)
+    function: Any = namespace[name]
+    function.__module__ = "numgrad.math"
+    function.__doc__ = (
+        f"Return the gradients of `{name[: -len(_VJP)]}`." if is_rule else formula.doc
+    )
+    return numba.njit(error_model="numpy", nogil=True)(function)
+
+
+def _common_type(given: Sequence[Any], promotes: bool) -> Any:
+    """Return the type that numbers are computed in; None if one is no number.
+
+    It is NumPy's for arrays of those types. With `promotes`, integers become float64.
+    """
+    if not all(isinstance(each, types.Number | types.Boolean) for each in given):
+        return None
+    dtype = np.result_type(*[as_dtype(types.unliteral(each)) for each in given])
+    if promotes and dtype.kind in "biu":
+        dtype = np.dtype(np.float64)
+    return from_dtype(dtype)
+
+
+def _of_type(
+    name: str,
+    inputs: Sequence[str],
+    formula: Formula,
+    is_rule: bool,
+    given: Sequence[Any],
+    common: Any,
+) -> Any:
+    """Compile an operation for numbers that are computed in one type."""
+    is_complex = isinstance(common, types.Complex)
+    # A condition is a truth value whatever the others are.
+    as_they_are = {n for n, kind in zip(inputs, given, strict=True) if kind == types.boolean}
+    if common == types.boolean:
+        as_they_are = set()
+    symbols = {n: Symbol.input(n, is_complex and n not in as_they_are) for n in inputs}
+    result = formula.compute(symbols)
+    outputs = [result]
+    if is_rule:
+        meanings = symbols | {"y": result}
+        outputs = [
+            rule(*(meanings[parameter] for parameter in parameters))
+            for rule, parameters in (declared for declared in formula.rules if declared)
+        ]
+    lines, results, _, constants = emit(outputs)
+    type_name = f"np.{as_dtype(common).name}" if common != types.boolean else "bool"
+    body = [f"{n} = {type_name}({n})" for n in inputs if n not in as_they_are]
+    for constant, text in constants.items():
+        typed = text if text in ("True", "False") else f"{type_name}({text})"
+        body.append(f"{constant} = {typed}")
+    body += lines
+    returned = results[0] if len(results) == 1 else f"({', '.join(results)},)"
+    source = "\n".join(
+        [
+            f'"""{name}, of numbers in {common}."""',
+            "",
+            "import numpy as np",
+            "",
+            "from numgrad.math import scalar",
+            "",
+            "",
+            f"def {name}({', '.join(inputs)}):",
+            *(f"    {line}" for line in [*body, f"return {returned}"]),
+            "",
+        ]
+    )
+    return compile_source(name, source, for_loops=True)

@@ -1,0 +1,109 @@
+"""Operations as functions of numbers give what they give on tensors, and so do their rules."""
+
+from __future__ import annotations
+
+import math as python_math
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import numgrad as ng
+from numgrad import math
+from numgrad.math.functions import FORMULAS
+from numgrad.ops.core.primitive import CATALOGUE
+
+SPECIAL = [0.0, -0.0, 0.25, 1.0, -1.5, 2.0, 3.75, np.inf, -np.inf, np.nan, 1e-40, 800.0]
+# One of each way to be declared; all of them where everything is run.
+CHOSEN = ["addcmul", "atan2", "eq", "logit_clamped", "pow_tensors", "sin", "softplus", "where"]
+EVERY = sorted(name for name, formula in FORMULAS.items() if "f" in formula.accepts)
+NAMES = EVERY if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else CHOSEN
+
+
+def operands_of(name: str, dtype: Any) -> list[np.ndarray]:
+    """Return arrays of special values, in other orders for each operand."""
+    random = np.random.default_rng(0)
+    arrays = [
+        random.permutation(np.array(SPECIAL, dtype)) for _ in range(len(FORMULAS[name].inputs))
+    ]
+    for position in CATALOGUE[name].masks:
+        arrays[position] = arrays[position] > 0
+    return arrays
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_of_numbers_has_the_bits_of_the_operation(name: str, dtype: str) -> None:
+    primitive, function = CATALOGUE[name], getattr(math, name)
+    arrays = operands_of(name, dtype)
+    count = primitive.tensor_count
+    rows = zip(*arrays, strict=True)
+    for row in rows:
+        tensors = [ng.from_numpy(np.array([number])) for number in row[:count]]
+        expected = primitive(*tensors, *[number.item() for number in row[count:]]).numpy()
+        found = np.array([function(*row)], expected.dtype)  # exactly: Numba returns Python's float
+        assert expected.tobytes() == found.tobytes() or (
+            np.isnan(expected[0]) and np.isnan(found[0])
+        ), (row, expected, found)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if any(FORMULAS[name].rules)])
+def test_a_rule_is_the_backward_pass(name: str) -> None:
+    primitive, formula = CATALOGUE[name], FORMULAS[name]
+    count, rule = primitive.tensor_count, getattr(math, f"{name}_vjp")
+    moving = [k for k, declared in enumerate(formula.rules) if declared is not None]
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        numbers = [
+            bool(random.integers(2)) if domain.is_mask else float(domain.draw((), random))
+            for domain in primitive.domains
+        ]
+        tensors = [
+            ng.tensor(number, dtype=None if k in primitive.masks else ng.float64)
+            for k, number in enumerate(numbers[:count])
+        ]
+        for k in moving:
+            tensors[k].requires_grad_()
+        primitive(*tensors, *numbers[count:]).backward(ng.tensor(1.5, dtype=ng.float64))
+        gradients = rule(1.5, *numbers)
+        gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+        expected = [tensors[k].grad.item() for k in moving]
+        np.testing.assert_allclose(gradients, expected, rtol=1e-14)
+
+
+def test_functions_and_rules_are_called_from_compiled_code() -> None:
+    @njit
+    def newton(x: float) -> float:  # the root of tanh(x) - 1/2
+        for _ in range(20):
+            x -= (math.tanh(x) - 0.5) / math.tanh_vjp(1.0, x)
+        return x
+
+    assert newton(0.1) == pytest.approx(python_math.atanh(0.5), rel=1e-15)
+
+
+def test_integers_and_complex_numbers() -> None:
+    assert math.add(2, 3) == 5
+    assert math.exp(1) == python_math.exp(1)
+    assert math.sqrt(-4 + 0j) == 2j
+    assert math.mul_vjp(1.0, 2.0, 3.0) == (3.0, 2.0)
+
+
+def test_a_ufunc_broadcasts_casts_reduces_and_writes_where_it_is_told() -> None:
+    hypot = math.ufunc("hypot")
+    x, y = np.array([3.0, 5.0]), np.array([[4], [12]])
+    np.testing.assert_array_equal(hypot(x, y), ng.hypot(ng.tensor(x), ng.tensor(y)).numpy())
+    assert hypot(x.astype("float32"), x.astype("float32")).dtype == np.float32
+    out = np.zeros(4)[::2]
+    assert hypot(x, 4.0, out=out) is out and out[0] == 5
+    assert hypot.reduce(np.array([2.0, 3.0, 6.0])) == pytest.approx(7)
+    assert hypot.outer([3.0], [4.0, 0.0]).shape == (1, 2)
+
+
+def test_unknown_names() -> None:
+    for name in ("nonsense", "nonsense_vjp", "isnan_vjp"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(math, name)
+    with pytest.raises(AttributeError, match="no elementwise operation 'sum'"):
+        math.ufunc("sum")
