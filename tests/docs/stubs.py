@@ -1,0 +1,283 @@
+"""The types of the public functions and methods, numgrad/__init__.pyi: written here, and tested.
+
+``python -m tests.docs.stubs`` writes the file anew from the signatures that the functions have.
+They are entered in tables while numgrad is imported, which type checkers cannot see.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numgrad
+from numgrad.ops.core.registry import FUNCTIONS, INPLACE
+
+STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
+
+_HEAD = """\
+# Written by `python -m tests.docs.stubs`, and compared with the functions by the tests.
+# ruff: noqa
+from builtins import bool as _bool
+from builtins import complex as _complex
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from numgrad import autograd as autograd
+from numgrad import func as func
+from numgrad import math as math
+from numgrad import utils as utils
+from numgrad.graph.handles import RemovableHandle
+"""
+
+_ALIASES = """
+_DType: TypeAlias = dtype
+_Device: TypeAlias = device
+_Layout: TypeAlias = layout
+_MemoryFormat: TypeAlias = memory_format
+_Dim: TypeAlias = _int | Sequence[_int] | None
+_Array: TypeAlias = np.ndarray[Any, Any]
+_Number: TypeAlias = _complex | np.number[Any] | np.bool_
+# Tensors as the modules of the package know them, without the methods that are bound to the class.
+_Operand: TypeAlias = _Core | _Number
+"""
+
+# What parameters of these names take where the function itself says nothing.
+_PARAMETERS = {
+    "alpha": "_Number",
+    "axis": "_Dim",
+    "device": "_Device | str | None",
+    "dim": "_Dim",
+    "dims": "_Dim",
+    "dtype": "_DType | None",
+    "exponent": "_Operand",
+    "input": "_Operand",
+    "layout": "_Layout | None",
+    "memory_format": "_MemoryFormat | None",
+    "other": "_Operand",
+    "shape": "_int | Sequence[_int]",
+    "size": "_int | Sequence[_int] | None",
+    "value": "_Operand",
+}
+_NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
+# Names that mean something else inside of numgrad, where these are dtypes.
+_TAKEN = {"bool": "_bool", "int": "_int", "float": "_float", "Tensor": "_Core"}
+_TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex"}
+# Methods of another name than their function, and those that give no tensor.
+_PROPERTIES = {
+    "data": "Any",
+    "device": "_Device",
+    "dtype": "_DType",
+    "grad": "Tensor | None",
+    "grad_fn": "Any",
+    "itemsize": "_int",
+    "layout": "_Layout",
+    "nbytes": "_int",
+    "ndim": "_int",
+    "output_nr": "_int",
+    "requires_grad": "_bool",
+    "shape": "Size",
+}
+_SETTABLE = ("data", "grad", "imag", "real", "requires_grad")
+_RETURNS = {
+    "item": "Any",
+    "numpy": "_Array",
+    "tolist": "Any",
+    "size": "Any",
+    "stride": "Any",
+    **dict.fromkeys(
+        ("dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "data_ptr"),
+        "_int",
+    ),
+    **dict.fromkeys(("is_floating_point", "is_complex", "is_signed", "is_inference"), "_bool"),
+    "__len__": "_int",
+    "__bool__": "_bool",
+    "__int__": "_int",
+    "__index__": "_int",
+    "__float__": "_float",
+    "__complex__": "_complex",
+    "__contains__": "_bool",
+    "__hash__": "_int",
+    "__iter__": "Iterator[Tensor]",
+    "__array__": "_Array",
+    "__repr__": "str",
+    "__setitem__": "None",
+}
+# Functions that say nothing of what they return, which is a tensor.
+_ONE_TENSOR = frozenset(("add", "argwhere", "conj", "float_power", "floor_divide", "fmod", "lerp"))
+_ONE_TENSOR |= {"div", "divide", "mul", "multiply", "neg", "negative", "pow", "remainder", "rsub"}
+_ONE_TENSOR |= {"square", "sub", "subtract", "true_divide"}
+_OPERATORS = re.compile(
+    r"__(r|i)?(add|sub|mul|truediv|floordiv|mod|pow|matmul|and|or|xor|lshift|rshift)__"
+    r"|__(eq|ne|lt|le|gt|ge|neg|pos|abs|invert|getitem)__"
+)
+
+
+def _annotation(annotation: Any, name: str) -> str:
+    """Return a parameter's type, in the words of the stub."""
+    text = "Any" if annotation is inspect.Parameter.empty else str(annotation)
+    if text == "Any":
+        return _PARAMETERS.get(name, "Any")
+    text = text.replace("dtypes.", "")
+    return re.sub(r"\b(\w+)\b", lambda found: _TAKEN.get(found[1], found[1]), text)
+
+
+def _returned(function: Callable[..., Any], name: str, elementwise: bool) -> str:
+    """Return the type of what a function returns."""
+    if name in _RETURNS:
+        return _RETURNS[name]
+    text = str(inspect.signature(function).return_annotation)
+    if text in ("Any", str(inspect.Signature.empty)):
+        return "Tensor" if elementwise or name in _ONE_TENSOR else "Any"
+    text = text.replace("dtypes.", "")
+    words = {**_TAKEN, "Tensor": "Tensor"}
+    return re.sub(r"\b(\w+)\b", lambda found: words.get(found[1], found[1]), text)
+
+
+def _parameters(function: Callable[..., Any], *, bound: bool) -> str:
+    """Return a signature's parameters; of a method with ``self`` for the first."""
+    parts: list[str] = []
+    named: list[str] = []
+    slash = star = False
+    given = list(inspect.signature(function).parameters.values())
+    if bound:
+        given, parts = given[1:], ["self"]
+    for parameter in given:
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            slash = True
+        elif slash:
+            parts.append("/")
+            slash = False
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        star |= parameter.kind is parameter.VAR_POSITIONAL
+        prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(
+            parameter.kind, ""
+        )
+        default = "" if parameter.default is parameter.empty else " = ..."
+        kind = _annotation(parameter.annotation, parameter.name)
+        text = f"{prefix}{parameter.name}: {kind}{default}"
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named.append(text)
+        else:
+            parts.append(text)
+    if slash:
+        parts.append("/")
+    names = {parameter.name for parameter in given}
+    aliases = [numpy_name for name, numpy_name in _NUMPY_NAMES.items() if name in names]
+    if aliases and not star:
+        parts.append("*")
+    for alias in aliases:
+        parts.append(f"{alias}: {'_bool' if alias == 'keepdims' else '_Dim'} = ...")
+    return ", ".join(parts + named)
+
+
+def _is_elementwise(function: Callable[..., Any]) -> bool:
+    """Whether a function returns one tensor although it does not say so."""
+    return getattr(function, "__module__", None) == "numgrad"
+
+
+def _functions() -> Iterator[str]:
+    for name, function in sorted(FUNCTIONS.items()):
+        if inspect.isclass(function):
+            continue
+        returned = _returned(function, name, _is_elementwise(function))
+        yield f"def {name}({_parameters(function, bound=False)}) -> {returned}: ..."
+
+
+def _methods() -> Iterator[str]:
+    """Yield the lines of the class, in order of their names."""
+    for name in sorted(dir(numgrad.Tensor)):
+        if name.startswith("_") and not (_OPERATORS.fullmatch(name) or name in _RETURNS):
+            continue
+        attribute = inspect.getattr_static(numgrad.Tensor, name)
+        if isinstance(attribute, property):
+            kind = _PROPERTIES.get(name, "_bool" if name.startswith("is_") else "Tensor")
+            kind = "_bool" if name == "retains_grad" else kind
+            yield f"    @property\n    def {name}(self) -> {kind}: ..."
+            if name in _SETTABLE:
+                taken = {"grad": "_Core | None", "requires_grad": "_bool"}.get(name, "Any")
+                yield f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ..."
+        elif callable(attribute):
+            yield f"    {_method(name, attribute)}"
+
+
+def _method(name: str, function: Callable[..., Any]) -> str:
+    """Return the stub of one method or operator."""
+    if name in ("__hash__", "__repr__"):
+        return f"def {name}(self) -> {_RETURNS[name]}: ..."
+    if name in ("__eq__", "__ne__"):
+        return f"def {name}(self, other: object) -> Tensor: ...  # type: ignore[override]"
+    if name == "__getitem__":
+        return "def __getitem__(self, index: Any) -> Tensor: ..."
+    if name == "__setitem__":
+        return "def __setitem__(self, index: Any, value: Any) -> None: ..."
+    if _OPERATORS.fullmatch(name):
+        parameters = inspect.signature(function).parameters.values()
+        count = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
+        operand = "" if count == 1 else ", other: _Operand | _Array"
+        return f"def {name}(self{operand}) -> Tensor: ..."
+    source = function
+    if name in INPLACE and name[:-1] in FUNCTIONS:  # what it takes is what its function takes
+        source = FUNCTIONS[name[:-1]]
+        without_out = re.sub(r"(, \*)?, out: [^,]*= \.\.\.", "", _parameters(source, bound=True))
+        return f"def {name}({without_out}) -> Tensor: ..."
+    elementwise = _is_elementwise(function) or name.endswith("_")
+    returned = _returned(source, name, elementwise)
+    return f"def {name}({_parameters(source, bound=True)}) -> {returned}: ..."
+
+
+def _values() -> Iterator[str]:
+    """Yield what is neither a function of the catalogue nor a class that the head imports."""
+    for name in sorted(set(numgrad.__all__) - FUNCTIONS.keys()):
+        value = getattr(numgrad, name)
+        if name == "Tensor" or isinstance(value, ModuleType):
+            continue
+        if isinstance(value, numgrad.dtype):
+            yield f"{name}: dtype"
+        elif isinstance(value, float):
+            yield f"{name}: _float"
+        elif isinstance(value, numgrad.layout | numgrad.memory_format):
+            yield f"{name}: {type(value).__name__}"
+        elif inspect.isclass(value) and value.__module__ == "numgrad":
+            yield f"{name}: Any"
+
+
+def _imports() -> Iterator[str]:
+    """Yield imports of classes and functions that are written out elsewhere."""
+    yield "from numgrad.graph.tensor import Tensor as _Core"
+    for name in sorted(numgrad.__all__):
+        value = getattr(numgrad, name)
+        is_listed = name in FUNCTIONS and not inspect.isclass(value)
+        is_code = inspect.isclass(value) or inspect.isfunction(value)
+        if name == "Tensor" or is_listed or not is_code:
+            continue
+        if value.__module__ != "numgrad":
+            yield f"from {value.__module__} import {value.__name__} as {name}"
+
+
+def text() -> str:
+    """Return what the file has to be."""
+    blocks = [
+        _HEAD + "\n".join(sorted(_imports())),
+        _ALIASES,
+        "\n".join(_values()),
+        "class Tensor(_Core):\n" + "\n".join(_methods()),
+        "\n".join(_functions()),
+        "def __getattr__(name: str) -> Any: ...  # what others declare",
+    ]
+    return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
+
+
+if __name__ == "__main__":
+    STUB.write_text(text())
+    subprocess.run(["ruff", "format", "--quiet", str(STUB)], check=True)
