@@ -45,7 +45,8 @@ class Symbol:
     def apply(cls, operation: str, *arguments: Any) -> Symbol:
         """Return the symbol of `operation` done to symbols and numbers."""
         symbols = tuple(literal(argument) for argument in arguments)
-        is_real = SCALAR_OPS[operation].is_real
+        op = SCALAR_OPS.get(operation)
+        is_real = op is not None and op.is_real
         is_complex = not is_real and any(symbol.is_complex for symbol in symbols)
         return cls(operation, symbols, is_complex)
 

@@ -19,10 +19,10 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 from numba.np.ufunc.dufunc import DUFunc
 
-from numgrad.codegen.expression import INFIX, Symbol, literal
+from numgrad.codegen.expression import Symbol, literal
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.graph.frames import is_of_package
 from numgrad.graph.tensor import Tensor
-from numgrad.math import scalar
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
@@ -256,7 +256,7 @@ def try_out(
         try:
             result = literal(function(*[Symbol.input(name, is_complex) for name in names]))
             for operation_called in _operations(result):
-                if operation_called not in INFIX and not hasattr(scalar, operation_called):
+                if operation_called not in SCALAR_OPS:
                     raise _refuse(operation_called)
         except NameError:
             return  # of something that is declared later
