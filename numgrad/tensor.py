@@ -29,8 +29,7 @@ from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
-from numgrad.ops.mutation.inplace import inplace, inplace_method
-from numgrad.ops.mutation.reshaping import RESHAPING
+from numgrad.ops.mutation.inplace import inplace, inplace_method, reshaping_methods
 from numgrad.ops.mutation.resizing import offset_of, resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 
@@ -339,7 +338,7 @@ def _bind() -> None:
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
         setattr(Tensor, name, inplace_method(function, name))
-    for name, function in RESHAPING.items():
+    for name, function in reshaping_methods().items():
         setattr(Tensor, name, function)
     _bind_operators()
     own: dict[str, Any] = {

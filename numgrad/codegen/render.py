@@ -122,7 +122,7 @@ def strided_source(
     """
     imports = ["from numgrad.codegen.llvm.pointers import element, store"]
     if SUM_OF_ROW in modes:
-        imports.append("from numgrad.codegen.llvm.row_sums import row_sum")
+        imports.append("from numgrad.codegen.loop_runtime import row_sum")
     parts = _parts(name, inputs, formula, pattern, imports)
     letters = dict(zip(inputs, pattern, strict=True))
     mode_of = dict(zip([*inputs, *parts.outputs], modes, strict=True))

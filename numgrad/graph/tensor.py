@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import modes, traces
 
 if TYPE_CHECKING:
-    from numgrad.graph.handles import Hooks
     from numgrad.graph.node import Node
 
 __all__ = [

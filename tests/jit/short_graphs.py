@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from numgrad.jit.ir.graph import Affine, Graph, Value
-from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
+from numgrad.jit.ir.scalar_semantics import REAL_OF, SIGNATURES
 
 __all__ = [
     "apply",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.ir.graph import Affine, Graph, Value
-from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
+from numgrad.jit.ir.scalar_semantics import REAL_OF, SIGNATURES
 from numgrad.ops.core.promotion import broadcast_shapes
 
 __all__ = ["InvalidGraph", "validate"]

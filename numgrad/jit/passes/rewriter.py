@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.jit.ir.graph import STRUCTURAL, Affine, Value
-from numgrad.jit.ir.semantics import REAL_OF, SIGNATURES
+from numgrad.jit.ir.scalar_semantics import REAL_OF, SIGNATURES
 
 __all__ = ["Builder", "Rule", "broadcast", "expanding_maps"]
 

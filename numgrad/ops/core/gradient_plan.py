@@ -7,7 +7,7 @@ tensors: what is saved, and the one kernel that computes all of the gradients in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,13 +27,10 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.kernels.pointwise.elementwise import FLOATING, SMALL
 from numgrad.ops.core.dispatch import attach_source, run_source
 from numgrad.ops.core.half_kernels import ElementwiseKernel
-from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.primitive import Primitive, Rule
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
 from numgrad.ops.core.spare import spare_of, with_spare
-
-if TYPE_CHECKING:
-    from numgrad.ops.core.elementwise import ElementwisePrimitive
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
@@ -41,12 +38,28 @@ Array = np.ndarray[Any, Any]
 Gradients = tuple[Sequence[Any], Sequence[bool | None]]
 
 
+class Differentiable(Protocol):
+    """What a plan needs to know of an elementwise primitive; see `ElementwisePrimitive`."""
+
+    name: str
+    inputs: tuple[str, ...]
+    kind: str
+    masks: frozenset[int]
+    tensor_count: int
+    rules: tuple[tuple[Rule, tuple[str, ...]] | None, ...]
+    closer: tuple[Rule, tuple[str, ...]] | None
+    node_class: Any
+
+    def is_identity(self, position: int) -> bool:
+        """Whether the gradient of an operand is the cotangent itself."""
+
+
 class ElementwiseNode(Node):
     """The node of an elementwise primitive: one fused kernel for all gradients that are needed."""
 
     __slots__ = ("metas", "plan")
 
-    primitive: ClassVar[ElementwisePrimitive]
+    primitive: ClassVar[Differentiable]
     plan: GradientPlan
     # None where every tensor input has the output's shape and dtype. Otherwise the dtype of the
     # computation, and (shape, dtype) of each input.
@@ -274,7 +287,7 @@ class GradientPlan:
         "sources",
     )
 
-    def __init__(self, primitive: ElementwisePrimitive, needs: int, kinds: str) -> None:
+    def __init__(self, primitive: Differentiable, needs: int, kinds: str) -> None:
         wanted = [
             position
             for position in range(primitive.tensor_count)

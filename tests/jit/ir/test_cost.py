@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numgrad.jit.ir.cost import FLOPS, cost
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.ir.semantics import SIGNATURES
+from numgrad.jit.ir.scalar_semantics import SIGNATURES
 from tests.jit.short_graphs import apply, constant, expand, inputs, reduce
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from numgrad.codegen.expression import Symbol
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.scalar_semantics import _FOLDED, fold
-from numgrad.jit.ir.semantics import SIGNATURES
+from numgrad.jit.ir.scalar_semantics import _FOLDED, SIGNATURES, fold
 from numgrad.jit.passes.algebra import _NOT_NEGATIVE
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from tests.jit.evaluate import same_bits

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from numgrad.codegen.expression import INFIX
 from numgrad.jit.ir.graph import Affine, Graph, Value
-from numgrad.jit.ir.semantics import SIGNATURES
+from numgrad.jit.ir.scalar_semantics import SIGNATURES
 from numgrad.jit.ir.validate import InvalidGraph, validate
 from numgrad.math import scalar
 from tests.jit.short_graphs import graphs, inputs
