@@ -21,7 +21,6 @@ from numgrad.codegen.compile.numba_pipeline import KernelDispatcher, inline
 from numgrad.codegen.llvm.pointers import store
 
 __all__ = [
-    "BLOCK",
     "LEVELS",
     "as_argument",
     "distinct",
@@ -33,7 +32,6 @@ __all__ = [
     "unseen",
 ]
 
-BLOCK = 1024  # elements whose values are kept on the stack until they are added up
 LEVELS = 56  # of the tree of sums of blocks: more than there can be
 
 

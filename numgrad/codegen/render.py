@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from numgrad.base.tuning import ANGLE_BLOCK
 from numgrad.codegen.expression import Symbol, emit
 
 __all__ = [
@@ -179,7 +180,6 @@ def strided_source(
 
 
 _WAVE = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
-_BLOCK = 1 << 10  # elements that one look decides about; they stay in the nearest cache
 
 
 def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> list[str]:
@@ -204,7 +204,7 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
         [_WAVE.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps] for way in ("apart", "near")
     )
     block = [
-        f"end = block + {_BLOCK}",
+        f"end = block + {ANGLE_BLOCK}",
         f"end = end if end < {last} else {last}",
         "far = False",
         head,
@@ -212,4 +212,4 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
     block += [f"    far = far | scalar.is_far({reads[angle]})" for angle in angles]
     block += ["if far:", *_indent([head, *_indent(far)])]
     block += ["else:", *_indent([head, *_indent(near)])]
-    return [f"for block in range({first}, {last}, {_BLOCK}):", *_indent(block)]
+    return [f"for block in range({first}, {last}, {ANGLE_BLOCK}):", *_indent(block)]

@@ -17,6 +17,7 @@ from itertools import repeat
 from typing import Any
 
 from numgrad.base.halves import HALF, add_halves
+from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
@@ -26,10 +27,6 @@ from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_arrays, add_into
 
 __all__ = ["nodes_towards", "run"]
-
-# A leaf of more elements, with a gradient that is there already, is fed without delay: otherwise
-# the new gradients of all leaves would be in memory beside the present ones.
-LARGE = 1 << 16
 
 
 # What most runs are for; nothing is ever put into what these two hold.
@@ -296,7 +293,7 @@ def _is_urgent(leaf: Any) -> bool:
     variable = leaf.variable
     if leaf.attached is not None or variable._post_accumulate_hooks is not None:
         return True
-    return variable._grad is not None and variable._array.size > LARGE
+    return variable._grad is not None and variable._array.size > UNDELAYED_LEAF_ELEMENTS
 
 
 def _watch(

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.accumulate import add_retained
 from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import modes
-from numgrad.graph.nested_backward import DEEP, elsewhere
+from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
@@ -86,7 +87,7 @@ class Task:
 
 def call_out(node: Node, arrived: Arrived, request: Request) -> None:
     """Run what comes before a node and take what the caller asked for, in PyTorch's order."""
-    if modes.depth > DEEP:
+    if modes.depth > NESTED_PASSES:
         elsewhere(call_out, node, arrived, request)
         return
     captured = request.captures.get(node)
@@ -159,7 +160,7 @@ def run_post_hooks(
     sequence
         The gradients that it gives, or what the hooks put in their place.
     """
-    if modes.depth > DEEP:
+    if modes.depth > NESTED_PASSES:
         replaced: Sequence[Any] = elsewhere(run_post_hooks, hooks, outputs, arrived, by_tensors)
         return replaced
     given = _tensors(arrived[::2], by_tensors)

@@ -15,11 +15,7 @@ from typing import Any
 from numgrad.graph.modes import modes, restore
 from numgrad.runtime.interrupts import raise_in
 
-__all__ = ["DEEP", "elsewhere"]
-
-# Passes inside of each other that one stack takes, with the user's own calls between; they are
-# counted in ``modes.depth``.
-DEEP = 25
+__all__ = ["elsewhere"]
 
 
 def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:

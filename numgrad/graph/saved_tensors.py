@@ -11,9 +11,10 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.modes import modes, stop_watching, watch
-from numgrad.graph.nested_backward import DEEP, elsewhere
+from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
 from numgrad.graph.tensor import Edge, Tensor, wrap
 from numgrad.runtime.forks import forkable_lock
@@ -101,7 +102,7 @@ class PackedTensor:
     def unpack(self) -> Tensor:
         """Return what the user's other hook makes of it."""
         hook = self.unpack_hook
-        tensor = hook(self.value) if modes.depth <= DEEP else elsewhere(hook, self.value)
+        tensor = hook(self.value) if modes.depth <= NESTED_PASSES else elsewhere(hook, self.value)
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "

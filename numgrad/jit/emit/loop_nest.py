@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from numgrad.jit.emit.analysis import BLOCK, INNER
+from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
+from numgrad.jit.emit.analysis import INNER
 from numgrad.jit.emit.row_passes import NestPasses, Pass
 from numgrad.jit.emit.scalar_code import cast_code, identity_code, type_code
 from numgrad.jit.emit.statements import Line, comment_of, indent, sum_of
@@ -20,7 +21,6 @@ from numgrad.kernels.move.bounds import BOUNDS
 __all__ = ["NestSource", "band_lines", "kind_of"]
 
 LINE = 8  # elements of a cache line, at least
-ON_STACK = 1 << 15  # elements of blocks that may be on the stack
 
 
 class NestSource(NestPasses):
@@ -283,12 +283,12 @@ class NestSource(NestPasses):
         """
         if not self.rooms:
             return []
-        length = BLOCK
+        length = SUM_BLOCK
         if values is not None:
-            length = min(BLOCK, self.length(values))
+            length = min(SUM_BLOCK, self.length(values))
         length += LINE - length % LINE
         kinds = {name: type_code(dtype) for name, dtype in self.rooms.items()}
-        if len(self.rooms) * length <= ON_STACK:
+        if len(self.rooms) * length <= STACK_ELEMENTS:
             return [Line(f"{name} = stack({kind}, {length})") for name, kind in kinds.items()]
         lines, at = [], 0
         blocks = f"blocks_{self.position}"
@@ -314,7 +314,10 @@ class NestSource(NestPasses):
             if loops.rows or loops.outer:
                 head += [Line(f"chunk = item % chunks{k}"), Line(f"rest = item // chunks{k}")]
                 rest, chunk = "rest", "chunk"
-            head += [Line(f"lo = {chunk} * {BLOCK}"), Line(f"hi = min(lo + {BLOCK}, {size})")]
+            head += [
+                Line(f"lo = {chunk} * {SUM_BLOCK}"),
+                Line(f"hi = min(lo + {SUM_BLOCK}, {size})"),
+            ]
         if loops.rows:
             block = rest
             if loops.outer:
@@ -361,8 +364,8 @@ class NestSource(NestPasses):
         lines += here.flush
         if self.loops.reduces_rows:
             size = self.size_name(last.size)
-            bound = Line(f"hi = min(lo + {BLOCK}, {size})")
-            lines = [Line(f"for lo in range(0, {size}, {BLOCK}):"), *indent([bound, *lines])]
+            bound = Line(f"hi = min(lo + {SUM_BLOCK}, {size})")
+            lines = [Line(f"for lo in range(0, {size}, {SUM_BLOCK}):"), *indent([bound, *lines])]
             for loop in reversed(self.loops.inner[:-1]):
                 start = Line(f"for {loop.index} in range({self.size_name(loop.size)}):")
                 lines = [start, *indent(lines)]

@@ -17,21 +17,20 @@ from numba.core.serialize import dumps
 
 from numgrad.base import dtypes
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
+from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES
 from numgrad.graph.modes import modes, set_grad_enabled, traces
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.call_cache import Short, short_key
 from numgrad.jit.front.compiled import Compiled, backward_of
 from numgrad.jit.front.lowered import Lowered
 from numgrad.jit.front.recipes import portable
-from numgrad.jit.front.signature import LAYOUTS, Static, describe, fitting, is_traced
+from numgrad.jit.front.signature import Static, describe, fitting, is_traced
 from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.lowering.storage import root_of
 from numgrad.ops.creation.from_data import from_numpy
 
 __all__ = ["CacheInfo", "Jitted", "Lowered"]
-
-LIMIT = 256  # traces that a function keeps, the latest used
 
 _log = logging.getLogger("numgrad.recompiles")
 
@@ -156,7 +155,7 @@ class Jitted:
         CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
         """
         kept = sum([1 + len(compiled.others) for compiled in self._compiled.values()])
-        return CacheInfo(self._hits, self._misses, LIMIT, kept)
+        return CacheInfo(self._hits, self._misses, KEPT_TRACES, kept)
 
     def cache_clear(self) -> None:
         """Forget all traces."""
@@ -208,7 +207,7 @@ class Jitted:
             watch.settle(trace, [each.watch for each in self._compiled.values()])
             if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
                 compiled.left = Watch(self.function, static)
-        if len(self._compiled) > LIMIT:
+        if len(self._compiled) > KEPT_TRACES:
             self._compiled.popitem(last=False)
             self._forget_short()
         return compiled
@@ -258,7 +257,7 @@ def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
     """
     head = table.pop(key, None)
     kept = [] if head is None else [each for each in (head, *head.others) if each is not stale]
-    head, *others = [*kept, made][-LAYOUTS - 1 :]
+    head, *others = [*kept, made][-KEPT_LAYOUTS - 1 :]
     head.others = others
     table[key] = head
 

@@ -17,17 +17,17 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.base.dtypes import defaults
 from numgrad.base.pytree import LEAF, TreeSpec, unflatten
+from numgrad.base.tuning import (
+    SPECIALISED_AFTER_CALLS,
+    SPECIALISED_OPERATIONS,
+    UNSPECIALISED_OPERATIONS,
+)
 from numgrad.graph.modes import modes, traces
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.guards import ERRORS
 
 __all__ = ["Short", "short_key"]
-
-# Calls of a trace after which its sizes are compiled in, if it computes little: so many, and more
-# for more operations than these, since compiling takes longer the more there are. With many, it
-# would hold a call up for seconds.
-OFTEN, FEW, MANY = 100, 50, 100
 
 # What NumPy takes Python's numbers for, which is what compiled code returns.
 _OF_PYTHON = (np.float64, np.complex128, np.bool_)
@@ -112,8 +112,12 @@ class Short:
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
         operations = len(compiled.program.graph.values())
         # Of other programs only what is around them in Python becomes less.
-        self._as_it_is = operations > MANY or not compiled.program.is_short
-        self._left = OFTEN if self._as_it_is else round(OFTEN * max(1.0, operations / FEW) ** 2)
+        self._as_it_is = operations > UNSPECIALISED_OPERATIONS or not compiled.program.is_short
+        self._left = (
+            SPECIALISED_AFTER_CALLS
+            if self._as_it_is
+            else round(SPECIALISED_AFTER_CALLS * max(1.0, operations / SPECIALISED_OPERATIONS) ** 2)
+        )
         self.quick: Callable[..., Any] | None = None
         self._general = general
         lines, computed = self._run_program()

@@ -11,9 +11,8 @@ from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor, plain
 
-__all__ = ["LAYOUTS", "Static", "array_of", "describe", "fitting", "is_traced"]
+__all__ = ["Static", "array_of", "describe", "fitting", "is_traced"]
 
-LAYOUTS = 16  # traces that are kept for arguments that differ in their strides only
 
 _SCALARS = (float, complex)  # Python's own; those of NumPy have a dtype
 

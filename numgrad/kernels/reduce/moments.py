@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS, THREAD_ELEMENTS_TWO_PASSES
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
 from numgrad.codegen.expression import Symbol
@@ -37,7 +38,6 @@ from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty
 
 __all__ = [
-    "EXPONENTIALS",
     "logsumexp",
     "shifted_totals",
     "short_logsumexp",
@@ -47,8 +47,6 @@ __all__ = [
     "var_mean",
 ]
 
-# Elements that a thread takes at least, as `folds.GRAIN` is for what only adds.
-TWO_PASSES, EXPONENTIALS = 1 << 16, 1 << 15
 _SHIFTED_EXP = Elementwise(
     "exponential of a difference",
     ["x", "centre"],
@@ -189,7 +187,7 @@ def var_mean(
             blocks = flat[span.start :], means[at:], squares[at:]
             _variances(*blocks, steps, rows, columns, rows * inner, items)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, TWO_PASSES)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, THREAD_ELEMENTS_TWO_PASSES)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = np.ascontiguousarray(means.reshape(outer, parts, inner)[:, 0]).reshape(-1)
@@ -347,7 +345,9 @@ def shifted_totals(
             blocks = flat[span.start :], tops[at:], centres[at:], sums[at:]
             _exponentials(*blocks, steps, columns, rows * inner, items, logs and parts == 1)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, EXPONENTIALS)
+    share(
+        _in_groups(run, part_rows), flat, outer, n, inner, part_rows, THREAD_ELEMENTS_EXPONENTIALS
+    )
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
         if logs:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core.compiler import CompilerBase
 
+from numgrad.base.tuning import FEW_ELEMENTS, THREAD_ELEMENTS_SCAN
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
 from numgrad.codegen.llvm.map_ir import Map
@@ -31,7 +32,7 @@ from numgrad.kernels.reduce.reductions import (
     as_real,
     require_ordered,
 )
-from numgrad.kernels.reduce.short_reductions import SMALL, ShortCall, entry_of
+from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
@@ -47,7 +48,6 @@ __all__ = [
     "short",
 ]
 
-GRAIN = 1 << 16  # elements that a thread takes at least (benchmarks/crossover.py)
 
 # The type of the running value.
 _CARRIED = {
@@ -194,10 +194,10 @@ def share_scan(task: Callable[[int, int], None], outer: int, n: int, inner: int)
     elements = outer * n * inner
     if elements == 0:
         return
-    if elements < 2 * GRAIN:
+    if elements < 2 * THREAD_ELEMENTS_SCAN:
         task(0, items)
     else:
-        parallel_for(task, items, max(1, items * GRAIN // elements))
+        parallel_for(task, items, max(1, items * THREAD_ELEMENTS_SCAN // elements))
 
 
 def _scan(scan: Scan, array: Array, dim: int, dtype: np.dtype[Any], reverse: bool) -> Array:
@@ -279,7 +279,7 @@ def short(
     array([1., 2., 8.])
     """
     outer, n, inner = around(shape, dim)
-    if dtype.kind != "f" or not 0 < outer * n * inner <= SMALL:
+    if dtype.kind != "f" or not 0 < outer * n * inner <= FEW_ELEMENTS:
         return None
     carried, empty, items = _CARRIED.get(dtype, dtype), np.empty, outer * -(-inner // TILE)
     entry = entry_of(_SCANS[name].of(inner), dtype, dtype, carried, int, int, bool, int, int)

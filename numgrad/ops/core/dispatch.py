@@ -137,7 +137,7 @@ def run_source(
             "    spare = spare_of(saved)",
             "    if spare is not None:",
             "        entry = closer_entries.get(dtype)",
-            "        if entry is None or gradient.size > SMALL:",
+            "        if entry is None or gradient.size > FEW_ELEMENTS:",
             "            return node.run_any_size(gradient)",
             "        out0 = empty(gradient.shape, dtype)",
             f"        entry({call}, spare.ravel(), out0.ravel())",
@@ -145,7 +145,7 @@ def run_source(
         ]
     lines += [
         "    entry = entries.get(dtype)",
-        "    if entry is None or gradient.size > SMALL:",
+        "    if entry is None or gradient.size > FEW_ELEMENTS:",
         "        return node.run_any_size(gradient)",
         "    shape = gradient.shape",
         *(f"    {output} = empty(shape, dtype)" for output in outputs),

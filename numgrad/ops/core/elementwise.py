@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node, note_write
@@ -24,7 +25,6 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
-from numgrad.kernels.pointwise.elementwise import MEMORY
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.gradient_plan import ElementwiseNode, GradientPlan
@@ -236,7 +236,7 @@ class ElementwisePrimitive:
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
-        if len(self._short) >= MEMORY:
+        if len(self._short) >= REMEMBERED_CALLS:
             self._short.clear()
         self._short[key] = found = (
             self.kernel.short(shape, values, casts, result),
@@ -260,7 +260,7 @@ class ElementwisePrimitive:
                 key.append(type(operand))
         met = self._met.get(tuple(key))
         if met is None:
-            if len(self._met) >= MEMORY:
+            if len(self._met) >= REMEMBERED_CALLS:
                 self._met.clear()
             self._met[tuple(key)] = met = self._meet(operands)
         compute, result, shape, kinds = met

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.accumulate import gradient_edge
@@ -24,7 +25,7 @@ from numgrad.graph.node import (
 )
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
-from numgrad.kernels.pointwise.elementwise import FLOATING, SMALL
+from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.dispatch import attach_source, run_source
 from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.primitive import Primitive, Rule
@@ -89,7 +90,7 @@ class ElementwiseNode(Node):
             raise RuntimeError(FREED)
         kernel, beside = plan.kernel_with(saved, dtype)
         entries = plan.closer_entries if beside else plan.entries
-        if gradient.size <= SMALL and dtype in FLOATING and dtype not in entries:
+        if gradient.size <= FEW_ELEMENTS and dtype in FLOATING and dtype not in entries:
             pattern = plan.pattern + "a" * len(beside)
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
             result: Gradients = plan.run(self, gradient)
@@ -110,7 +111,7 @@ class ElementwiseNode(Node):
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
         shapes = None
-        if gradient.size > SMALL:  # sums of few numbers are not worth a kernel of their own
+        if gradient.size > FEW_ELEMENTS:  # sums of few numbers are not worth a kernel of their own
             shapes = tuple(
                 [meta[0] for meta, s in zip(self.metas[1], plan.sources, strict=True) if s]  # type: ignore[index]
             )
@@ -338,7 +339,7 @@ class GradientPlan:
         namespace = {
             "FREED": FREED,
             "FROM_FIRST": FROM_FIRST_OUTPUTS,
-            "SMALL": SMALL,
+            "FEW_ELEMENTS": FEW_ELEMENTS,
             "empty": np.empty,
             "closer_entries": self.closer_entries,
             "entries": self.entries,

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
-from numgrad.kernels.pointwise.elementwise import FLOATING, SMALL
+from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import check_name
 
@@ -112,7 +113,7 @@ def _unary_function(
         # Of fewer than two dims, strides leave no choice of the result's.
         if (
             entry is not None
-            and array.size <= SMALL
+            and array.size <= FEW_ELEMENTS
             and (array.ndim < 2 or array.flags.c_contiguous)
         ):
             shape = array.shape
@@ -214,7 +215,7 @@ def _binary_function(
             entry = entries.get(dtype)
             if (
                 entry is not None
-                and array.size <= SMALL
+                and array.size <= FEW_ELEMENTS
                 and (len(shape) < 2 or (array.flags.c_contiguous and right.flags.c_contiguous))
             ):
                 value = _empty(shape, dtype)
@@ -243,7 +244,7 @@ def _binary_function(
         entry = number_entries.get(dtype)
         if (
             entry is not None
-            and array.size <= SMALL
+            and array.size <= FEW_ELEMENTS
             and (array.ndim < 2 or array.flags.c_contiguous)
         ):
             right = float(other)

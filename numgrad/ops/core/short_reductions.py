@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.halves import HALF
+from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import modes, observers, traces
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
-from numgrad.kernels.reduce.short_reductions import SMALL, ShortCall
+from numgrad.kernels.reduce.short_reductions import ShortCall
 from numgrad.ops.core.primitive import Primitive, PrimitiveNode
 
 __all__ = ["ShortCalls", "ShortNode"]
 
-MEMORY = 1 << 10  # calls that are remembered; when there are more, all are found out anew
 _new = object.__new__
 
 
@@ -94,7 +94,7 @@ class ShortCalls:
         """
         array = input._array
         if (
-            array.size <= SMALL
+            array.size <= FEW_ELEMENTS
             and type(array) is np.ndarray
             and array.dtype != HALF
             and (type(dim) is int or dim is None)
@@ -102,7 +102,7 @@ class ShortCalls:
         ):
             run = self.prepare(array.shape, array.dtype, **parameters)
             if run is not None:
-                if len(self.calls) >= MEMORY:
+                if len(self.calls) >= REMEMBERED_CALLS:
                     self.calls.clear()
                 several = len(self.primitive.outputs) > 1
                 self.calls[array.shape, array.dtype, dim, keepdim] = run, parameters, several
@@ -163,7 +163,7 @@ class ShortNode(PrimitiveNode):
                 and type(array) is np.ndarray
                 and array.dtype == dtype
                 and counter[0] == version
-                and 0 < array.size <= SMALL
+                and 0 < array.size <= FEW_ELEMENTS
             ):
                 result = self.short_gradient(gradient, array, shape)
                 if result is not None:
