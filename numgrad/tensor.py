@@ -16,7 +16,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
 from numgrad.io.copying import deep_copy, reduce_tensor, shallow_copy
@@ -162,7 +162,7 @@ def _detach_(self: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
-    if traces and modes.level is not None:
+    if interceptors and modes.level is not None:
         check_captured(self, "detach")
     self._edge = NO_EDGE
     return self

@@ -179,7 +179,7 @@ def strided_source(
     return "\n".join([*parts.head, "", f"def loop({arguments}):", *_indent(body)]) + "\n"
 
 
-_WAVE = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
+_ANGLE_CALL = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
 
 
 def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> list[str]:
@@ -194,14 +194,15 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
     reads : dict
         For each operand that is a real array, how its i-th element is read.
     """
-    found = {match[2] for step in steps for match in _WAVE.finditer(step)}
+    found = {match[2] for step in steps for match in _ANGLE_CALL.finditer(step)}
     angles = sorted(found & reads.keys())
     if not angles:
         return [f"for i in range({first}, {last}):", *_indent(steps)]
     # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
     head = "for i in range(np.uintp(block), np.uintp(end)):"
     far, near = (
-        [_WAVE.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps] for way in ("apart", "near")
+        [_ANGLE_CALL.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps]
+        for way in ("apart", "near")
     )
     block = [
         f"end = block + {ANGLE_BLOCK}",

@@ -12,7 +12,7 @@ from numgrad.base.halves import HALF, add_halves
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.inplace import before_write, check_counted
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import place_of
@@ -61,7 +61,7 @@ class AccumulateGrad(Node):
                     current._counter[0] += 1
                 except RuntimeError:  # an inference tensor has no version
                     check_counted(current)
-                if traces:
+                if interceptors:
                     before_write(current)
                     note_write(current._counter)
                 (add_halves if array.dtype == HALF else add_into)(array, gradient)

@@ -1,6 +1,6 @@
 """Anomaly mode: nodes remember where they were made, and versions where they were written.
 
-While it is on, it stands in the list that hot functions look at for traces, so that being able to
+While it is on, it stands among the interceptors that hot functions look for, so that being able to
 turn it on costs nothing where it is off.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from numgrad.graph.frames import user_frame
-from numgrad.graph.modes import modes, observe, observers, stop_observing
+from numgrad.graph.modes import call_interceptors, intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
 
 __all__ = [
@@ -168,8 +168,8 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
                 f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
                 f"{type(value).__name__}"
             )
-    if enabled and anomaly not in observers:
-        observe(anomaly)
-    elif not enabled and anomaly in observers:
-        stop_observing(anomaly)
+    if enabled and anomaly not in call_interceptors:
+        intercept(anomaly)
+    elif not enabled and anomaly in call_interceptors:
+        stop_intercepting(anomaly)
     anomaly.enabled, anomaly.check_nan = enabled, check_nan

@@ -21,7 +21,7 @@ from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
-from numgrad.graph.modes import modes, restore, traces
+from numgrad.graph.modes import interceptors, modes, restore
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_arrays, add_into
@@ -69,7 +69,7 @@ def run(
     """
     by_tensors = create_graph or rows > 0
     watched = False
-    if traces:
+    if interceptors:
         by_tensors = by_tensors or modes.trace is not None or modes.dual is not None
         watched = anomaly.enabled
     special = by_tensors or watched
@@ -216,7 +216,7 @@ def _run_node(
         outputs: Sequence[Any]
         owned: Iterable[bool | None] = repeat(False)
         if rows:
-            outputs = node.run_rows(gradients, rows)
+            outputs = node.run_batched(gradients, rows)
         elif by_tensors:
             outputs = node.run_tensors(gradients)
         else:

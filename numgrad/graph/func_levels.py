@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
 
@@ -86,14 +86,14 @@ class Level:
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
             modes.level = self
-            traces.append(self)  # so that what is made meanwhile is known to be
+            interceptors.append(self)  # so that what is made meanwhile is known to be
         self.alive = True
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.alive = False
         if self._guarded:
-            traces.remove(self)
+            interceptors.remove(self)
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
 
     def lend(self, tensors: Iterable[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, LevelCounter, NoCounter, Tensor, forbidden_view
 
 __all__ = [
@@ -33,7 +33,7 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
     operation : str
         The name of the function, without underscore.
     """
-    if traces and modes.level is not None:
+    if interceptors and modes.level is not None:
         check_captured(tensor, operation)
     if not modes.grad:
         return
@@ -57,7 +57,7 @@ def check_inplace(tensor: Tensor, recorded: bool = False, operation: str = "copy
 
 
 def before_write(tensor: Tensor) -> None:
-    """Let who keeps what tensors hold know of a write. Without anything in `traces` nobody does."""
+    """Let who keeps what tensors hold know of a write. Without `interceptors` nobody does."""
     if modes.keeper is not None:
         modes.keeper.before_write(tensor)
 
@@ -67,13 +67,13 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     array = tensor._array
     if type(tensor._counter) is not list:
         check_counted(tensor)
-    if traces:
+    if interceptors:
         before_write(tensor)
         if modes.trace is not None and type(array) is np.ndarray:
             modes.trace.refuse_write()
     array[key] = values
     tensor._counter[0] += 1
-    if traces:
+    if interceptors:
         note_write(tensor._counter)
 
 
@@ -83,7 +83,7 @@ def bump_version(tensor: Tensor) -> None:
         tensor._counter[0] += 1
     except RuntimeError:  # an inference tensor has no version
         check_counted(tensor)
-    if traces:
+    if interceptors:
         note_write(tensor._counter)
 
 

@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 
 __all__ = [
     "Mode",
+    "call_interceptors",
     "enable_grad",
     "inference_mode",
+    "intercept",
+    "interceptors",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
     "modes",
     "no_grad",
-    "observe",
-    "observers",
     "restore",
     "set_grad_enabled",
     "set_multithreading_enabled",
-    "stop_observing",
+    "stop_intercepting",
     "stop_watching",
-    "traces",
     "watch",
 ]
 
@@ -58,29 +58,30 @@ class _Modes(threading.local):
 
 
 modes = _Modes()
-# The recorders, levels of forward mode, hooks on saved tensors and inference modes that are open on
-# any thread, and anomaly mode. While there is one, hot functions take no short ways.
-traces: list[Any] = []
-# Of these all but the inference modes, in which hot functions do take their short ways.
-observers: list[Any] = []
+# What is open on any thread and changes what operations do: recorders, levels of forward mode,
+# hooks on saved tensors, inference modes, anomaly mode. While there is one, hot functions do not
+# take the straight-line code that they have for ordinary calls.
+interceptors: list[Any] = []
+# Of these the ones that must see every call: all but the inference modes.
+call_interceptors: list[Any] = []
 
 
-def observe(observer: Any) -> None:
-    """Let hot functions take no short ways, so that an observer gets to see every operation."""
-    observers.append(observer)
-    traces.append(observer)
+def intercept(interceptor: Any) -> None:
+    """Have hot functions take no straight-line code, so that `interceptor` sees every operation."""
+    call_interceptors.append(interceptor)
+    interceptors.append(interceptor)
 
 
-def stop_observing(observer: Any) -> None:
-    """Take back an `observe`."""
-    traces.remove(observer)
-    observers.remove(observer)
+def stop_intercepting(interceptor: Any) -> None:
+    """Take back an `intercept`."""
+    interceptors.remove(interceptor)
+    call_interceptors.remove(interceptor)
 
 
 def watch(mode: Any) -> None:
-    """Do what `observe` does for a mode of this thread, which `restore` takes back."""
+    """Do what `intercept` does for a mode of this thread, which `restore` takes back."""
     modes.watching = (*modes.watching, (mode,))
-    observe(mode)
+    intercept(mode)
 
 
 def stop_watching(mode: Any) -> None:
@@ -94,7 +95,7 @@ def stop_watching(mode: Any) -> None:
 
 
 def _forget(watched: tuple[Any]) -> None:
-    for everybodys in (traces, observers):
+    for everybodys in (interceptors, call_interceptors):
         for at, other in enumerate(everybodys):
             if other is watched[0]:
                 del everybodys[at]
@@ -105,9 +106,9 @@ def _note_inference(inference: bool) -> None:
     """Let hot functions know that inference mode is on from now on, on this thread, or off."""
     if inference is not modes.inference:
         if inference:
-            traces.append(inference_mode)
+            interceptors.append(inference_mode)
         else:
-            traces.remove(inference_mode)
+            interceptors.remove(inference_mode)
 
 
 def restore(state: dict[str, Any]) -> None:
@@ -126,7 +127,7 @@ def restore(state: dict[str, Any]) -> None:
                 _forget(watched)
         for watched in before:
             if not any(watched is other for other in after):
-                observe(watched[0])
+                intercept(watched[0])
     _note_inference(state.get("inference", False))
     now.update(state)
     for name in now.keys() - state.keys():

@@ -284,7 +284,7 @@ def _packed_class(cls: type[Node]) -> type[Node]:
     if found is None:
         attributes: dict[str, Any] = {
             method: _with_values(getattr(cls, method))
-            for method in ("run_arrays", "run_tensors", "run_rows", "restore")
+            for method in ("run_arrays", "run_tensors", "run_batched", "restore")
             if hasattr(cls, method)
         }
         attributes |= {"__slots__": (), "__module__": cls.__module__}

@@ -15,7 +15,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.handles import Hooks
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 
 if TYPE_CHECKING:
     from numgrad.graph.node import Node
@@ -370,7 +370,7 @@ class LevelCounter(list[Any]):
 
 
 def new_counter() -> list[Any]:
-    """Return the version counter of new memory; without anything in `traces` it is ``[0]``."""
+    """Return the version counter of new memory; without `interceptors` it is ``[0]``."""
     if modes.inference:
         return NoCounter((0,))
     if modes.level is None:
@@ -424,7 +424,7 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
         array = plain(array)
         tensor = _new(_tensor_class(array))
     tensor._array = array
-    tensor._counter = new_counter() if traces else [0]
+    tensor._counter = new_counter() if interceptors else [0]
     return tensor
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from numgrad.autograd.forward.push_forward import TangentMaps
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
+from numgrad.graph.modes import intercept, modes, set_grad_enabled, stop_intercepting
 from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.kernels.move.memory_order import zeros_with_gaps
 from numgrad.kernels.move.strides import layout_of, repeats_elements
@@ -45,11 +45,11 @@ class DualLevel:
     def open(self) -> None:
         """Let operations hand on tangents."""
         type(modes).dual = self
-        observe(self)
+        intercept(self)
 
     def close(self) -> None:
         """Forget all tangents."""
-        stop_observing(self)
+        stop_intercepting(self)
         type(modes).dual = None
         self._tangents.clear()
 

@@ -20,7 +20,7 @@ from numgrad.jit.emit.scalar_code import identity_code, type_code
 from numgrad.jit.emit.statements import Line, comment_of, indent
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import product
-from numgrad.jit.schedule.schedule import Sink
+from numgrad.jit.schedule.schedule import Output
 
 __all__ = ["ShortSource", "is_simple", "nest_lines"]
 
@@ -98,28 +98,28 @@ class ShortSource(NestSource):
 
     # --- reductions ---
 
-    def _write_reduced(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
-        kind, dtype = kind_of(sink), sink.value.dtype
-        result = self._row_names[sink.value]
-        buffer, target = f"b{result}", self.targets[sink]
+    def _write_reduced(self, output: Output, name: str, here: Pass, lines: list[Line]) -> None:
+        kind, dtype = kind_of(output), output.value.dtype
+        result = self._row_names[output.value]
+        buffer, target = f"b{result}", self.targets[output]
         self.rooms[buffer] = dtype
         lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
         steps, total = self._folded(kind, buffer, self.length(self.values))
         here.flush += steps
-        here.flush.append(Line(f"{result} = {total}", comment_of(sink.value)))
+        here.flush.append(Line(f"{result} = {total}", comment_of(output.value)))
         if target is None:
-            self._write_total(sink, result, here.flush, comment_of(sink.value))
+            self._write_total(output, result, here.flush, comment_of(output.value))
             return
         place, _ = self._place_code(target)
-        here.after.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {result})"))
+        here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
 
-    def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
-        kind, dtype = kind_of(sink), sink.value.dtype
-        buffer = self.buffers[sink.value]
+    def _write_total(self, output: Output, block: str, lines: list[Line], comment: str) -> None:
+        kind, dtype = kind_of(output), output.value.dtype
+        buffer = self.buffers[output.value]
         if not self.loops.rows:
             lines.append(Line(f"store({buffer}, 0, {block})", comment))
             return
-        of_rows, rows = f"z{self._row_names[sink.value]}", self._count
+        of_rows, rows = f"z{self._row_names[output.value]}", self._count
         self.top.append(Line(f"{of_rows} = stack({type_code(dtype)}, {rows})"))
         lines.append(Line(f"store({of_rows}, {self._row_index}, {block})"))
         if rows <= SPELLED:
@@ -201,7 +201,7 @@ class ShortSource(NestSource):
             if part and self.loops.inner:
                 start = f"for {self.loops.inner[-1].index} in range(lo, hi):"
                 part = [Line(start), *indent(part)]
-            lines += [*part, *here.waves.get(phase, ())]
+            lines += [*part, *here.trigonometric.get(phase, ())]
         return [*lines, *here.flush, *here.after]
 
     def _rows(self) -> list[Line]:

@@ -63,7 +63,7 @@ def fitting(head: Any, leaves: Sequence[Any]) -> Any:
 
     Parameters
     ----------
-    head : Compiled or Short
+    head : Compiled or CachedCall
         The first trace for such shapes, which has a list of the `others`. Each of them has the
         ``strides`` that it goes by: most go by none.
     leaves : sequence

@@ -18,7 +18,7 @@ __all__ = [
     "ANYWHERE",
     "CHEAP",
     "LEAVES",
-    "WAVES",
+    "TRIGONOMETRIC",
     "Element",
     "Elements",
     "Flat",
@@ -48,7 +48,7 @@ Element = tuple[Value, Index]
 # The index of what is read at places that only positions tell.
 ANYWHERE = Flat(Place(symbol("anywhere"), {}))
 LEAVES = frozenset(("input", "array"))
-WAVES = frozenset(("sin", "cos", "tan"))
+TRIGONOMETRIC = frozenset(("sin", "cos", "tan"))
 
 _ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "sign", "signbit", "copysign", "cast", "fma")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")

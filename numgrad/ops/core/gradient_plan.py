@@ -226,14 +226,16 @@ class ElementwiseNode(Node):
             results.append(result)
         return results
 
-    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+    def run_batched(
+        self, gradients: Sequence[Tensor | None], count: int
+    ) -> Sequence[Tensor | None]:
         """Run the fused kernel once, on operands that are broadcast over the last dim."""
         gradient = gradients[0]
         if gradient is None:
             return self.plan.nothing[0]
         array, plan = gradient._array, self.plan
         if array.dtype.kind != "f" or (self.metas and self.metas[0] != array.dtype):
-            return super().run_rows(gradients, count)
+            return super().run_batched(gradients, count)
         if self.saved is None:
             raise RuntimeError(FREED)
         self.raise_if_modified()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
-from numgrad.graph.modes import modes, observers, traces
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.elementwise import ElementwisePrimitive
@@ -93,16 +93,16 @@ def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
 
 
 def _unary_function(
-    primitive: ElementwisePrimitive, traces: list[Any] = traces
+    primitive: ElementwisePrimitive, interceptors: list[Any] = interceptors
 ) -> Callable[..., Any]:
-    """Make a function of one operand; where there are `traces`, it takes no short way."""
+    """Make a function of one operand; where there are `interceptors`, it takes no short way."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
-    rare = _rare(primitive, lambda: _unary_function(primitive, observers), primitive)
+    rare = _rare(primitive, lambda: _unary_function(primitive, call_interceptors), primitive)
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
     plans: dict[int, Any] = {}
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) is not Tensor or out is not None or traces:
+        if type(input) is not Tensor or out is not None or interceptors:
             result: Tensor = rare(input, out=out)
             return result
         array = input._array
@@ -171,7 +171,7 @@ def _rare(
         nonlocal short
         if out is not None:
             return primitive(*operands, out=out)
-        if observers or type(operands[0]) is not Tensor:
+        if call_interceptors or type(operands[0]) is not Tensor:
             return otherwise(*operands)
         if short is None:
             short = make()
@@ -186,19 +186,21 @@ def _rare(
 def _binary_function(
     primitive: ElementwisePrimitive,
     otherwise: Callable[[Any, Any], Any] | None = None,
-    traces: list[Any] = traces,
+    interceptors: list[Any] = interceptors,
 ) -> Callable[..., Any]:
     """Make a function of two operands; `otherwise` takes what is not the plain case."""
     plain, kernel = primitive.plain_dtypes, primitive.kernel
     otherwise = primitive if otherwise is None else otherwise
-    rare = _rare(primitive, lambda: _binary_function(primitive, otherwise, observers), otherwise)
+    rare = _rare(
+        primitive, lambda: _binary_function(primitive, otherwise, call_interceptors), otherwise
+    )
     entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
     number_entries: dict[Any, Any] = {}  # for such an array and a number
     plans: dict[int, Any] = {}  # by which operands require grad
     number_plans: dict[int, Any] = {}
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
-        if type(input) is not Tensor or out is not None or traces:
+        if type(input) is not Tensor or out is not None or interceptors:
             result: Tensor = rare(input, other, out=out)
             return result
         array = input._array

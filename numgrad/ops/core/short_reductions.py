@@ -15,7 +15,7 @@ import numpy as np
 from numgrad.base.halves import HALF
 from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, observers, traces
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.kernels.reduce.short_reductions import ShortCall
@@ -55,7 +55,7 @@ class ShortCalls:
             type(input) is not Tensor
             or (type(dim) is not int and dim is not None)
             or type(keepdim) is not bool
-            or observers
+            or call_interceptors
         ):
             return None
         array = input._array
@@ -70,7 +70,7 @@ class ShortCalls:
             return self._several(input, value, parameters)
         output = _new(Tensor)
         output._array = value
-        output._counter = new_counter() if traces else [0]
+        output._counter = new_counter() if interceptors else [0]
         if input._edge is not NO_EDGE and modes.grad and self.is_differentiable:
             self._record(input, (output,), parameters)
         return output
@@ -115,7 +115,7 @@ class ShortCalls:
         for value in values:
             output = _new(Tensor)
             output._array = value
-            output._counter = new_counter() if traces else [0]
+            output._counter = new_counter() if interceptors else [0]
             outputs.append(output)
         if input._edge is not NO_EDGE and modes.grad:
             self._record(input, outputs, parameters)
@@ -154,7 +154,7 @@ class ShortNode(PrimitiveNode):
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Take the short way where there are few elements, all of one dtype, and nobody looks."""
         gradient, saved = gradients[0], self.saved
-        if gradient is not None and saved and not traces:
+        if gradient is not None and saved and not interceptors:
             array, counter, version = saved
             shape, dtype = self.shapes[0]
             if (

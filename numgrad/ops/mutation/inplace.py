@@ -27,7 +27,7 @@ from numgrad.graph.inplace import (
     check_inplace,
     write_elements,
 )
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
@@ -175,13 +175,13 @@ def inplace(
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded:
         check_inplace(tensor, recorded, function.__name__.removesuffix("_in_place"))
-    elif traces and modes.level is not None:
+    elif interceptors and modes.level is not None:
         check_captured(tensor, function.__name__.removesuffix("_in_place"), arguments)
     if type(tensor._counter) is not list:
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
-    dual = modes.dual if traces else None
+    dual = modes.dual if interceptors else None
     if function in _WRITES_OUT and not recorded and dual is None:
         function(tensor, *arguments, out=tensor, **keywords)
         return tensor
@@ -191,7 +191,7 @@ def inplace(
     if recorded:
         stand_in._edge = gradient_edge(tensor)
     start = next_sequence()
-    if traces and modes.saved_hooks:
+    if interceptors and modes.saved_hooks:
         result = _without_hooks(function, stand_in, *arguments, **keywords)
     else:
         result = function(stand_in, *arguments, **keywords)
@@ -214,7 +214,7 @@ def inplace(
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     rewrite_history(tensor, before, edge, len(created) == 1)
-    if traces and modes.saved_hooks:  # only now do they hold what they will need
+    if interceptors and modes.saved_hooks:  # only now do they hold what they will need
         for node in created:
             pack_saved(node)
     if dual is not None:
@@ -414,7 +414,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
     function = FUNCTIONS[name]
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        if traces and modes.level is not None:
+        if interceptors and modes.level is not None:
             check_captured(self, name)
         if modes.grad and self._edge is None and self._base is None:
             what = "a leaf" if name == "as_strided" else "a view of a leaf"
@@ -423,7 +423,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
             )
         check_inplace(self, operation=name)
         check_counted(self)
-        if traces:
+        if interceptors:
             if modes.trace is not None:
                 np.asarray(self._array)  # raises what there is to say of one without numbers
                 modes.trace.refuse_write()

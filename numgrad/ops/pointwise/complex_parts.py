@@ -31,7 +31,7 @@ _FROM_POLAR = Elementwise(
     "polar",
     ["abs", "angle"],
     lambda given: [
-        _complex_of(*(given["abs"] * Symbol.apply(wave, given["angle"]) for wave in ("cos", "sin")))
+        _complex_of(*(given["abs"] * Symbol.apply(name, given["angle"]) for name in ("cos", "sin")))
     ],
 )
 
