@@ -1,4 +1,4 @@
-"""The source of elementwise loops: a formula, and how each operand enters, become Python for Numba.
+"""Generate the source of elementwise loops: from a formula and the layout of each operand.
 
 A *pattern* has a letter for each operand: ``a`` a real array, ``A`` a complex one, ``b`` a bool
 one; ``s``, ``S`` and ``p`` are the single numbers of these kinds. `flat_source` is for operands

@@ -1,4 +1,4 @@
-"""Where gradients end: the AccumulateGrad node of a leaf, and adding gradients up."""
+"""AccumulateGrad: where gradients of leaves end, and how gradients are added up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: runs a backward graph from its roots to its leaves, without recursion.
+"""The autograd engine: run a backward graph from its roots to its leaves, without recursion.
 
 A node is younger than the nodes its gradients go to. So of the nodes that a gradient has come to,
 the youngest has all of its gradients: the engine takes it, hands it their sums, and passes on what

@@ -1,4 +1,4 @@
-"""Levels: what keeps the derivatives of one `numgrad.func` call apart from all others.
+"""Levels of `numgrad.func`: keep the derivatives of nested transformations apart.
 
 A transformation differentiates a function with respect to stand-ins: tensors over the memory of
 the arguments that only this call knows. So nested calls cannot mistake one derivative for another.

@@ -1,4 +1,4 @@
-"""What users may hang on nodes: hooks, called while the engine runs, and what they may return.
+"""Hooks: what users registered on tensors and nodes, called while the engine runs.
 
 The order is PyTorch's: for a node that a gradient has come to, the hooks of the tensors that are
 its outputs, then the gradients those retain, then the node's pre-hooks, the node, and its hooks.

@@ -1,4 +1,4 @@
-"""What may be written to in place, and how a write enters the graph's history."""
+"""In-place writes: which are allowed, version counters, and how a write enters the history."""
 
 from __future__ import annotations
 

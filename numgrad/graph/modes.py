@@ -1,4 +1,4 @@
-"""Grad modes: whether operations record a graph, for each thread on its own."""
+"""Grad modes: no_grad, enable_grad, inference_mode; what each thread records and intercepts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Modes(threading.local):
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
     exec_group: Any = None  # backward passes that share what they compute again
     depth = 0  # how many backward passes that call the user's code run inside of each other
-    worker: Any = None  # on a thread for the innermost of these: who it is (graph.reentrance)
+    worker: Any = None  # on a thread for the innermost of these: who it is (graph.nested_backward)
     task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
     watching: tuple[Any, ...] = ()  # what this thread has put into the lists below
 

@@ -1,4 +1,4 @@
-"""Backward passes inside of backward passes, to any depth.
+"""Nested backward passes: reentrant backward, to any depth.
 
 What a user's backward function or hook calls stands on Python's stack, and so does what that calls
 in turn. So every some passes inside of each other, the next call gets a thread, and with it a

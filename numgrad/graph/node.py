@@ -1,4 +1,4 @@
-"""The vertices of the graph: one node for every recorded operation."""
+"""Nodes: the vertices of the backward graph, one for every recorded operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays without numbers: what stands under a tensor while a function is traced.
+"""Symbolic arrays: shape, strides and dtype without numbers, under tensors that are traced.
 
 A `Traced` array has a shape, a dtype and strides, and shares memory with its views, as any array
 does; but what would compute with it is recorded. Its memory is never read or written: it is there

@@ -1,4 +1,4 @@
-"""Hooks on saved tensors: what a node keeps instead of tensors, where the user has a say in that.
+"""Saved tensors: pack and unpack what a node keeps, and the hooks that may change that.
 
 Where no hook is active nothing of this is run or made: nodes keep arrays. `pack_saved` turns what a
 node kept into what the user's hook made of it, and the node into one that has it turned back for

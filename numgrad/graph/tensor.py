@@ -1,4 +1,4 @@
-"""The tensor as the graph sees it: an array, a version, and an edge into the graph.
+"""The tensor core: an array, a version counter, and an edge into the graph.
 
 Methods and operators are bound to `Tensor` in `numgrad.tensor`; here is only what the engine
 and the catalogue need.

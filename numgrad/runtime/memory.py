@@ -1,4 +1,4 @@
-"""Memory for large results, recycled.
+"""A pool of memory for large arrays, recycled.
 
 The system gives fresh memory page by page, at a fault each, and takes large blocks back as soon as
 they are freed: a result of 80 MB costs more to get than to compute. So large buffers come back to a

@@ -1,4 +1,4 @@
-"""The level of forward mode: which tensors have a tangent, and how operations hand tangents on.
+"""Dual levels of forward mode: which tensors have a tangent, and what operations do with those.
 
 A tangent belongs to an array, not to a tensor: what a node saves is the array, and so what a rule
 works with has its tangent, too, which makes forward over backward mode. While a level is open,

@@ -1,4 +1,4 @@
-"""What a compiled kernel depends on, as text: its source, all that its names mean, the environment.
+"""Cache keys: what a compiled kernel depends on (source, globals, versions, CPU), as text.
 
 A file of the cache is named after a hash of this, so it is never stale: whatever changes the
 machine code changes the name.

@@ -1,4 +1,4 @@
-"""Straight functions of all elements of arrays, as vector instructions that need no vectoriser.
+"""Elementwise loops as LLVM vector instructions: functions without branches, mapped over arrays.
 
 Kernels that do more than one thing to a block of elements call these instead of loops written in
 Python, which Numba types and LLVM writes four times over as it vectorises them.

@@ -1,4 +1,4 @@
-"""Functions without branches become instructions at once, without Numba's compiler.
+"""Scalar functions without branches, translated to LLVM without Numba's type inference.
 
 Such a function is called with numbers that are not known yet, and what it does to them is written
 down, as LLVM's instructions, where the kernel calls it. To Numba it is an intrinsic. As functions

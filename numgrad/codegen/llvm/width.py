@@ -1,4 +1,4 @@
-"""Let LLVM use the widest vectors that the processor has, and several at a time, in one function.
+"""Vector width and interleaving: let LLVM use the widest registers, in one function.
 
 For processors with AVX-512, LLVM by default stays with half of a register, because early ones
 lowered their clock for the whole. Loops that compute much with each number run up to twice as fast

@@ -1,4 +1,4 @@
-"""What is known of a nest before a line of it is written.
+"""Analysis of a loop nest: what is read where, in which pass, before code is generated.
 
 Of every element that it reads or computes: on which loops it depends, after which pass over a row
 it is known, and how many sines are inside each other in it.

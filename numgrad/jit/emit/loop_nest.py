@@ -1,4 +1,4 @@
-"""The source of one loop nest: what becomes of the values it computes, and the loops around."""
+"""Generate the source of one loop nest: its outputs, and the loops around them."""
 
 from __future__ import annotations
 

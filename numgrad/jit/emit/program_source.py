@@ -1,4 +1,4 @@
-"""The source of a compiled function: its nests one after the other, and what they are given.
+"""Generate the source of a compiled program: all loop nests, their arguments and temporaries.
 
 The function is called as ``run(*arrays, header, room)``. The header says which nests to run (see
 `numgrad.codegen.loop_runtime.span`), then come sizes and constants, so that one compiled function

@@ -1,4 +1,4 @@
-"""The passes of a nest over the elements of a row.
+"""Generate passes over the elements of a row: what is computed, kept and read in each.
 
 A pass is one loop, unless it has sines in it: those are computed for a block of angles at a time
 (see `numgrad.codegen.loop_runtime`), in between two *phases*. What is dear and was computed by an
@@ -44,7 +44,7 @@ class NestPasses(NestLines, abc.ABC):
 
     passes: dict[int, Pass]
     rooms: dict[str, np.dtype[Any]]  # arrays for the elements of a block
-    functions: set[str]  # of kernels.nests
+    functions: set[str]  # of codegen.loop_runtime and math.angle_blocks
     scratch: dict[Element, str]
 
     @abc.abstractmethod

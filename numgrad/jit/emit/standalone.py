@@ -1,4 +1,4 @@
-"""The compiled function with sizes and constants written into it, for use in compiled code."""
+"""Generate standalone dispatchers, sizes written into them, to call from compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled loop over unit vectors that `numgrad.jit.lowering.unit_vectors` puts into graphs."""
+"""The compiled loop over unit vectors, for Jacobians and Hessians."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source of one loop nest of few elements whose sizes are written out.
+"""Generate unrolled loop nests: few elements, sizes written out.
 
 There is a single item, of one block and one chunk, so nothing is cut up: sums are spelled out, in
 the order in which blocks are added up. And rows are not done one after the other where a function

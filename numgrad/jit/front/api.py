@@ -1,4 +1,4 @@
-"""What `jit` returns: a function that is traced once for each kind of arguments, then compiled."""
+"""Jitted functions: traced once for each kind of arguments, then compiled."""
 
 from __future__ import annotations
 

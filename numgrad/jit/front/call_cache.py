@@ -1,4 +1,4 @@
-"""The short ways of a compiled function: straight-line Python for calls that need no gradient.
+"""The cache of calls of a jitted function: generated Python for calls that need no gradient.
 
 Which trace fits is found out from a key that is quickly made; then one emitted function takes the
 arguments' arrays, runs the program, and puts the results together. A trace that is called often

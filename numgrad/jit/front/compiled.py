@@ -1,4 +1,4 @@
-"""One trace of a function, compiled, and the node that makes its results differentiable."""
+"""One compiled trace of a function, and the node that makes its results differentiable."""
 
 from __future__ import annotations
 

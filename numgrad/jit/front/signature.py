@@ -1,4 +1,4 @@
-"""What a trace of a function depends on in its arguments."""
+"""Signatures of calls: what a trace depends on in its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, updates and joins, simplified where not a bit changes.
+"""Simplify reductions, updates and joins, where not a bit changes.
 
 A sum has a fixed order of additions, which follows from the shape: the sum of a sum is not a sum
 over all dims, and the sum of n equal numbers is not n times the number. Integers, and any and all,

@@ -1,4 +1,4 @@
-"""Simplifying a graph: the same bits from fewer operations.
+"""Simplify a graph: all passes, until nothing changes; the same bits from fewer operations.
 
 The graph is built anew once, operands first, by a `Builder` that knows equal values and asks the
 rules about every new one:

@@ -1,4 +1,4 @@
-"""Graphs as something to call: compiled code, the memory that it works in, and threads."""
+"""Run a compiled program: compile on first use, memory for temporaries, threads."""
 
 from __future__ import annotations
 

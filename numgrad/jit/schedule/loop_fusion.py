@@ -1,4 +1,4 @@
-"""Which nests are done together, a block of each after the other.
+"""Fuse loop nests by blocks: nests that run together, a block of each after the other.
 
 What several of them read then comes from memory once, as if they were one nest. They need not be
 over the same domain: the sum over a slice and the gradient of the whole are neighbours.

@@ -1,4 +1,4 @@
-"""Which loop nests compute a graph, in which order, and which values are kept in memory.
+"""Schedule a graph: which loop nests compute it, in which order, and what is kept in memory.
 
 Whatever has to be in memory is an *output*: a value that is stored, a part that is written over
 another value, or a reduction. Outputs over the same domain share a nest if none needs another one

@@ -1,4 +1,4 @@
-"""Elementwise calls that sum outputs on the way: the gradients of operands that were broadcast.
+"""Elementwise calls with sums: gradients of broadcast operands, in one pass.
 
 The gradient of a row that was added to a matrix is the sum over the matrix's rows of what one loop
 computes together with the matrix's own gradient. Nothing of the matrix's size is stored for it: the

@@ -1,4 +1,4 @@
-"""Where the greatest and least elements are: one pass that carries a value and its position.
+"""argmax, argmin, and max and min with indices: one pass that carries a value and its position.
 
 The first of equal elements wins, and the first nan wins over everything, as in PyTorch on the CPU.
 """

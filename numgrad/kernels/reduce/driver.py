@@ -1,4 +1,4 @@
-"""Run the folds: lay the array out, split it into parts, share them among threads, join them."""
+"""Run a reduction: lay the array out, split it into parts, share them among threads, join them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance and log-sum-exp: two passes over a part while it is in the cache, then parts are joined.
+"""Variance, standard deviation and log-sum-exp: two passes over parts that stay in the cache.
 
 Both need a number for the whole (the mean, the greatest element) before the pass that adds. Taking
 that number for each part instead reads memory once. Parts are joined by exact identities: variances

@@ -1,4 +1,4 @@
-"""Scans that carry more than a sum: linear recurrences, and logarithms of cumulative sums.
+"""Scans that carry more than a sum: linear recurrences, logcumsumexp.
 
 A linear recurrence is what the derivatives of other scans are. The transpose of one that runs
 forward is one that runs backward with the same factors, so it is its own derivative, too.

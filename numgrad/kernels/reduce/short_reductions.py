@@ -1,4 +1,4 @@
-"""Reductions, scans and the like of few elements: what a call takes, found out once.
+"""Reductions and scans of few elements: what a call needs, prepared once for a shape.
 
 With a few numbers a kernel takes a tenth of what Python takes to get there. Where an array is
 contiguous and makes one part, no more is needed than the kernel's entry point, its steps and the

@@ -1,4 +1,4 @@
-"""The bits of floating point numbers, and the fused multiply-add: what Numba has no words for."""
+"""The bits of floating point numbers, and fused multiply-add, as intrinsics."""
 
 from __future__ import annotations
 

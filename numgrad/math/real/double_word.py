@@ -1,4 +1,4 @@
-"""Error-free transformations: the exact sum or product of two numbers as a rounded one and a rest.
+"""Double-word arithmetic: error-free sums and products of two numbers.
 
 Sources: T. J. Dekker, "A floating-point technique for extending the available precision",
 Numerische Mathematik 18 (1971); D. E. Knuth, *The Art of Computer Programming*, volume 2, 4.2.2;

@@ -1,4 +1,4 @@
-"""float32 and float64 as the functions of this folder see them, and the steps that they share.
+"""Constants of float32 and float64, and steps that functions of this folder share.
 
 A function is written once, in a `make` that takes a `Format`; `for_each` makes it for both types.
 Its steps are straight functions as well (`numgrad.codegen.llvm.scalar_ir`), which need no mark:

@@ -1,4 +1,4 @@
-"""From tensors to NumPy and Python: what ``numpy()``, ``item()``, ``float(t)`` and others do."""
+"""Convert tensors to NumPy and Python: ``numpy()``, ``item()``, ``tolist()``, ``float(t)``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what functions that make tensors share: shape, number, dtype, device, layout, out."""
+"""Read the arguments of factories: shape, dtype, device, layout, out, in PyTorch's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python that runs around an elementwise kernel, emitted as straight lines for each plan.
+"""Generate the Python around an elementwise kernel: forward, record and backward of a plan.
 
 With four numbers in a tensor the kernels take a tenth of the time of a gradient; the rest is what
 Python does around them. What to save and what to hand to the kernel is known when a

@@ -1,4 +1,4 @@
-"""The node of an elementwise operation, and the plan of its gradients.
+"""ElementwiseNode, and the plan of its gradients: what is saved, and the fused kernel.
 
 A plan belongs to a primitive, a choice of the inputs that need a gradient, and which operands are
 tensors: what is saved, and the one kernel that computes all of the gradients in one pass.

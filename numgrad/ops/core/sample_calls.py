@@ -1,4 +1,4 @@
-"""Calls of every operation of the catalogue, made from what it declares.
+"""Sample calls of every operation of the catalogue, to fill the kernel cache.
 
 An elementwise operation gets operands from its domains and is called in every way that users are
 likely to meet and that has a kernel of its own: an operand may be a number, some operands may need

@@ -1,4 +1,4 @@
-"""Calls at which tests differentiate a primitive: short forms for its parameter `samples`."""
+"""Samples: calls at which tests differentiate a primitive."""
 
 from __future__ import annotations
 

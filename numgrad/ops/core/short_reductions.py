@@ -1,4 +1,4 @@
-"""Calls that reduce or scan one tensor of few elements, found out once.
+"""Reductions and scans of one small tensor: forward, node and backward, prepared once.
 
 Which dims a call means, what it raises, which kernel does it and which shape the result has all
 follow from the shape and the dtype of the tensor and the arguments as they were written. So the

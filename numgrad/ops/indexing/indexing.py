@@ -1,4 +1,4 @@
-"""Brackets: ``x[key]`` and ``x[key] = value``, and indexing by tensors with its gradient."""
+"""Indexing: ``x[key]``, ``x[key] = value``, and advanced indexing with its gradient."""
 
 from __future__ import annotations
 

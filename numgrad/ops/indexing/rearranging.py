@@ -1,4 +1,4 @@
-"""Elements moved or repeated: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
+"""Rearrange elements: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which the operands of einsum are multiplied: the one that takes least work."""
+"""Contraction order of einsum: the one that takes least work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of what are views: view_copy, expand_copy, select_copy and the like.
+"""Copies of views: view_copy, expand_copy, select_copy and the like.
 
 They are made from the declarations of the views. One runs the view, copies what that shows into
 memory of its own, and hangs the copy on the view's node, which differentiates both.

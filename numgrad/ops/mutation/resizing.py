@@ -1,4 +1,4 @@
-"""Tensors that change their shape or their memory: resize_, resize_as_ and set_."""
+"""Resize tensors: resize_, resize_as_ and set_."""
 
 from __future__ import annotations
 

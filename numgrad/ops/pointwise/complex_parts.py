@@ -1,4 +1,4 @@
-"""Complex tensors from real ones: from the two parts, and from length and angle."""
+"""complex and polar: complex tensors from real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order along a dim: sort, argsort, msort, topk, kthvalue."""
+"""Sorting: sort, argsort, msort, topk, kthvalue."""
 
 from __future__ import annotations
 

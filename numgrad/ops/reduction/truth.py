@@ -1,4 +1,4 @@
-"""Whether all or any elements are nonzero, and how many."""
+"""all, any and count_nonzero."""
 
 from __future__ import annotations
 
