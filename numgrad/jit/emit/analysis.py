@@ -13,7 +13,7 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
 from numgrad.jit.schedule.axes import Loops
 from numgrad.jit.schedule.index_maps import TRIGONOMETRIC, Element, weight
-from numgrad.jit.schedule.schedule import Nest, Output, Schedule
+from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule
 
 __all__ = ["INNER", "ROW", "ROWS", "TOP", "NestFacts"]
 
@@ -48,10 +48,10 @@ class NestFacts:
         self._depth: dict[Element, int] = {}
         self._order: list[Element] = []
         self.gather_places: dict[Element, Place] = {}
-        self._made: dict[Value, Output] = {
+        self._made: dict[Value, LoopOutput] = {
             output.value: output for output in nest.outputs if output.kind == "reduce"
         }
-        self._pass_of: dict[Output, int] = {}
+        self._pass_of: dict[LoopOutput, int] = {}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -126,14 +126,14 @@ class NestFacts:
         is_computed = bool(self._inputs[element])  # not read from memory
         return is_computed and value.operation in TRIGONOMETRIC and value.dtype.kind == "f"
 
-    def _root(self, output: Output) -> Element:
+    def _root(self, output: LoopOutput) -> Element:
         return self.roots[self.nest.outputs.index(output)][0]
 
-    def _is_row(self, output: Output) -> bool:
+    def _is_row(self, output: LoopOutput) -> bool:
         """Whether there is one element for a row, not one for each of its elements."""
         return len(output.axes) < len(self.nest.domain)
 
-    def _target(self, output: Output) -> Place | None:
+    def _target(self, output: LoopOutput) -> Place | None:
         """Return where the element of an output goes; None if all elements go to one number."""
         elements = self.plan.elements
         value = output.value
@@ -161,7 +161,7 @@ class NestFacts:
         kept = [axis for axis in range(len(output.axes)) if axis not in output.reduced]
         return elements.place(value, elements.index(value, kept))
 
-    def _place_in_join(self, output: Output) -> Place:
+    def _place_in_join(self, output: LoopOutput) -> Place:
         """Return where the element of a part of a join goes."""
         elements, part = self.plan.elements, output.source
         index = elements.index(part, list(output.axes))

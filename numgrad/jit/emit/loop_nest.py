@@ -15,7 +15,7 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, Size, product, symbol
 from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import Element
-from numgrad.jit.schedule.schedule import Output, Schedule
+from numgrad.jit.schedule.schedule import LoopOutput, Schedule
 from numgrad.kernels.move.bounds import BOUNDS
 
 __all__ = ["NestSource", "band_lines", "kind_of"]
@@ -80,11 +80,11 @@ class NestSource(NestPasses):
             self._write_row_output(output)
         self._write_checks()
 
-    def _is_inner(self, output: Output) -> bool:
+    def _is_inner(self, output: LoopOutput) -> bool:
         """Whether an output takes part in passes over the elements of a row."""
         return not self._is_row(output)
 
-    def _write_output(self, output: Output, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_output(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         """Write what becomes of a value that a pass computed at every element of a row."""
         dtype = output.value.dtype
         name = cast_code(name, output.source.dtype, dtype)
@@ -105,7 +105,7 @@ class NestSource(NestPasses):
             return
         self._write_reduced(output, name, here, lines)
 
-    def _write_reduced(self, output: Output, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_reduced(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
         kind, dtype, target = kind_of(output), output.value.dtype, self.targets[output]
         comment = comment_of(output.value)
@@ -129,7 +129,9 @@ class NestSource(NestPasses):
         place, _ = self._place_code(target)
         here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
 
-    def _scatter_lines(self, output: Output, name: str, names: Mapping[Element, str]) -> list[Line]:
+    def _scatter_lines(
+        self, output: LoopOutput, name: str, names: Mapping[Element, str]
+    ) -> list[Line]:
         """Return the lines that add or put a value at positions."""
         value, target = output.value, self.targets[output]
         assert target is not None
@@ -159,7 +161,7 @@ class NestSource(NestPasses):
             self.finish.append(Line(f"if element({self.buffers[flag]}, 0):"))
             self.finish.append(Line(f"    raise_outside({given})", comment_of(check)))
 
-    def _write_total(self, output: Output, block: str, lines: list[Line], comment: str) -> None:
+    def _write_total(self, output: LoopOutput, block: str, lines: list[Line], comment: str) -> None:
         """Combine the values of blocks to one number."""
         kind, dtype = kind_of(output), output.value.dtype
         result = self._row_names[output.value]
@@ -181,7 +183,7 @@ class NestSource(NestPasses):
         total = f"fold_{kind}({partial}, {self.items}, {identity})"
         self.finish.append(Line(f"store({self.buffers[output.value]}, 0, {total})", comment))
 
-    def _write_blocked(self, output: Output, name: str, lines: list[Line]) -> None:
+    def _write_blocked(self, output: LoopOutput, name: str, lines: list[Line]) -> None:
         """Add rows up, those of a block in one row of partial sums."""
         kind, dtype = kind_of(output), output.value.dtype
         target = self.targets[output]
@@ -231,7 +233,7 @@ class NestSource(NestPasses):
             return "lo, hi"
         return self.size_name(loop.size)
 
-    def _write_row_output(self, output: Output) -> None:
+    def _write_row_output(self, output: LoopOutput) -> None:
         """Write what becomes of a value that there is once in each row."""
         root = self._root(output)
         name = cast_code(self._name(root, {}), output.source.dtype, output.value.dtype)
@@ -406,7 +408,7 @@ def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = N
     return lines
 
 
-def kind_of(output: Output) -> str:
+def kind_of(output: LoopOutput) -> str:
     """Return the reduction; extremes of truth values are a matter of any and all."""
     kind: str = output.value.attributes["kind"]
     if output.value.dtype.kind == "b":

@@ -20,7 +20,7 @@ from numgrad.jit.emit.scalar_code import type_code
 from numgrad.jit.emit.statements import Line, NestLines, comment_of
 from numgrad.jit.ir.symbolic_sizes import ONE, product
 from numgrad.jit.schedule.index_maps import Element, weight
-from numgrad.jit.schedule.schedule import Output
+from numgrad.jit.schedule.schedule import LoopOutput
 
 __all__ = ["NestPasses", "Pass"]
 
@@ -48,10 +48,10 @@ class NestPasses(NestLines, abc.ABC):
     scratch: dict[Element, str]
 
     @abc.abstractmethod
-    def _write_output(self, output: Output, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_output(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         """Write what becomes of a value that a pass computed at every element of a row."""
 
-    def _write_pass(self, number_: int, outputs: list[Output]) -> None:
+    def _write_pass(self, number_: int, outputs: list[LoopOutput]) -> None:
         here = self.passes[number_] = Pass()
         roots = [self._root(output) for output in outputs]
         last = max(self._depth[root] if self.level(root) == INNER else 0 for root in roots)

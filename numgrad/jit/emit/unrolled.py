@@ -20,7 +20,7 @@ from numgrad.jit.emit.scalar_code import identity_code, type_code
 from numgrad.jit.emit.statements import Line, comment_of, indent
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import product
-from numgrad.jit.schedule.schedule import Output
+from numgrad.jit.schedule.schedule import LoopOutput
 
 __all__ = ["ShortSource", "is_simple", "nest_lines"]
 
@@ -98,7 +98,7 @@ class ShortSource(NestSource):
 
     # --- reductions ---
 
-    def _write_reduced(self, output: Output, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_reduced(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         kind, dtype = kind_of(output), output.value.dtype
         result = self._row_names[output.value]
         buffer, target = f"b{result}", self.targets[output]
@@ -113,7 +113,7 @@ class ShortSource(NestSource):
         place, _ = self._place_code(target)
         here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
 
-    def _write_total(self, output: Output, block: str, lines: list[Line], comment: str) -> None:
+    def _write_total(self, output: LoopOutput, block: str, lines: list[Line], comment: str) -> None:
         kind, dtype = kind_of(output), output.value.dtype
         buffer = self.buffers[output.value]
         if not self.loops.rows:

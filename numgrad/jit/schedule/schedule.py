@@ -27,7 +27,7 @@ from numgrad.jit.schedule.index_maps import (
     weight,
 )
 
-__all__ = ["Nest", "OpaqueStep", "Output", "Schedule", "is_loose", "schedule", "writes_over"]
+__all__ = ["LoopOutput", "Nest", "OpaqueStep", "Schedule", "is_loose", "schedule", "writes_over"]
 
 AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
 _STEPS = frozenset(("matmul", "call"))
@@ -36,7 +36,7 @@ _ROUNDS = 12
 
 
 @dataclass(eq=False)
-class Output:
+class LoopOutput:
     """Something to compute that goes to memory.
 
     Attributes
@@ -82,7 +82,7 @@ class Nest:
     """
 
     domain: tuple[str, ...]
-    outputs: list[Output] = field(default_factory=list)
+    outputs: list[LoopOutput] = field(default_factory=list)
     inner: frozenset[int] | None = None
     blocked: frozenset[int] | None = None
     checks: list[Value] = field(default_factory=list)
@@ -209,7 +209,7 @@ class Schedule:
 
     # --- placing ---
 
-    def place(self, output: Output) -> None:
+    def place(self, output: LoopOutput) -> None:
         """Put an output into the first nest that can take it, or into a new one."""
         needed = self.needed(output)
         lower = max([0, *(self.step_of[value] for value, _ in needed)])
@@ -228,7 +228,7 @@ class Schedule:
                 raise AssertionError("a new nest takes any output")
         self.step_of[output.value] = max(position, self.step_of.get(output.value, 0))
 
-    def needed(self, output: Output) -> list[Element]:
+    def needed(self, output: LoopOutput) -> list[Element]:
         """Return the kept values, other than leaves, that an output reads, with their indices."""
         root = (output.source, self.elements.index(output.source))
         return [
@@ -239,7 +239,7 @@ class Schedule:
             and not (value is output.source and output.kind == "store")
         ]
 
-    def _join(self, nest: Nest, position: int, output: Output, needed: list[Element]) -> bool:
+    def _join(self, nest: Nest, position: int, output: LoopOutput, needed: list[Element]) -> bool:
         """Put an output into a nest if it may be there."""
         inner, blocked = nest.inner, nest.blocked
         if output.domain == nest.domain:
@@ -310,7 +310,7 @@ class Schedule:
         return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
 
 
-def writes_over(output: Output) -> bool:
+def writes_over(output: LoopOutput) -> bool:
     """Whether an output writes over what another one has written."""
     return output.kind in ("window", "scatter") and output.value.operation in ("update", "scatter")
 
@@ -361,7 +361,7 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
     plan = Schedule(graph, elements, kept)
     for value in graph.values():
         if value.operation == "scatter" and _is_fill(value.operands[0]):
-            output = Output("store", value, value, elements.domain(value))
+            output = LoopOutput("store", value, value, elements.domain(value))
             if not plan.needed(output):  # the number may be a result, or what another step takes
                 plan.place(output)
     for value in graph.values():
@@ -385,15 +385,15 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
         elif operation == "join":
             for number, part in enumerate(value.operands):
                 domain = elements.domain(part)
-                plan.place(Output("window", value, part, domain, number=number))
+                plan.place(LoopOutput("window", value, part, domain, number=number))
         elif operation == "reduce":
             plan.place(_reduction(elements, value))
         elif value in kept:
-            plan.place(Output("store", value, value, elements.domain(value)))
+            plan.place(LoopOutput("store", value, value, elements.domain(value)))
     return plan
 
 
-def _reduction(elements: Elements, value: Value) -> Output:
+def _reduction(elements: Elements, value: Value) -> LoopOutput:
     source = value.operands[0]
     reduced: set[int] = set()
     axis = 0
@@ -402,7 +402,7 @@ def _reduction(elements: Elements, value: Value) -> Output:
             reduced.update(range(axis, axis + len(atoms)))
         axis += len(atoms)
     kind = "reduce" if reduced else "copy"
-    return Output(kind, value, source, elements.domain(source), frozenset(reduced))
+    return LoopOutput(kind, value, source, elements.domain(source), frozenset(reduced))
 
 
 def _arrange_update(plan: Schedule, value: Value) -> None:
@@ -412,12 +412,12 @@ def _arrange_update(plan: Schedule, value: Value) -> None:
     if base in plan.kept and takes and plan._users[base] == 1:
         plan.in_place[value] = base
     elif value not in plan.step_of:
-        plan.place(Output("store", value, value, plan.elements.domain(value)))
+        plan.place(LoopOutput("store", value, value, plan.elements.domain(value)))
     domain = plan.elements.domain(part)
     if value.operation == "update":
-        plan.place(Output("window", value, part, domain))
+        plan.place(LoopOutput("window", value, part, domain))
     else:
-        plan.place(Output("scatter", value, plan.elements.routed(value), domain))
+        plan.place(LoopOutput("scatter", value, plan.elements.routed(value), domain))
 
 
 def _is_fill(value: Value) -> bool:
