@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numgrad.base.tuning import SUM_BLOCK
+from numgrad.base.tuning import SUM_BLOCK, SUM_ROWS
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
 from numgrad.jit.schedule.axes import Loops
 from numgrad.jit.schedule.index_maps import TRIGONOMETRIC, Element, weight
 from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule
 
-__all__ = ["INNER", "ROW", "ROWS", "TOP", "NestFacts"]
+__all__ = ["INNER", "ROW", "TOP", "NestFacts"]
 
-ROWS = 256  # rows that are added up one after the other
 TOP, ROW, INNER = 0, 1, 2  # where a line can stand: in front of all loops, in a row, in a pass
 
 
@@ -183,7 +182,7 @@ class NestFacts:
         outer = product([loop.size for loop in loops.outer]).evaluate(values)
         is_split = bool(loops.inner) and not loops.reduces_rows
         chunks = -(-inner // SUM_BLOCK) if is_split else 1
-        per_block = ROWS if self.nest.blocked else max(1, SUM_BLOCK // max(1, inner))
+        per_block = SUM_ROWS if self.nest.blocked else max(1, SUM_BLOCK // max(1, inner))
         blocks = -(-rows // per_block)
         items = outer * blocks * chunks
         return {

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import UNROLLED_LANES
 from numgrad.jit.emit.loop_nest import NestSource, kind_of
 from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import identity_code, type_code
@@ -26,7 +27,6 @@ __all__ = ["ShortSource", "is_simple", "nest_lines"]
 
 MANY_ANGLES = 64  # sines that a loop is given for itself: with more LLVM gives up
 SPELLED = 16  # numbers whose sum is one expression
-LANES = 4  # rows are computed in multiples of so many
 MANY_ROWS = 8  # from which on LLVM shall not unroll what a row is
 _ASSIGNED = re.compile(r"(\w+) = ")
 _NAME = re.compile(r"[a-z]\w*")
@@ -187,7 +187,9 @@ class ShortSource(NestSource):
         lines = [Line("item = 0")]
         if self.loops.inner:
             length = self.length(self.values)
-            is_long = bool(self.loops.rows) and self._count >= MANY_ROWS and length >= LANES
+            is_long = (
+                bool(self.loops.rows) and self._count >= MANY_ROWS and length >= UNROLLED_LANES
+            )
             lines.append(Line("lo = 0"))
             lines.append(Line(f"hi = {self._unseen(length) if is_long else length}"))
         if not self.loops.rows:
@@ -275,7 +277,7 @@ class ShortSource(NestSource):
     ) -> list[Line]:
         """Return a loop for each part; what is handed on is in arrays in between."""
         rows, index = self._count, self._row_index
-        wide = -(-rows // LANES) * LANES if rows > 1 else rows
+        wide = -(-rows // UNROLLED_LANES) * UNROLLED_LANES if rows > 1 else rows
         lines = []
         for name, dtype in names.items():
             lines.append(Line(f"x{name} = stack({type_code(dtype)}, {wide})"))

@@ -32,7 +32,7 @@ __all__ = ["LoopOutput", "Nest", "OpaqueStep", "Schedule", "is_loose", "schedule
 AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
 _STEPS = frozenset(("matmul", "call"))
 _IN_MEMORY = frozenset(("reduce", "update", "join", "scatter", "check", "item", *_STEPS))
-_ROUNDS = 12
+_KEEPING_ROUNDS = 12
 
 
 @dataclass(eq=False)
@@ -329,7 +329,7 @@ def schedule(graph: Graph) -> Schedule:
     """
     elements = Elements(graph)
     kept = _initially_kept(graph, elements)
-    for _ in range(_ROUNDS):
+    for _ in range(_KEEPING_ROUNDS):
         found = _arrange(graph, elements, kept)
         more = _worth_keeping(found)
         if not more:

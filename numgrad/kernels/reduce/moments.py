@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS, THREAD_ELEMENTS_TWO_PASSES
+from numgrad.base.tuning import (
+    MOMENT_ROWS,
+    THREAD_ELEMENTS_EXPONENTIALS,
+    THREAD_ELEMENTS_TWO_PASSES,
+)
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
 from numgrad.codegen.expression import Symbol
@@ -57,7 +61,6 @@ _SHIFTED_LOG = Elementwise(
     ["x", "centre"],
     lambda s: [Symbol.apply("log", s["x"]) + s["centre"]],
 )
-ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
 
 _sums = make_follow(ITSELF, ADD)
@@ -171,7 +174,7 @@ def var_mean(
         return sum(variance, (variance.ndim - 1,)), as_complex(mean)
     arranged = arrange(array, dims, adjacent=True)
     flat, outer, n, inner, _, _ = arranged
-    part_rows = max(ROWS, PART // max(inner, 1))
+    part_rows = max(MOMENT_ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
     means = empty((outer * parts * inner,), array.dtype)
     squares = empty((outer * parts * inner,), array.dtype)
@@ -330,7 +333,7 @@ def shifted_totals(
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
     """
-    part_rows = max(ROWS, PART // max(inner, 1))
+    part_rows = max(MOMENT_ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
 
