@@ -5,7 +5,7 @@ does; but what would compute with it is recorded. Its memory is never read or wr
 so that views lie where they would lie. Whatever asks for its numbers gets a `TraceError`.
 
 What is recorded, and how, is for the `Recorder` to say that is open on this thread
-(``modes.trace``). A tensor on a traced array is a `TracedTensor`, so that the short ways of hot
+(``modes.trace``). A tensor on a traced array is a `TracedTensor`, so that the fast paths of hot
 functions, which look for a plain `Tensor`, leave it to the seam of all operations.
 """
 

@@ -67,7 +67,7 @@ def enter_hooks(pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
             raise TypeError(f"hooks on saved tensors must be callable, got {type(hook).__name__}")
     pair = (pack_hook, unpack_hook)
     modes.saved_hooks = (*modes.saved_hooks, pair)
-    watch(pair)  # the short ways of hot functions know nothing of hooks
+    watch(pair)  # the fast paths of hot functions know nothing of hooks
 
 
 def exit_hooks() -> None:

@@ -57,7 +57,7 @@ def call_key(args: Sequence[Any]) -> Any:
 
 
 class CachedCall:
-    """The short way for one trace.
+    """The fast path of one trace.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class CachedCall:
         args: Sequence[Any],
         general: Callable[..., Any],
     ) -> CachedCall | None:
-        """Return the short way of a trace; None where a call takes more."""
+        """Return the fast path of a trace; None where a call takes more."""
         if compiled.differentiable or compiled.aliases or compiled.required:
             return None
         if any(output.kind == "argument" for output in compiled.outputs):

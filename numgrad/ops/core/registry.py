@@ -88,14 +88,14 @@ def publish(primitive: ElementwisePrimitive, *aliases: str, inplace: bool = True
 
 
 def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    """Make the function of a primitive of one or two operands; the plain case goes a short way."""
+    """Make the function of a primitive of one or two operands; the plain case takes a fast path."""
     return (_unary_function, _binary_function)[len(primitive.inputs) - 1](primitive)
 
 
 def _unary_function(
     primitive: ElementwisePrimitive, interceptors: list[Any] = interceptors
 ) -> Callable[..., Any]:
-    """Make a function of one operand; where there are `interceptors`, it takes no short way."""
+    """Make a function of one operand; where there are `interceptors`, it takes no fast path."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
     rare = _rare(primitive, lambda: _unary_function(primitive, call_interceptors), primitive)
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements

@@ -82,7 +82,7 @@ class ShortCalls:
         return result
 
     def remember(self, input: Tensor, dim: Any, keepdim: Any, parameters: dict[str, Any]) -> None:
-        """Remember a call whose arguments were checked, if there is a short way.
+        """Remember a call whose arguments were checked, if there is a fast path.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class ShortCalls:
 
 
 class ShortNode(PrimitiveNode):
-    """A node of one input, one output and one saved array, whose rule has a short way on arrays.
+    """A node of one input, one output and one saved array, whose rule has a fast path on arrays.
 
     Subclasses say which, in `short_gradient`. It gives the same bits as the rule.
     """
@@ -152,7 +152,7 @@ class ShortNode(PrimitiveNode):
     __slots__ = ()
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Take the short way where there are few elements, all of one dtype, and nobody looks."""
+        """Take the fast path where there are few elements, all of one dtype, and nobody looks."""
         gradient, saved = gradients[0], self.saved
         if gradient is not None and saved and not interceptors:
             array, counter, version = saved

@@ -83,7 +83,7 @@ _NOT_OWNED = (False,)
 
 
 class _TotalNode(PrimitiveNode):
-    """The node of a sum or mean of everything: the root of most graphs, so it takes a short way."""
+    """The node of a sum or mean of everything: the root of most graphs, so it takes a fast path."""
 
     __slots__ = ()
 
