@@ -14,7 +14,7 @@ from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
 from numgrad.codegen.llvm.map_ir import Map, make_any
 from numgrad.codegen.llvm.pointers import element, lesser, store
-from numgrad.codegen.llvm.scalar_ir import straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.kernels.move.layout import Array, arrange, restore
 from numgrad.kernels.reduce.driver import part_rows_of, parts_of, share, spans_of
 from numgrad.kernels.reduce.reductions import INT64, UINT8, as_bytes
@@ -24,13 +24,13 @@ from numgrad.runtime.memory import empty
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]
 
 
-@straight
+@branch_free
 def above(x: Any, best: Any) -> Any:
     """Whether x is greater than the best so far, or the first nan."""
     return (x > best) | ((x != x) & (best == best))
 
 
-@straight
+@branch_free
 def below(x: Any, best: Any) -> Any:
     """Whether x is less than the best so far, or the first nan."""
     return (x < best) | ((x != x) & (best == best))

@@ -235,7 +235,7 @@ def short_var(
 ) -> ShortCall | None:
     """Return what takes `var` of a C-contiguous array of few elements, or with `root` `std`.
 
-    None if there is no short way: there is none with less than one degree of freedom, where
+    None if there is no fast path: there is none with less than one degree of freedom, where
     variances can overflow that are no mistake.
 
     Examples

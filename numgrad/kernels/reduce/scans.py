@@ -20,7 +20,7 @@ from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.pointers import element, lesser, release, scratch, store
-from numgrad.codegen.llvm.scalar_ir import straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.order import TILE
@@ -131,13 +131,13 @@ def _make_running(name: str, is_product: bool) -> Scan:
 _CUMSUM, _CUMPROD = _make_running("cumsum", False), _make_running("cumprod", True)
 
 
-@straight
+@branch_free
 def not_below(x: Any, best: Any) -> Any:
     """Whether x is at least the best so far, or nan."""
     return (x >= best) | (x != x)
 
 
-@straight
+@branch_free
 def not_above(x: Any, best: Any) -> Any:
     """Whether x is at most the best so far, or nan."""
     return (x <= best) | (x != x)

@@ -62,7 +62,7 @@ _PAIRS = (_WORDS[:-1] << np.uint64(_WORD)) | _WORDS[1:]  # 64 digits from each w
 
 
 def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) -> Any:
-    """Return the straight function that reduces far angles of a floating point type.
+    """Return the branch-free function that reduces far angles of a floating point type.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.codegen.llvm.scalar_ir import rarely, straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, rarely, where
 from numgrad.math.real.bits import fma, to_bits
 from numgrad.math.real.double_word import fast_two_sum
 from numgrad.math.real.far_angles import HALF_PI, make_far_reduction
@@ -200,11 +200,11 @@ def _make(
 
         for function, suffix in ((everywhere, ""), (near, "_near"), (apart, "_apart")):
             function.__name__ = function.__qualname__ = name + suffix
-        functions = straight(everywhere), straight(near), straight(apart, inlined=False)
+        functions = branch_free(everywhere), branch_free(near), branch_free(apart, inlined=False)
         return functions
 
     each = *make("sin", sin_of), *make("cos", cos_of), *make("tan", tan_of)
-    return *each, straight(sin_cos_near), straight(is_far)
+    return *each, branch_free(sin_cos_near), branch_free(is_far)
 
 
 _SINGLE = _make(np.float32, np.int32, 23, 2.0**13, (_SINE_SINGLE, _COSINE_SINGLE), 4)
