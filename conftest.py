@@ -15,6 +15,7 @@ from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
 
 pytest_plugins = ["tests.cases"]  # how much of it all a run tests
+collect_ignore = ["tests/mutants.py"]  # a tool, which needs one that tests do without
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 ng = importlib.import_module("numgrad")
+tuning = importlib.import_module("numgrad.base.tuning")
 threads = importlib.import_module("numgrad.runtime.threads")
 
 SIZES = [10_000, 30_000, 60_000, 100_000, 200_000, 400_000, 800_000, 1_600_000]
@@ -44,8 +45,8 @@ CLASSES: dict[str, tuple[bool, Callable[[Any], object]]] = {
 }
 
 
-# What the modules of kernels call the least work that a thread takes.
-THRESHOLDS = ("GRAIN", "ARITHMETIC", "FUNCTIONS", "TWO_PASSES", "EXPONENTIALS")
+# The least work that a thread takes; modules have those that they use under the same names.
+THRESHOLDS = [name for name in vars(tuning) if name.startswith("THREAD_")]
 
 
 @contextmanager

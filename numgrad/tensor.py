@@ -16,7 +16,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
 from numgrad.io.copying import deep_copy, reduce_tensor, shallow_copy
@@ -29,8 +29,7 @@ from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
-from numgrad.ops.mutation.inplace import inplace, inplace_method
-from numgrad.ops.mutation.reshaping import RESHAPING
+from numgrad.ops.mutation.inplace import inplace, inplace_method, reshaping_methods
 from numgrad.ops.mutation.resizing import offset_of, resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 
@@ -163,7 +162,7 @@ def _detach_(self: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as the solution."
         )
-    if traces and modes.level is not None:
+    if interceptors and modes.level is not None:
         check_captured(self, "detach")
     self._edge = NO_EDGE
     return self
@@ -339,7 +338,7 @@ def _bind() -> None:
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
         setattr(Tensor, name, inplace_method(function, name))
-    for name, function in RESHAPING.items():
+    for name, function in reshaping_methods().items():
         setattr(Tensor, name, function)
     _bind_operators()
     own: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The modes under the name of PyTorch's module of them: ``torch.autograd.grad_mode``."""
+"""Grad modes (no_grad, enable_grad, inference_mode) under the name ``torch.autograd.grad_mode``."""
 
 from numgrad.graph.modes import (
     enable_grad,

@@ -1,4 +1,4 @@
-"""Contexts that have a say in what the graph keeps of the tensors it saves."""
+"""Contexts for saved tensors: saved_tensors_hooks, save_on_cpu, allow_mutation_on_saved_tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variable: what old programs wrap tensors in."""
+"""Variable: the class that old PyTorch programs wrap tensors in."""
 
 from __future__ import annotations
 

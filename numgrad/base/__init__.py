@@ -1,1 +1,1 @@
-"""What knows nothing else of this package: dtypes, devices, layouts, pytrees, progress."""
+"""The lowest floor: dtypes, devices, layouts, pytrees, progress bars, tuning constants."""

@@ -1,4 +1,4 @@
-"""Keep NumPy's floating point warnings to itself where it computes for us.
+"""Silence NumPy's floating point warnings while kernels run.
 
 An overflow, or nan from infinities, is a result, as in PyTorch: nobody asked NumPy for a word about
 it. What our kernels compute never gives one. Where NumPy itself computes (a product of matrices, a

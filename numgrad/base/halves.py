@@ -1,4 +1,4 @@
-"""float16: numbers are kept in it, and computed with in float32.
+"""float16 (half precision): stored in two bytes, computed in float32.
 
 No kernel knows the dtype. What computes with such arrays widens them first, and rounds the result;
 both are for all operations together done where they call their kernels.

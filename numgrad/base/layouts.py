@@ -1,4 +1,4 @@
-"""Layouts and memory formats: names for how elements lie in memory, of which there are few."""
+"""Layouts and memory formats: strided, contiguous_format, channels_last and the like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a long task is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress bars: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 

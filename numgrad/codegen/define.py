@@ -1,4 +1,4 @@
-"""Python functions of emitted source, which do without looking at what never changes."""
+"""Define Python functions from generated source."""
 
 from __future__ import annotations
 

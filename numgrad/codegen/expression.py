@@ -1,4 +1,4 @@
-"""Expressions: what a formula written with ordinary operators computes, as a graph of symbols.
+"""Symbolic expressions: what a formula written with ordinary operators computes, as a graph.
 
 A scalar function or a derivative rule is run once on symbols. What it did to them is then
 emitted as the body of a loop (`numgrad.kernels.pointwise.elementwise`).

@@ -1,10 +1,12 @@
-"""What emitted loop nests call: memory on the stack, sums of blocks, sines of a block.
+"""What generated loops call: memory on the stack, checks of arguments, pairwise sums of blocks.
 
-All of it is built into the function that calls it.
+All of it but `row_sum` is built into the function that calls it. Sines and cosines of a block
+stand in `numgrad.math.angle_blocks`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,25 +17,21 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 
-from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import inline
-from numgrad.codegen.llvm.pointers import element, store
-from numgrad.codegen.llvm.width import use_wide_vectors
-from numgrad.math import scalar
+from numgrad.codegen.compile.numba_pipeline import KernelDispatcher, inline
+from numgrad.codegen.llvm.pointers import store
 
 __all__ = [
-    "BLOCK",
     "LEVELS",
     "as_argument",
     "distinct",
     "finishes",
     "part",
+    "row_sum",
     "span",
     "stack",
     "unseen",
 ]
 
-BLOCK = 1024  # elements whose values are kept on the stack until they are added up
 LEVELS = 56  # of the tree of sums of blocks: more than there can be
 
 
@@ -364,87 +362,21 @@ fold_all, fold_rows_all, merge_all, merged_all = _make(join_all)
 fold_any, fold_rows_any, merge_any, merged_any = _make(join_any)
 
 
-# --- angles --------------------------------------------------------------------------------------
+# --- sums of a row: a kernel of its own, compiled once -------------------------------------------
 
 
-def _make_wave(name: str, function: Any, near: Any) -> Any:
-    """Return a kernel of its own: compiled once, where the nest that calls it is compiled often.
+@partial(KernelDispatcher, targetoptions={"nopython": True, "nogil": True, "error_model": "numpy"})
+def row_sum(values: Any, count: int) -> Any:
+    """Return the sum of the first `count` values, of which only garbage is left.
 
-    It writes the function of `count` angles from `start` on to another array: as if no angle were
-    far, and anew if one was.
+    The upper half is added to the lower one until one number is left: a tree, whose error grows
+    with the logarithm of the count, and whose steps do not wait for each other.
     """
-
-    def fill(angles, start, count, out):  # type: ignore[no-untyped-def]
-        distinct()
-        use_wide_vectors()
-        far = False
-        first = np.uintp(start)
-        stop = np.uintp(count)
-        for i in range(stop):
-            angle = element(angles, first + i)
-            far = far | scalar.is_far(angle)
-            out[i] = near(angle)
-        if far:
-            for i in range(stop):
-                out[i] = function(element(angles, first + i))
-
-    fill.__name__ = name
-    fill.__qualname__ = f"_make_wave.{name}"  # equal names would have to mean equal code
-    return kernel(fill)
-
-
-# A dispatcher itself, where these are handed on, would put its address into the machine code.
-@inline
-def _sin_apart(x):  # type: ignore[no-untyped-def]
-    return scalar.sin_apart(x)
-
-
-@inline
-def _cos_apart(x):  # type: ignore[no-untyped-def]
-    return scalar.cos_apart(x)
-
-
-@inline
-def _tan_apart(x):  # type: ignore[no-untyped-def]
-    return scalar.tan_apart(x)
-
-
-@inline
-def _sin_near(x):  # type: ignore[no-untyped-def]
-    return scalar.sin_near(x)
-
-
-@inline
-def _cos_near(x):  # type: ignore[no-untyped-def]
-    return scalar.cos_near(x)
-
-
-@inline
-def _tan_near(x):  # type: ignore[no-untyped-def]
-    return scalar.tan_near(x)
-
-
-_WAVES = {
-    "sin": (_sin_apart, _sin_near),
-    "cos": (_cos_apart, _cos_near),
-    "tan": (_tan_apart, _tan_near),
-}
-near_sin, near_cos, near_tan = (_make_wave(f"near_{name}", *_WAVES[name]) for name in _WAVES)
-
-
-@kernel
-def near_sin_cos(angles, start, count, sines, cosines):  # type: ignore[no-untyped-def]
-    """Write the sines and the cosines of angles, as above, both of one reduction."""
-    distinct()
-    use_wide_vectors()
-    far = False
-    first = np.uintp(start)
-    stop = np.uintp(count)
-    for i in range(stop):
-        angle = element(angles, first + i)
-        far = far | scalar.is_far(angle)
-        sines[i], cosines[i] = scalar.sin_cos_near(angle)
-    if far:
-        for i in range(stop):
-            angle = element(angles, first + i)
-            sines[i], cosines[i] = scalar.sin_apart(angle), scalar.cos_apart(angle)
+    if count == 0:
+        return values[0] * 0
+    while count > 1:
+        half = (count + 1) >> 1
+        for i in range(count - half):
+            values[i] += values[i + half]
+        count = half
+    return values[0]

@@ -1,4 +1,4 @@
-"""The source of elementwise loops: a formula, and how each operand enters, become Python for Numba.
+"""Generate the source of elementwise loops: from a formula and the layout of each operand.
 
 A *pattern* has a letter for each operand: ``a`` a real array, ``A`` a complex one, ``b`` a bool
 one; ``s``, ``S`` and ``p`` are the single numbers of these kinds. `flat_source` is for operands
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from numgrad.base.tuning import ANGLE_BLOCK
 from numgrad.codegen.expression import Symbol, emit
 
 __all__ = [
@@ -122,7 +123,7 @@ def strided_source(
     """
     imports = ["from numgrad.codegen.llvm.pointers import element, store"]
     if SUM_OF_ROW in modes:
-        imports.append("from numgrad.codegen.llvm.row_sums import row_sum")
+        imports.append("from numgrad.codegen.loop_runtime import row_sum")
     parts = _parts(name, inputs, formula, pattern, imports)
     letters = dict(zip(inputs, pattern, strict=True))
     mode_of = dict(zip([*inputs, *parts.outputs], modes, strict=True))
@@ -178,8 +179,7 @@ def strided_source(
     return "\n".join([*parts.head, "", f"def loop({arguments}):", *_indent(body)]) + "\n"
 
 
-_WAVE = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
-_BLOCK = 1 << 10  # elements that one look decides about; they stay in the nearest cache
+_ANGLE_CALL = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
 
 
 def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> list[str]:
@@ -194,17 +194,18 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
     reads : dict
         For each operand that is a real array, how its i-th element is read.
     """
-    found = {match[2] for step in steps for match in _WAVE.finditer(step)}
+    found = {match[2] for step in steps for match in _ANGLE_CALL.finditer(step)}
     angles = sorted(found & reads.keys())
     if not angles:
         return [f"for i in range({first}, {last}):", *_indent(steps)]
     # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
     head = "for i in range(np.uintp(block), np.uintp(end)):"
     far, near = (
-        [_WAVE.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps] for way in ("apart", "near")
+        [_ANGLE_CALL.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps]
+        for way in ("apart", "near")
     )
     block = [
-        f"end = block + {_BLOCK}",
+        f"end = block + {ANGLE_BLOCK}",
         f"end = end if end < {last} else {last}",
         "far = False",
         head,
@@ -212,4 +213,4 @@ def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> l
     block += [f"    far = far | scalar.is_far({reads[angle]})" for angle in angles]
     block += ["if far:", *_indent([head, *_indent(far)])]
     block += ["else:", *_indent([head, *_indent(near)])]
-    return [f"for block in range({first}, {last}, {_BLOCK}):", *_indent(block)]
+    return [f"for block in range({first}, {last}, {ANGLE_BLOCK}):", *_indent(block)]

@@ -1,4 +1,4 @@
-"""What transformed functions are called with, and what they return: checks and PyTorch's words.
+"""Arguments and results of `numgrad.func`: checks, in PyTorch's words.
 
 Where a derivative is taken with respect to a plain number, that is a tensor of no dimensions; a
 list of plain numbers is the tensor that `numgrad.tensor` makes of it. Integers become floating

@@ -14,6 +14,7 @@ from typing import Any
 from numgrad.autograd.forward.duals import lie_as
 from numgrad.autograd.forward.linear_maps import Linearized, basis_of
 from numgrad.base import pytree
+from numgrad.base.tuning import LOOPED_DIRECTIONS
 from numgrad.func.arguments import (
     Argnums,
     accept,
@@ -33,8 +34,6 @@ from numgrad.ops.movement.shape import reshape
 __all__ = ["jacfwd", "jacrev"]
 
 Row = Sequence[Tensor | None]
-
-MANY = 4  # directions from which on a traced function gets a loop
 
 
 @remembered
@@ -242,7 +241,7 @@ def _loops(
     That is one compiled loop for each tensor; the results are stacked along a first dim. None where
     nothing is traced, where there are few directions, or where results are to be differentiated.
     """
-    if modes.trace is None or sum(tensor._array.size for tensor in tensors) < MANY:
+    if modes.trace is None or sum(tensor._array.size for tensor in tensors) < LOOPED_DIRECTIONS:
         return None
     found: list[Sequence[Tensor | None]] = []
     for number, tensor in enumerate(tensors):

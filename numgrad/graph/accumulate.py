@@ -1,4 +1,4 @@
-"""Where gradients end: the AccumulateGrad node of a leaf, and adding gradients up."""
+"""AccumulateGrad: where gradients of leaves end, and how gradients are added up."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.halves import HALF, add_halves
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.inplace import before_write, check_counted
-from numgrad.graph.modes import modes, traces
-from numgrad.graph.nested_backward import DEEP, elsewhere
+from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Edge, Tensor, refresh_view, wrap
@@ -78,7 +79,7 @@ class AccumulateGrad(Node):
                     current._counter[0] += 1
                 except RuntimeError:  # an inference tensor has no version
                     check_counted(current)
-                if traces:
+                if interceptors:
                     before_write(current)
                     note_write(current._counter)
                 (add_halves if array.dtype == HALF else add_into)(array, gradient)
@@ -107,7 +108,7 @@ class AccumulateGrad(Node):
 
     def call_post_accumulate_hooks(self) -> None:
         """Call the hooks that get the leaf after its gradient was added."""
-        if modes.depth > DEEP:
+        if modes.depth > NESTED_PASSES:
             elsewhere(self.call_post_accumulate_hooks)
             return
         leaf = self.variable

@@ -1,6 +1,6 @@
 """Anomaly mode: nodes remember where they were made, and versions where they were written.
 
-While it is on, it stands in the list that hot functions look at for traces, so that being able to
+While it is on, it stands among the interceptors that hot functions look for, so that being able to
 turn it on costs nothing where it is off.
 """
 
@@ -9,16 +9,13 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from numgrad.graph.frames import user_frame
-from numgrad.graph.modes import modes, observe, observers, stop_observing
+from numgrad.graph.modes import call_interceptors, intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
-
-if TYPE_CHECKING:
-    from numgrad.graph.node import Node
 
 __all__ = [
     "anomaly",
@@ -32,18 +29,30 @@ __all__ = [
 _TRACEBACK, _PARENT = "traceback_", "parent_"  # in a node's metadata, as in PyTorch
 
 
+class Noted(Protocol):
+    """What anomaly mode needs to know of a node."""
+
+    attached: Any
+
+    def attach(self) -> Any:
+        """Return what users and modes hung on it."""
+
+    def name(self) -> str:
+        """Return PyTorch's name for it."""
+
+
 class Anomaly:
     """Whether the mode is on, for all threads, and what the engine does then."""
 
     enabled = False
     check_nan = True
 
-    def begin(self, node: Node) -> Any:
+    def begin(self, node: Noted) -> Any:
         """Say that a node runs: what is recorded meanwhile is induced by it. Return what ran."""
         before, modes.running = modes.running, node
         return before
 
-    def end(self, node: Node, before: Any, outputs: Sequence[Any]) -> None:
+    def end(self, node: Noted, before: Any, outputs: Sequence[Any]) -> None:
         """Say that it has run, and look for nan in what it returned.
 
         Raises
@@ -60,7 +69,7 @@ class Anomaly:
                     f"Function '{node.name()}' returned nan values in its {number}th output."
                 )
 
-    def explain(self, node: Node) -> None:
+    def explain(self, node: Noted) -> None:
         """Warn of where a node was made that failed, and the nodes that induced it."""
         metadata = {} if node.attached is None else node.attached.metadata
         place = metadata.get(_TRACEBACK)
@@ -88,7 +97,7 @@ class Anomaly:
 anomaly = Anomaly()
 
 
-def _warn_of_unknown(node: Node) -> None:
+def _warn_of_unknown(node: Noted) -> None:
     _warn(
         f"Error detected in {node.name()}. No forward pass information available. Enable detect "
         "anomaly during forward pass for more information."
@@ -105,7 +114,7 @@ def _warn(message: str) -> None:
     warnings.warn_explicit(message, UserWarning, code.co_filename, frame.f_lineno)
 
 
-def note_node(node: Node) -> None:
+def note_node(node: Noted) -> None:
     """Remember where a node is made, and which node runs, if the mode is on."""
     if not anomaly.enabled:
         return
@@ -159,8 +168,8 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
                 f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not "
                 f"{type(value).__name__}"
             )
-    if enabled and anomaly not in observers:
-        observe(anomaly)
-    elif not enabled and anomaly in observers:
-        stop_observing(anomaly)
+    if enabled and anomaly not in call_interceptors:
+        intercept(anomaly)
+    elif not enabled and anomaly in call_interceptors:
+        stop_intercepting(anomaly)
     anomaly.enabled, anomaly.check_nan = enabled, check_nan

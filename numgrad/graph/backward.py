@@ -1,4 +1,4 @@
-"""`backward` and `grad`: check what was asked, start the engine, hand back what arrived."""
+"""`backward` and `grad`: check the arguments, start the engine, return the gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many cotangents at once: their gradients, stacked.
+"""Batched gradients: many cotangents in one backward pass, for Jacobians and is_grads_batched.
 
 Where nothing is recorded one backward pass does the work of many, with their gradients side by
 side along a last dim: for few elements a pass costs what its nodes cost, not its numbers. Otherwise

@@ -1,4 +1,4 @@
-"""The engine: runs a backward graph from its roots to its leaves, without recursion.
+"""The autograd engine: run a backward graph from its roots to its leaves, without recursion.
 
 A node is younger than the nodes its gradients go to. So of the nodes that a gradient has come to,
 the youngest has all of its gradients: the engine takes it, hands it their sums, and passes on what
@@ -17,19 +17,16 @@ from itertools import repeat
 from typing import Any
 
 from numgrad.base.halves import HALF, add_halves
+from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
-from numgrad.graph.modes import modes, restore, traces
+from numgrad.graph.modes import interceptors, modes, restore
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_into
 
 __all__ = ["nodes_towards", "run"]
-
-# A leaf of more elements, with a gradient that is there already, is fed without delay: otherwise
-# the new gradients of all leaves would be in memory beside the present ones.
-LARGE = 1 << 16
 
 
 # What most runs are for; nothing is ever put into what these two hold.
@@ -72,7 +69,7 @@ def run(
     """
     by_tensors = create_graph or rows > 0
     watched = False
-    if traces:
+    if interceptors:
         by_tensors = by_tensors or modes.trace is not None or modes.dual is not None
         watched = anomaly.enabled
     special = by_tensors or watched
@@ -222,7 +219,7 @@ def _run_node(
         outputs: Sequence[Any]
         owned: Iterable[bool | None] = repeat(False)
         if rows:
-            outputs = node.run_rows(gradients, rows)
+            outputs = node.run_batched(gradients, rows)
         elif by_tensors:
             outputs = node.run_tensors(gradients)
         else:
@@ -299,7 +296,7 @@ def _is_urgent(leaf: Any) -> bool:
     variable = leaf.variable
     if leaf.attached is not None or variable._post_accumulate_hooks is not None:
         return True
-    return variable._grad is not None and variable._array.size > LARGE
+    return variable._grad is not None and variable._array.size > UNDELAYED_LEAF_ELEMENTS
 
 
 def _watch(

@@ -1,4 +1,4 @@
-"""Where in the user's code something happens: for messages, and for what values came from."""
+"""Stack frames of the user's code: for warnings and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels: what keeps the derivatives of one `numgrad.func` call apart from all others.
+"""Levels of `numgrad.func`: keep the derivatives of nested transformations apart.
 
 A transformation differentiates a function with respect to stand-ins: tensors over the memory of
 the arguments that only this call knows. So nested calls cannot mistake one derivative for another.
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Edge, Tensor
 
@@ -98,7 +98,7 @@ class Level:
         modes.grad, modes.inference, modes.claimed = True, False, False
         if self._guarded:
             modes.level = self
-            traces.append(self)  # so that what is made meanwhile is known to be
+            interceptors.append(self)  # so that what is made meanwhile is known to be
         self.alive = True
         return self
 
@@ -106,7 +106,7 @@ class Level:
         self.alive = False
         self.outer = []
         if self._guarded:
-            traces.remove(self)
+            interceptors.remove(self)
         modes.grad, modes.inference, modes.claimed, modes.level, modes.covered = self._previous
 
     def is_outer(self, tensor: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Collections of hooks, and the handles that take hooks out of them."""
+"""RemovableHandle, and collections of hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users may hang on nodes: hooks, called while the engine runs, and what they may return.
+"""Hooks: what users registered on tensors and nodes, called while the engine runs.
 
 The order is PyTorch's: for a node that a gradient has come to, the hooks of the tensors that are
 its outputs, then the gradients those retain, then the node's pre-hooks, the node, and its hooks.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.accumulate import add_retained, copy_as_it_lies
 from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import modes
-from numgrad.graph.nested_backward import DEEP, elsewhere
+from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor, wrap
 
@@ -85,7 +86,7 @@ class Task:
 
 def call_out(node: Node, arrived: Arrived, request: Request) -> None:
     """Run what comes before a node and take what the caller asked for, in PyTorch's order."""
-    if modes.depth > DEEP:
+    if modes.depth > NESTED_PASSES:
         elsewhere(call_out, node, arrived, request)
         return
     captured = request.captures.get(node)
@@ -158,7 +159,7 @@ def run_post_hooks(
     sequence
         The gradients that it gives, or what the hooks put in their place.
     """
-    if modes.depth > DEEP:
+    if modes.depth > NESTED_PASSES:
         replaced: Sequence[Any] = elsewhere(run_post_hooks, hooks, outputs, arrived, by_tensors)
         return replaced
     given = _tensors(arrived[::2], by_tensors)

@@ -1,4 +1,4 @@
-"""What may be written to in place, and how a write enters the graph's history."""
+"""In-place writes: which are allowed, version counters, and how a write enters the history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.anomaly import note_write
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, NoCounter, Tensor, forbidden_view
 
 __all__ = [
@@ -40,7 +40,7 @@ def check_inplace(
     operands : sequence
         What else it was given.
     """
-    if traces and modes.level is not None:
+    if interceptors and modes.level is not None:
         check_captured(tensor, operation, operands)
     if not modes.grad:
         return
@@ -64,7 +64,7 @@ def check_inplace(
 
 
 def before_write(tensor: Tensor) -> None:
-    """Let who keeps what tensors hold know of a write. Without anything in `traces` nobody does."""
+    """Let who keeps what tensors hold know of a write. Without `interceptors` nobody does."""
     if modes.keeper is not None:
         modes.keeper.before_write(tensor)
 
@@ -74,13 +74,13 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     array = tensor._array
     if type(tensor._counter) is not list:
         check_counted(tensor)
-    if traces:
+    if interceptors:
         before_write(tensor)
         if modes.trace is not None and type(array) is np.ndarray:
             modes.trace.refuse_write()
     array[key] = values
     tensor._counter[0] += 1
-    if traces:
+    if interceptors:
         note_write(tensor._counter)
 
 
@@ -90,7 +90,7 @@ def bump_version(tensor: Tensor) -> None:
         tensor._counter[0] += 1
     except RuntimeError:  # an inference tensor has no version
         check_counted(tensor)
-    if traces:
+    if interceptors:
         note_write(tensor._counter)
 
 

@@ -1,4 +1,4 @@
-"""Grad modes: whether operations record a graph, for each thread on its own."""
+"""Grad modes: no_grad, enable_grad, inference_mode; what each thread records and intercepts."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 
 __all__ = [
     "Mode",
+    "call_interceptors",
     "enable_grad",
     "inference_mode",
+    "intercept",
+    "interceptors",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
     "modes",
     "no_grad",
-    "observe",
-    "observers",
     "restore",
     "set_grad_enabled",
     "set_multithreading_enabled",
-    "stop_observing",
+    "stop_intercepting",
     "stop_watching",
-    "traces",
     "watch",
 ]
 
@@ -52,35 +52,36 @@ class _Modes(threading.local):
     hooks_disabled: str | None = None  # the words of the error for who enters such a pair
     exec_group: Any = None  # backward passes that share what they compute again
     depth = 0  # how many backward passes that call the user's code run inside of each other
-    worker: Any = None  # on a thread for the innermost of these: who it is (graph.reentrance)
+    worker: Any = None  # on a thread for the innermost of these: who it is (graph.nested_backward)
     task: Any = None  # in a hook: the run of the engine that called it (numgrad.graph.engine)
     watching: tuple[Any, ...] = ()  # what this thread has put into the lists below
 
 
 modes = _Modes()
-# The recorders, levels of forward mode, hooks on saved tensors and inference modes that are open on
-# any thread, and anomaly mode. While there is one, hot functions take no short ways.
-traces: list[Any] = []
-# Of these all but the inference modes, in which hot functions do take their short ways.
-observers: list[Any] = []
+# What is open on any thread and changes what operations do: recorders, levels of forward mode,
+# hooks on saved tensors, inference modes, anomaly mode. While there is one, hot functions do not
+# take the straight-line code that they have for ordinary calls.
+interceptors: list[Any] = []
+# Of these the ones that must see every call: all but the inference modes.
+call_interceptors: list[Any] = []
 
 
-def observe(observer: Any) -> None:
-    """Let hot functions take no short ways, so that an observer gets to see every operation."""
-    observers.append(observer)
-    traces.append(observer)
+def intercept(interceptor: Any) -> None:
+    """Have hot functions take no straight-line code, so that `interceptor` sees every operation."""
+    call_interceptors.append(interceptor)
+    interceptors.append(interceptor)
 
 
-def stop_observing(observer: Any) -> None:
-    """Take back an `observe`."""
-    traces.remove(observer)
-    observers.remove(observer)
+def stop_intercepting(interceptor: Any) -> None:
+    """Take back an `intercept`."""
+    interceptors.remove(interceptor)
+    call_interceptors.remove(interceptor)
 
 
 def watch(mode: Any) -> None:
-    """Do what `observe` does for a mode of this thread, which `restore` takes back."""
+    """Do what `intercept` does for a mode of this thread, which `restore` takes back."""
     modes.watching = (*modes.watching, (mode,))
-    observe(mode)
+    intercept(mode)
 
 
 def stop_watching(mode: Any) -> None:
@@ -92,7 +93,7 @@ def stop_watching(mode: Any) -> None:
 
 
 def _forget(watched: tuple[Any]) -> None:
-    for everybodys in (traces, observers):
+    for everybodys in (interceptors, call_interceptors):
         for at, other in enumerate(everybodys):
             if other is watched[0]:
                 del everybodys[at]
@@ -103,9 +104,9 @@ def _note_inference(inference: bool) -> None:
     """Let hot functions know that inference mode is on from now on, on this thread, or off."""
     if inference is not modes.inference:
         if inference:
-            traces.append(inference_mode)
+            interceptors.append(inference_mode)
         else:
-            traces.remove(inference_mode)
+            interceptors.remove(inference_mode)
 
 
 def restore(state: dict[str, Any]) -> None:
@@ -124,7 +125,7 @@ def restore(state: dict[str, Any]) -> None:
                 _forget(watched)
         for watched in before:
             if not any(watched is other for other in after):
-                observe(watched[0])
+                intercept(watched[0])
     _note_inference(state.get("inference", False))
     now.update(state)
     for name in now.keys() - state.keys():

@@ -1,4 +1,4 @@
-"""Backward passes inside of backward passes, to any depth.
+"""Nested backward passes: reentrant backward, to any depth.
 
 What a user's backward function or hook calls stands on Python's stack, and so does what that calls
 in turn. So every some passes inside of each other, the next call gets a thread, and with it a
@@ -15,11 +15,7 @@ from typing import Any
 from numgrad.graph.modes import modes, restore
 from numgrad.runtime.interrupts import raise_in
 
-__all__ = ["DEEP", "elsewhere"]
-
-# Passes inside of each other that one stack takes, with the user's own calls between; they are
-# counted in ``modes.depth``.
-DEEP = 25
+__all__ = ["elsewhere"]
 
 
 def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:

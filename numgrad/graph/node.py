@@ -1,4 +1,4 @@
-"""The vertices of the graph: one node for every recorded operation."""
+"""Nodes: the vertices of the backward graph, one for every recorded operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.anomaly import anomaly, note_node
 from numgrad.graph.handles import Hooks, RemovableHandle, register
-from numgrad.graph.modes import traces
+from numgrad.graph.modes import interceptors
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 
 __all__ = [
@@ -117,7 +117,7 @@ class Node:
         self.saved = saved
         self.sequence = next_sequence()
         self.attached = None
-        if traces:
+        if interceptors:
             note_node(self)
 
     def edge(self, position: int) -> Edge:
@@ -224,7 +224,9 @@ class Node:
         """Return the gradient of each input as a tensor, recording a graph if grad mode is on."""
         raise NotImplementedError
 
-    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+    def run_batched(
+        self, gradients: Sequence[Tensor | None], count: int
+    ) -> Sequence[Tensor | None]:
         """Return what `run_tensors` does for many gradients side by side, along a last dim.
 
         Here that is one run for each; nothing is recorded.

@@ -1,11 +1,11 @@
-"""Arrays without numbers: what stands under a tensor while a function is traced.
+"""Symbolic arrays: shape, strides and dtype without numbers, under tensors that are traced.
 
 A `Traced` array has a shape, a dtype and strides, and shares memory with its views, as any array
 does; but what would compute with it is recorded. Its memory is never read or written: it is there
 so that views lie where they would lie. Whatever asks for its numbers gets a `TraceError`.
 
 What is recorded, and how, is for the `Recorder` to say that is open on this thread
-(``modes.trace``). A tensor on a traced array is a `TracedTensor`, so that the short ways of hot
+(``modes.trace``). A tensor on a traced array is a `TracedTensor`, so that the fast paths of hot
 functions, which look for a plain `Tensor`, leave it to the seam of all operations.
 """
 

@@ -1,4 +1,4 @@
-"""What nodes saved, as their attributes: ``_saved_self``, ``_raw_saved_self`` and the like."""
+"""Saved tensors as attributes of nodes: ``_saved_self``, ``_raw_saved_self`` and the like."""
 
 from __future__ import annotations
 

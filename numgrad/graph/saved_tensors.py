@@ -1,4 +1,4 @@
-"""Hooks on saved tensors: what a node keeps instead of tensors, where the user has a say in that.
+"""Saved tensors: pack and unpack what a node keeps, and the hooks that may change that.
 
 Where no hook is active nothing of this is run or made: nodes keep arrays. `pack_saved` turns what a
 node kept into what the user's hook made of it, and the node into one that has it turned back for
@@ -11,9 +11,10 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.accumulate import AccumulateGrad
 from numgrad.graph.modes import modes, stop_watching, watch
-from numgrad.graph.nested_backward import DEEP, elsewhere
+from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import FREED, Node, SavedArray, unpack_array
 from numgrad.graph.tensor import Edge, Tensor, wrap
 from numgrad.runtime.forks import forkable_lock
@@ -66,7 +67,7 @@ def enter_hooks(pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
             raise TypeError(f"hooks on saved tensors must be callable, got {type(hook).__name__}")
     pair = (pack_hook, unpack_hook)
     modes.saved_hooks = (*modes.saved_hooks, pair)
-    watch(pair)  # the short ways of hot functions know nothing of hooks
+    watch(pair)  # the fast paths of hot functions know nothing of hooks
 
 
 def exit_hooks() -> None:
@@ -101,7 +102,7 @@ class PackedTensor:
     def unpack(self) -> Tensor:
         """Return what the user's other hook makes of it."""
         hook = self.unpack_hook
-        tensor = hook(self.value) if modes.depth <= DEEP else elsewhere(hook, self.value)
+        tensor = hook(self.value) if modes.depth <= NESTED_PASSES else elsewhere(hook, self.value)
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
@@ -283,7 +284,7 @@ def _packed_class(cls: type[Node]) -> type[Node]:
     if found is None:
         attributes: dict[str, Any] = {
             method: _with_values(getattr(cls, method))
-            for method in ("run_arrays", "run_tensors", "run_rows", "restore")
+            for method in ("run_arrays", "run_tensors", "run_batched", "restore")
             if hasattr(cls, method)
         }
         attributes |= {"__slots__": (), "__module__": cls.__module__}

@@ -1,4 +1,4 @@
-"""The memory that tensors lie in, as bytes: several may lie in the same, and copies keep that."""
+"""Storages: the memory that tensors share, as bytes; copies and pickles keep the sharing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tensor as the graph sees it: an array, a version, and an edge into the graph.
+"""The tensor core: an array, a version counter, and an edge into the graph.
 
 Methods and operators are bound to `Tensor` in `numgrad.tensor`; here is only what the engine
 and the catalogue need.
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.handles import Hooks
+from numgrad.graph.modes import interceptors, modes
 
 if TYPE_CHECKING:
-    from numgrad.graph.handles import Hooks
     from numgrad.graph.node import Node
 
 __all__ = [
@@ -364,7 +364,7 @@ def level_counter(start: int) -> list[Any]:
 
 
 def new_counter() -> list[Any]:
-    """Return the version counter of new memory; without anything in `traces` it is ``[0]``."""
+    """Return the version counter of new memory; without `interceptors` it is ``[0]``."""
     if modes.inference:
         return NoCounter((0,))
     level = modes.level
@@ -415,7 +415,7 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
         array = plain(array)
         tensor = _new(_tensor_class(array))
     tensor._array = array
-    tensor._counter = new_counter() if traces else [0]
+    tensor._counter = new_counter() if interceptors else [0]
     return tensor
 
 

@@ -1,4 +1,4 @@
-"""Copies of tensors: ``copy.copy``, ``copy.deepcopy``, and pickles."""
+"""Copy and pickle tensors: ``copy.copy``, ``copy.deepcopy``, ``pickle``."""
 
 from __future__ import annotations
 

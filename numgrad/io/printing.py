@@ -1,4 +1,4 @@
-"""Tensors as text: ``repr(tensor)``, ``format(tensor)`` and the options that govern them.
+"""Print tensors: ``repr(tensor)``, ``format(tensor)``, `set_printoptions`.
 
 The text is PyTorch's, character for character, so that output pasted from one library can be
 compared with the other. What is peculiar to it, and kept on purpose:

@@ -1,4 +1,4 @@
-"""Files of tensors: `save` and `load`.
+"""Save and load tensors: files of `save` and `load`.
 
 A file is a zip archive, none of it compressed. ``description.json`` says what was saved: plain
 values as they are, containers and tensors by tags. Memory stands beside it as ``memory/0.npy`` and

@@ -1,4 +1,4 @@
-"""Products of small matrices, for dispatchers: a call of BLAS from compiled code would take longer.
+"""Small matrix products as loops, for dispatchers, where a call of BLAS would take longer.
 
 BLAS is reached through the interpreter, which costs microseconds and the GIL. These are loops that
 LLVM vectorises along what is contiguous.

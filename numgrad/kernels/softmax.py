@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
 from numgrad.codegen.llvm.fold_ir import make_follow
@@ -23,7 +24,6 @@ from numgrad.codegen.llvm.pointers import release, scratch
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.driver import parts_of, spans_of
-from numgrad.kernels.reduce.moments import EXPONENTIALS as GRAIN
 from numgrad.kernels.reduce.moments import logarithms, shifted_totals, take_logarithms
 from numgrad.kernels.reduce.operations import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
@@ -235,10 +235,10 @@ class _Blocks:
                 blocks = [array[begin * size :] for array in arrays]
                 run(*blocks, steps, n, inner, min(group, last - begin))
 
-        if self.outer * size < 2 * GRAIN:
+        if self.outer * size < 2 * THREAD_ELEMENTS_EXPONENTIALS:
             task(0, self.outer)
         else:
-            parallel_for(task, self.outer, max(1, GRAIN // size))
+            parallel_for(task, self.outer, max(1, THREAD_ELEMENTS_EXPONENTIALS // size))
 
     def map(self, function: _Kernels, a: Array, b: Array, out: Array, p: Array, q: Array) -> Array:
         """Run a function over everything, and return `out`."""
@@ -257,10 +257,10 @@ class _Blocks:
                 at = item // tiles // parts * inner + item % tiles * TILE
                 run(x, y, result, p[at:], q[at:], span.rows, inner, span.columns, 0, 1)
 
-        if out.size < 2 * GRAIN:
+        if out.size < 2 * THREAD_ELEMENTS_EXPONENTIALS:
             task(0, items)
         else:
-            parallel_for(task, items, max(1, items * GRAIN // out.size))
+            parallel_for(task, items, max(1, items * THREAD_ELEMENTS_EXPONENTIALS // out.size))
         return out
 
     def sum(self, flat: Array) -> Array:

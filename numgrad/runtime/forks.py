@@ -1,4 +1,4 @@
-"""Locks that a forked child can take, and values computed once without any.
+"""Fork-safe locks, and values computed once.
 
 A child has one thread, a copy of the one that forked. A lock that another thread held at that
 moment stays held in the child for ever.

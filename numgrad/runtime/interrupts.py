@@ -1,4 +1,4 @@
-"""Work that an interruption must not tear: what comes meanwhile is delivered when it has ended.
+"""Ctrl-C during compiling: interruptions are delivered when the work has ended.
 
 Python runs the handlers of signals between any two instructions of the main thread, and that of
 Ctrl-C raises an exception there. Numba and LLVM don't expect one: a table that is filled by half

@@ -1,4 +1,4 @@
-"""Memory for large results, recycled.
+"""A pool of memory for large arrays, recycled.
 
 The system gives fresh memory page by page, at a fault each, and takes large blocks back as soon as
 they are freed: a result of 80 MB costs more to get than to compute. So large buffers come back to a
@@ -17,14 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["LARGE", "MemoryStats", "empty", "empty_cache", "memory_stats", "set_memory_limit"]
+from numgrad.base.tuning import RECYCLED_BYTES, RECYCLED_ELEMENTS
 
-# The size from which on glibc by default maps fresh memory and gives freed memory back: measured
-# there, allocating and filling takes 3 times as long as on a recycled buffer, at 1 MiB 6 times.
-LARGE = 1 << 17  #: bytes from which on buffers are recycled
-SMALL = LARGE // 16  # fewer elements than this are below it, whatever their type (the usual case)
+__all__ = ["MemoryStats", "empty", "empty_cache", "memory_stats", "set_memory_limit"]
+
 ALIGNMENT = 64
-FIRST_OCTAVE = (LARGE - 1).bit_length() - 1
+FIRST_OCTAVE = (RECYCLED_BYTES - 1).bit_length() - 1
 SIZE_CLASSES = 4 * 20  # up to 128 GiB; what is larger is not kept
 
 
@@ -42,8 +40,8 @@ def empty(shape: int | tuple[int, ...], dtype: np.typing.DTypeLike) -> np.ndarra
     """Return an uninitialised C-contiguous array, on a recycled buffer if it is large.
 
     It differs from ``np.empty`` in nothing but time: about 0.1 us more for small arrays (where a
-    caller knows that the size is below `LARGE`, it should call ``np.empty`` itself), and for large
-    ones no page faults when a buffer of that size is free.
+    caller knows that the size is below `RECYCLED_BYTES`, it should call ``np.empty`` itself), and
+    for large ones no page faults when a buffer of that size is free.
 
     Parameters
     ----------
@@ -65,11 +63,11 @@ def empty(shape: int | tuple[int, ...], dtype: np.typing.DTypeLike) -> np.ndarra
     8000000
     """
     items = shape if isinstance(shape, int) else prod(shape)
-    if items < SMALL:
+    if items < RECYCLED_ELEMENTS:
         return np.empty(shape, dtype)
     dtype = np.dtype(dtype)
     nbytes = items * dtype.itemsize
-    if nbytes < LARGE or dtype.hasobject:
+    if nbytes < RECYCLED_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
     buffer = _pool.take(nbytes)
     lease = _Lease(nbytes, np.uint8, buffer.memory)

@@ -1,4 +1,4 @@
-"""Threads for large kernels: blocks of a range, handed to a small pool of Python threads.
+"""A thread pool for large kernels: blocks of a range, `set_num_threads`.
 
 Kernels release the GIL, so Python threads are enough, and unlike Numba's own threading layers they
 survive what users do: fork, call from threads of their own, nest. The calling thread always works

@@ -1,4 +1,4 @@
-"""What registering a hook returns, under PyTorch's name."""
+"""RemovableHandle, under the name ``torch.utils.hooks``."""
 
 from numgrad.graph.handles import RemovableHandle
 

@@ -1,4 +1,4 @@
-"""Checks of an operation: those that every operation of the catalogue passes, for one of yours."""
+"""`check_operation`: the checks of the catalogue, for an operation of your own."""
 
 from __future__ import annotations
 

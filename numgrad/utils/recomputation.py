@@ -1,4 +1,4 @@
-"""Saved tensors that are computed again when the graph is run: how `checkpoint` works.
+"""Recompute saved tensors during backward: how `checkpoint` works.
 
 While a checkpointed function runs, nothing that its operations save is kept: each gets a holder,
 an empty thing, in its place, and the function's arguments are kept instead. When a holder is to be

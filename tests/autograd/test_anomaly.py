@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph.modes import traces
+from numgrad.graph.modes import interceptors
 
 
 @pytest.fixture(autouse=True)
 def mode_is_off_afterwards() -> Iterator[None]:
     yield
     ng.set_anomaly_enabled(False)
-    assert not traces
+    assert not interceptors
 
 
 def line_of(marker: str) -> int:

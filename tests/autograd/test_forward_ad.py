@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.ops.core.primitive import Primitive
 from tests.jit.layout_programs import laid_out
 from tests.ops.catalogue_strategies import array_primitives
@@ -351,7 +351,7 @@ def test_level_decorates_functions() -> None:
 def test_level_closes_when_its_block_raises() -> None:
     with pytest.raises(ZeroDivisionError), forward_ad.dual_level():
         raise ZeroDivisionError
-    assert modes.dual is None and not traces
+    assert modes.dual is None and not interceptors
     with forward_ad.dual_level() as number:
         assert number == 0
 

@@ -37,18 +37,18 @@ def newton(x: float) -> float:
     return x - float((math.tanh(x) - 0.5) / math.tanh_vjp(1.0, x))
 
 
-x = ng.tensor([[1.0, 2.0], [3.0, 4.0]])
-losses = fit(x, ng.ones(2))
-rows: tuple[ng.Tensor, ...] = x.unbind()
-total: ng.Tensor = ng.sum(x, axis=0, keepdims=True).exp_().clamp(max=3.0)
-largest = x.max()
-size: int = x.shape.numel()
-kind: ng.dtype = x.dtype
-first = x[0, 0] > 1
-(derivative,) = grad(ng.sin(x).sum(), x, allow_unused=True)
-again = ng.add(derivative, x)
+def right(x: ng.Tensor) -> ng.Tensor:
+    losses = fit(x, ng.ones(2))
+    rows: tuple[ng.Tensor, ...] = x.unbind()
+    total: ng.Tensor = ng.sum(x, axis=0, keepdims=True).exp().clamp(max=3.0)
+    size: int = x.shape.numel() + len(losses) + len(rows)
+    kind: ng.dtype = x.dtype
+    (derivative,) = grad(ng.sin(x).sum(), x)
+    return ng.add(derivative, x.to(kind)) * size + total + x[0, 0] * x.amax()
 
-x.sum(dimension=0)  # type: ignore[call-arg]
-ng.sin("x")  # type: ignore[arg-type]
-ng.zeros(2, requires_grad="yes")  # type: ignore[arg-type]
-number: int = x.sum()  # type: ignore[assignment]
+
+def wrong(x: ng.Tensor) -> int:
+    x.sum(dimension=0)  # type: ignore[call-arg]
+    ng.sin("x")  # type: ignore[arg-type]
+    ng.zeros(2, requires_grad="yes")  # type: ignore[arg-type]
+    return x.sum()  # type: ignore[return-value]

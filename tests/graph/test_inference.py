@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.graph.modes import traces
+from numgrad.graph.modes import interceptors
 
 PREPARE = """
 import copy
@@ -159,7 +159,7 @@ def test_other_threads_are_not_in_the_mode() -> None:
         )
         thread.start()
         thread.join()
-    assert found == [False] and not traces
+    assert found == [False] and not interceptors
 
 
 def test_functions_are_differentiated_inside_of_the_mode() -> None:

@@ -30,7 +30,7 @@ def test_gradients_that_come_in_two_parts_stay_what_they_were(hook: str) -> None
 @given(data=st.data())
 def test_every_gradient_stays_what_it_was(large: bool, data: Any) -> None:
     """Large ones are added without delay, by another way."""
-    with mock.patch.object(engine, "LARGE", 0 if large else engine.LARGE):
+    with mock.patch.object(engine, "UNDELAYED_LEAF_ELEMENTS", 0 if large else 1 << 30):
         run(ng, data.draw(programs))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.anomaly import anomaly
-from numgrad.graph.modes import modes, observers, restore, traces
+from numgrad.graph.modes import call_interceptors, interceptors, modes, restore
 from numgrad.runtime.threads import _here
 from numgrad.utils.checkpoint import checkpoint
 from tests.cases import examples
@@ -29,8 +29,8 @@ def state() -> Any:
     own = {name: v for name, v in modes.__dict__.items() if v is not defaults[name] and v != ()}
     return (
         own,
-        list(map(id, traces)),
-        list(map(id, observers)),
+        list(map(id, interceptors)),
+        list(map(id, call_interceptors)),
         type(modes).dual,
         anomaly.enabled,
         _here.busy,

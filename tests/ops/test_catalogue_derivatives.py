@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
-from numgrad.autograd.forward.tangents import jvp
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from tests.ops.catalogue_strategies import (
@@ -37,6 +36,19 @@ SAMPLES = [
 all_elementwise = pytest.mark.parametrize(
     "primitive", ELEMENTWISE, ids=[primitive.name for primitive in ELEMENTWISE]
 )
+
+
+def jvp(primitive: ElementwisePrimitive, values: list[Any], tangents: list[Any]) -> Any:
+    """Return the output and its derivative in the direction of tangents; None is a constant's."""
+    moving = [position for position, tangent in enumerate(tangents) if tangent is not None]
+
+    def function(*arguments: ng.Tensor) -> ng.Tensor:
+        operands = dict(enumerate(values)) | dict(zip(moving, arguments, strict=True))
+        return primitive(*operands.values())
+
+    return ng.func.jvp(
+        function, tuple(values[p] for p in moving), tuple(tangents[p] for p in moving)
+    )
 
 
 def differentiable(primitive: ElementwisePrimitive, operands: Operands) -> list[int]:

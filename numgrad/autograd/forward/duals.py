@@ -1,4 +1,4 @@
-"""The level of forward mode: which tensors have a tangent, and how operations hand tangents on.
+"""Dual levels of forward mode: which tensors have a tangent, and what operations do with those.
 
 A tangent belongs to an array, not to a tensor: what a node saves is the array, and so what a rule
 works with has its tangent, too, which makes forward over backward mode. While a level is open,
@@ -21,7 +21,7 @@ import numpy as np
 
 from numgrad.autograd.forward.push_forward import TangentMaps
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, observe, set_grad_enabled, stop_observing
+from numgrad.graph.modes import intercept, modes, set_grad_enabled, stop_intercepting
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.kernels.move.memory_order import zeros_with_gaps
@@ -46,11 +46,11 @@ class DualLevel:
     def open(self) -> None:
         """Let operations hand on tangents."""
         type(modes).dual = self
-        observe(self)
+        intercept(self)
 
     def close(self) -> None:
         """Forget all tangents."""
-        stop_observing(self)
+        stop_intercepting(self)
         type(modes).dual = None
         self._tangents.clear()
 

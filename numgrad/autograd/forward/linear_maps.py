@@ -1,4 +1,4 @@
-"""The derivative of a function at a point as a linear map: of cotangents, or of tangents.
+"""Derivatives of a function at a point as linear maps: vector-Jacobian and Jacobian-vector.
 
 A function of tensors is run once, on stand-ins for its arguments (`numgrad.graph.func_levels`).
 What was recorded then serves any number of cotangents (`PullBack`) or tangents (`Linearized`).

@@ -1,4 +1,4 @@
-"""Forward mode over a recorded graph: tangents of what it starts from to tangents of its results.
+"""Forward mode over a recorded graph: Jacobian-vector products, node by node.
 
 The nodes that lead from the inputs to the outputs are run from the oldest to the youngest, each
 with its tangent map. That follows from what the node has for backward mode: an elementwise rule

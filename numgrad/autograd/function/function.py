@@ -18,7 +18,7 @@ from numgrad.autograd.function.node import NOTHING, DelayedError, FunctionNode, 
 from numgrad.autograd.function.outputs import Call, describe_outputs, wrap_outputs
 from numgrad.autograd.function.tangents import apply_observed
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, no_grad, traces
+from numgrad.graph.modes import interceptors, modes, no_grad
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved_tensors import pack_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor
@@ -205,7 +205,7 @@ class Function:
             In PyTorch's words, for what was saved or marked and can't be, and for writes to a leaf
             that requires grad.
         """
-        if traces:
+        if interceptors:
             return apply_observed(cls, args, kwargs)
         return cls._call(args, kwargs, False, False)[0]
 

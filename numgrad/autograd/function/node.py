@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numgrad.autograd.function.context import FunctionCtx
+from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import modes, restore
-from numgrad.graph.nested_backward import DEEP, elsewhere
+from numgrad.graph.nested_backward import elsewhere
 from numgrad.graph.node import FREED, Node, modified_message
 from numgrad.graph.saved_attributes import SavedTensor
 from numgrad.graph.saved_tensors import (
@@ -156,7 +157,7 @@ class FunctionNode(Node):
         if function.boxed_grads_call:
             given = (list(given),)
         depth = modes.depth
-        if depth >= DEEP:
+        if depth >= NESTED_PASSES:
             found = elsewhere(backward, ctx, *given)
         else:
             modes.depth = depth + 1

@@ -1,4 +1,4 @@
-"""How the results of a custom Function's forward pass become outputs of its node."""
+"""Outputs of a custom Function: views, in-place results and non-differentiable ones, wrapped."""
 
 from __future__ import annotations
 

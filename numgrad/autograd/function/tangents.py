@@ -1,4 +1,4 @@
-"""Custom Functions where somebody observes operations: in forward mode, and in anomaly mode."""
+"""Custom Functions in forward mode (the user's `jvp`) and in anomaly mode."""
 
 from __future__ import annotations
 

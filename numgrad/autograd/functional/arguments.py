@@ -1,4 +1,4 @@
-"""What the functions of `numgrad.autograd.functional` take and give back, and PyTorch's words.
+"""Arguments and results of `numgrad.autograd.functional`: checks, in PyTorch's words.
 
 Their ``strict`` means: an output, a gradient or a derivative that does not depend on an input is an
 error instead of zeros.

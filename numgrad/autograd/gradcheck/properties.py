@@ -1,4 +1,4 @@
-"""What `gradcheck` asks of derivatives beyond their numbers.
+"""Checks of `gradcheck` besides the numbers: zero, undefined and batched gradients.
 
 Gradients of zero give gradients of zero, missing ones count as zeros, and a batch of them gives
 the batch of what each alone gives.

@@ -1,4 +1,4 @@
-"""What a compiled kernel depends on, as text: its source, all that its names mean, the environment.
+"""Cache keys: what a compiled kernel depends on (source, globals, versions, CPU), as text.
 
 A file of the cache is named after a hash of this, so it is never stale: whatever changes the
 machine code changes the name.
@@ -23,7 +23,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
 from numgrad.codegen.llvm.map_ir import Map
-from numgrad.codegen.llvm.scalar_ir import Straight
+from numgrad.codegen.llvm.scalar_ir import BranchFree
 
 __all__ = [
     "CODEGEN_OPTIONS",
@@ -156,11 +156,11 @@ def describe(function: Callable[..., Any]) -> Iterator[str]:
 def _inside(value: Any) -> tuple[Any, str]:
     """Return the Python function that a value is or compiles, None if there is none; its options.
 
-    Functions of NumPy and the like are values: the versions say what is in them. So are straight
+    Functions of NumPy and the like are values: the versions say what is in them. So are branch-free
     functions of this package.
     """
     options = ""
-    if isinstance(value, Straight | Map) and not f"{value.__module__}.".startswith(_COVERED):
+    if isinstance(value, BranchFree | Map) and not f"{value.__module__}.".startswith(_COVERED):
         return value.function, type(value).__name__
     if isinstance(value, Dispatcher):
         options = repr(sorted(value.targetoptions.items(), key=str))

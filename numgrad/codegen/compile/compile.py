@@ -1,4 +1,4 @@
-"""How every kernel is compiled: on first use, without the GIL, cached on disk.
+"""The `kernel` decorator: compile with Numba on first use, without the GIL, cached on disk.
 
 A kernel is an ordinary function of this package under `kernel`, or Python source that was emitted
 at run time, given to `compile_source`. Both become Numba dispatchers, which other kernels and

@@ -1,4 +1,4 @@
-"""A shorter way through Numba's compiler, for kernels that need no more.
+"""Numba compiler pipelines of our own, which compile kernels in less time.
 
 Numba optimises a function three times: by itself, again after linking what it calls, lightly, so
 that counts of references meet and cancel, and then in earnest. The first is a third of the time

@@ -1,11 +1,12 @@
-"""Rows of numbers combined lane by lane, as vector instructions that need no vectoriser.
+"""Reductions as LLVM vector instructions: rows of numbers combined lane by lane.
 
 A reduction spends its time in two short loops: *leaves* combine some rows of an array into a row of
 lanes, and *joins* combine two rows of lanes. Which of them come in which order over which lanes is
-worked out in Python, as a list of steps (`fold_loops`), and a kernel only follows the list. Loops
-and decisions written in Python as well took 50 times as long to compile as ``x + 1`` does: Numba
-types and lowers every statement, and LLVM writes each loop that it vectorises four times over. So
-the two loops are given to LLVM as instructions on vectors, which processors have or LLVM splits.
+worked out in Python, as a list of steps (`numgrad.kernels.reduce.order`), and a kernel only follows
+the list. Loops and decisions written in Python as well took 50 times as long to compile as
+``x + 1`` does: Numba types and lowers every statement, and LLVM writes each loop that it vectorises
+four times over. So the two loops are given to LLVM as instructions on vectors, which processors
+have or LLVM splits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Straight functions of all elements of arrays, as vector instructions that need no vectoriser.
+"""Elementwise loops as LLVM vector instructions: functions without branches, mapped over arrays.
 
 Kernels that do more than one thing to a block of elements call these instead of loops written in
 Python, which Numba types and LLVM writes four times over as it vectorises them.
@@ -70,7 +70,7 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, position: Any) -> 
 
 
 class Map:
-    """A function for kernels that stores what a straight function gives.
+    """A function for kernels that stores what a branch-free function gives.
 
     ``map(count, *outputs, *operands)`` does so for `count` elements. Each output is two arguments,
     a flat array and the position of the first element; so is each operand, or it is one number. All
@@ -160,7 +160,7 @@ def make_any(function: Callable[[Any, Any], Any]) -> Any:
 
 
 class Blockwise(NamedTuple):
-    """Two functions for kernels that store a straight function of blocks of elements.
+    """Two functions for kernels that store a branch-free function of blocks of elements.
 
     Both are called as ``each(a, b, out, p, q, n, inner, width, first, last)``, with flat arrays,
     for the blocks from `first` to `last`.
@@ -178,7 +178,7 @@ class Blockwise(NamedTuple):
 
 
 def make_blockwise(function: Callable[[Any, Any, Any, Any], Any]) -> Blockwise:
-    """Return what stores a straight function of four numbers, of rows and of columns."""
+    """Return what stores a branch-free function of four numbers, of rows and of columns."""
     return Blockwise(_make_blockwise(function, True), _make_blockwise(function, False))
 
 

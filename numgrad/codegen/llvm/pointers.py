@@ -1,4 +1,4 @@
-"""Read and write anywhere in an array's memory, by the distance from its first element.
+"""Load and store by pointer: element k of an array, whatever its shape and strides.
 
 Kernels that walk several arrays of any strides count positions themselves. Indexing would turn a
 negative position into one from the end, and know the array's own shape and stride only.

@@ -1,4 +1,4 @@
-"""Functions without branches become instructions at once, without Numba's compiler.
+"""Scalar functions without branches, translated to LLVM without Numba's type inference.
 
 Such a function is called with numbers that are not known yet, and what it does to them is written
 down, as LLVM's instructions, where the kernel calls it. To Numba it is an intrinsic. As functions
@@ -25,10 +25,11 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.np.numpy_support import from_dtype
 
 __all__ = [
+    "BranchFree",
     "Number",
-    "Straight",
     "Unfit",
     "apply",
+    "branch_free",
     "cast",
     "copysign",
     "floor",
@@ -36,7 +37,6 @@ __all__ = [
     "pick",
     "rarely",
     "sqrt",
-    "straight",
     "upper_half",
     "where",
 ]
@@ -78,7 +78,9 @@ class Number:
         self.value = value
 
     def __bool__(self) -> bool:
-        raise TypeError("a straight function can't branch on a value: use where(condition, a, b)")
+        raise TypeError(
+            "a branch-free function can't branch on a value: use where(condition, a, b)"
+        )
 
     def of(self, kind: Any, emit: Callable[[Any, Any], Any]) -> Number:
         """Return the number that ``emit(builder, llvm_type)`` gives, one of a kind."""
@@ -338,7 +340,7 @@ def pick(table: np.ndarray[Any, Any], index: Any) -> Any:
     return index.of(kind, emit)
 
 
-def rarely(condition: Any, function: Straight, x: Any, usual: Any) -> Any:
+def rarely(condition: Any, function: BranchFree, x: Any, usual: Any) -> Any:
     """Return ``function(x)`` if the condition holds, else `usual`, behind a branch.
 
     `function` is not built in but called: it shall cost neither time where it is not needed nor the
@@ -363,7 +365,7 @@ def rarely(condition: Any, function: Straight, x: Any, usual: Any) -> Any:
 # --- functions -----------------------------------------------------------------------------------
 
 
-class Straight:
+class BranchFree:
     """A function that has no branches.
 
     Called with `Number`, it writes down what it does. Compiled code calls it as any other function;
@@ -387,7 +389,7 @@ class Straight:
         _declare(self)
 
     def __repr__(self) -> str:
-        return f"<straight {self.__qualname__}>"
+        return f"<branch-free {self.__qualname__}>"
 
     def __call__(self, *numbers: Any) -> Any:
         """Write down what the function does to numbers."""
@@ -442,8 +444,8 @@ def _type_of(found: Any) -> Any:
     return found.kind
 
 
-def _declare(own: Straight) -> None:
-    """Tell Numba the type of a straight function and how a call of it is compiled."""
+def _declare(own: BranchFree) -> None:
+    """Tell Numba the type of a branch-free function and how a call of it is compiled."""
     count = own.function.__code__.co_argcount
 
     class Template(AbstractTemplate):
@@ -466,13 +468,13 @@ def _declare(own: Straight) -> None:
     lower_builtin(own, *(types.Any,) * count)(lower)
 
 
-def straight(function: Callable[..., Any], *, inlined: bool = True) -> Any:
-    """Make a function without branches one that kernels are built of; see `Straight`.
+def branch_free(function: Callable[..., Any], *, inlined: bool = True) -> Any:
+    """Make a function without branches one that kernels are built of; see `BranchFree`.
 
     Examples
     --------
     >>> from numgrad.codegen.compile.compile import kernel
-    >>> @straight
+    >>> @branch_free
     ... def size(x):
     ...     return where(x < 0, -x, x)
     >>> @kernel
@@ -481,4 +483,4 @@ def straight(function: Callable[..., Any], *, inlined: bool = True) -> Any:
     >>> twice_the_size(-1.5)
     3.0
     """
-    return Straight(function, inlined)
+    return BranchFree(function, inlined)

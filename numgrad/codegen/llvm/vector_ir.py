@@ -1,4 +1,4 @@
-"""Loops on vectors, written down as LLVM's instructions: what `lanes` and `maps` are made of."""
+"""Vector loops in LLVM IR: what `fold_ir` and `map_ir` are made of."""
 
 from __future__ import annotations
 

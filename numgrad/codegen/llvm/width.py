@@ -1,4 +1,4 @@
-"""Let LLVM use the widest vectors that the processor has, and several at a time, in one function.
+"""Vector width and interleaving: let LLVM use the widest registers, in one function.
 
 For processors with AVX-512, LLVM by default stays with half of a register, because early ones
 lowered their clock for the whole. Loops that compute much with each number run up to twice as fast
@@ -17,10 +17,11 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
+from numgrad.base.tuning import INTERLEAVED_ROUNDS
+
 __all__ = ["interleave", "use_wide_vectors"]
 
 _ATTRIBUTE = '"prefer-vector-width"="512"'
-_ROUNDS = 4  # of a loop, computed in turns; most loops are up to a fifth faster than with 2
 
 
 def _use_wide_vectors(typing_context: Any) -> Any:
@@ -56,7 +57,7 @@ def interleave(module: ir.Module) -> None:
             if not isinstance(jump, ir.Branch) or positions[id(jump.operands[0])] > position:
                 continue
             if hint is None:
-                count = ir.Constant(ir.IntType(32), _ROUNDS)
+                count = ir.Constant(ir.IntType(32), INTERLEAVED_ROUNDS)
                 hint = module.add_metadata(["llvm.loop.interleave.count", count])
             # The first operand, the node itself, tells loops apart; the number lets llvmlite do so.
             number = ir.Constant(ir.IntType(32), len(module.metadata))

@@ -1,4 +1,4 @@
-"""What is known of a nest before a line of it is written.
+"""Analysis of a loop nest: what is read where, in which pass, before code is generated.
 
 Of every element that it reads or computes: on which loops it depends, after which pass over a row
 it is known, and how many sines are inside each other in it.
@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from numgrad.base.tuning import SUM_BLOCK, SUM_ROWS
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
 from numgrad.jit.schedule.axes import Loops
 from numgrad.jit.schedule.index_maps import Element, weight
-from numgrad.jit.schedule.schedule import Nest, Schedule, Sink
+from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule
 
-__all__ = ["BLOCK", "INNER", "ROW", "ROWS", "TOP", "NestFacts"]
+__all__ = ["INNER", "ROW", "TOP", "NestFacts"]
 
-BLOCK = 1024  # elements that are computed before what is summed of them is added up
-ROWS = 256  # rows that are added up one after the other
 TOP, ROW, INNER = 0, 1, 2  # where a line can stand: in front of all loops, in a row, in a pass
 
 
@@ -49,10 +48,10 @@ class NestFacts:
         self._depth: dict[Element, int] = {}
         self._order: list[Element] = []
         self.gather_places: dict[Element, Place] = {}
-        self._made: dict[Value, Sink] = {
-            sink.value: sink for sink in nest.sinks if sink.kind == "reduce"
+        self._made: dict[Value, LoopOutput] = {
+            output.value: output for output in nest.outputs if output.kind == "reduce"
         }
-        self._pass_of: dict[Sink, int] = {}
+        self._pass_of: dict[LoopOutput, int] = {}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -62,10 +61,10 @@ class NestFacts:
         seen: set[Element] = set()
         self.roots = plan.roots(nest)
         stored = {root for root, is_stored in self.roots if is_stored}
-        per_sink = []
+        per_output = []
         for root in self.roots:
             found = list(plan.walk([root], self.position, seen))
-            per_sink.append(found)
+            per_output.append(found)
             for element in found:
                 value, index = element
                 inputs = plan.inputs(element, self.position, stored=element in stored)
@@ -77,16 +76,16 @@ class NestFacts:
                     place = plan.elements.place_in(value, index, source.strides)
                     self.gather_places[element] = place + Place(source.start, {})
         self.read_places = places
-        self.targets = {sink: self._target(sink) for sink in nest.sinks}
+        self.targets = {output: self._target(output) for output in nest.outputs}
         targets = [place for place in self.targets.values() if place]
         self.loops = Loops(nest, [*places.values(), *self.gather_places.values(), *targets])
         inner = frozenset(loop.axis for loop in self.loops.inner)
         outer = frozenset(loop.axis for loop in self.loops.outer + self.loops.rows)
         self.inner_axes, self.outer_axes = inner, outer
-        for sink, (wanted, _), found in zip(nest.sinks, self.roots, per_sink, strict=True):
+        for output, (wanted, _), found in zip(nest.outputs, self.roots, per_output, strict=True):
             for element in found:
                 self._describe(element)
-            self._pass_of[sink] = self._ready[wanted]
+            self._pass_of[output] = self._ready[wanted]
 
     def _describe(self, element: Element) -> None:
         value, _ = element
@@ -100,7 +99,7 @@ class NestFacts:
             self._ready[element] = max(self._ready[e] for e in inputs)
             depth = max(self._depth[e] for e in inputs)
             if self.level(element) == INNER:
-                self._depth[element] = depth + self.is_wave(element)
+                self._depth[element] = depth + self.is_trigonometric(element)
         elif value.operation == "constant":
             self._axes[element], self._ready[element] = frozenset(), 0
         elif value in self._made:
@@ -117,7 +116,7 @@ class NestFacts:
             return INNER
         return ROW if axes or self._ready[element] else TOP
 
-    def is_wave(self, element: Element) -> bool:
+    def is_trigonometric(self, element: Element) -> bool:
         """Whether an element is a sine or so, which is computed for a block at a time."""
         return not self.supposes_near and self.has_angle(element)
 
@@ -128,52 +127,52 @@ class NestFacts:
         is_computed = bool(self._inputs[element])  # not read from memory
         return is_computed and is_angle and value.dtype.kind == "f"
 
-    def _root(self, sink: Sink) -> Element:
-        return self.roots[self.nest.sinks.index(sink)][0]
+    def _root(self, output: LoopOutput) -> Element:
+        return self.roots[self.nest.outputs.index(output)][0]
 
-    def _is_row(self, sink: Sink) -> bool:
+    def _is_row(self, output: LoopOutput) -> bool:
         """Whether there is one element for a row, not one for each of its elements."""
-        return len(sink.axes) < len(self.nest.domain)
+        return len(output.axes) < len(self.nest.domain)
 
-    def _target(self, sink: Sink) -> Place | None:
-        """Return where the element of a sink goes; None if all elements go to one number."""
+    def _target(self, output: LoopOutput) -> Place | None:
+        """Return where the element of an output goes; None if all elements go to one number."""
         elements = self.plan.elements
-        value = sink.value
-        if sink.kind in ("store", "copy"):
-            index = elements.index(value, list(sink.axes))
+        value = output.value
+        if output.kind in ("store", "copy"):
+            index = elements.index(value, list(output.axes))
             return elements.place(value, index)
-        if sink.kind == "scatter":
-            index = elements.index(sink.source, list(sink.axes))
+        if output.kind == "scatter":
+            index = elements.index(output.source, list(output.axes))
             return elements.place_in(value, index, elements.dims.strides(value))
-        if sink.kind == "window" and value.operation == "join":
-            return self._place_in_join(sink)
-        if sink.kind == "window":
+        if output.kind == "window" and value.operation == "join":
+            return self._place_in_join(output)
+        if output.kind == "window":
             attributes = value.attributes
             offset = attributes["offset"]
             place = Place(elements.start_of(value, 0, offset), {})
-            index = elements.index(sink.source, list(sink.axes))
+            index = elements.index(output.source, list(output.axes))
             assert isinstance(index, tuple)
             for dim, step in enumerate(attributes["strides"]):
-                if sink.source.shape[dim] != 1:
-                    along = elements.whole(sink.source, dim, index[dim])
+                if output.source.shape[dim] != 1:
+                    along = elements.whole(output.source, dim, index[dim])
                     place = place + along.times(elements.step_of(value, dim, step))
             return place
-        if len(sink.reduced) == len(sink.axes):
+        if len(output.reduced) == len(output.axes):
             return None
-        kept = [axis for axis in range(len(sink.axes)) if axis not in sink.reduced]
+        kept = [axis for axis in range(len(output.axes)) if axis not in output.reduced]
         return elements.place(value, elements.index(value, kept))
 
-    def _place_in_join(self, sink: Sink) -> Place:
+    def _place_in_join(self, output: LoopOutput) -> Place:
         """Return where the element of a part of a join goes."""
-        elements, part = self.plan.elements, sink.source
-        index = elements.index(part, list(sink.axes))
+        elements, part = self.plan.elements, output.source
+        index = elements.index(part, list(output.axes))
         assert isinstance(index, tuple)
         place = Place(number(0), {})
-        starts = sink.value.attributes["starts"][sink.number]
-        for dim, stride in enumerate(elements.dims.strides(sink.value)):
+        starts = output.value.attributes["starts"][output.number]
+        for dim, stride in enumerate(elements.dims.strides(output.value)):
             along = elements.whole(part, dim, index[dim])
-            which = sink.number * len(starts) + dim
-            along = along + Place(elements.start_of(sink.value, which, starts[dim]), {})
+            which = output.number * len(starts) + dim
+            along = along + Place(elements.start_of(output.value, which, starts[dim]), {})
             place = place + along.times(stride)
         return place
 
@@ -184,8 +183,8 @@ class NestFacts:
         rows = product([loop.size for loop in loops.rows]).evaluate(values)
         outer = product([loop.size for loop in loops.outer]).evaluate(values)
         is_split = bool(loops.inner) and not loops.reduces_rows
-        chunks = -(-inner // BLOCK) if is_split else 1
-        per_block = ROWS if self.nest.blocked else max(1, BLOCK // max(1, inner))
+        chunks = -(-inner // SUM_BLOCK) if is_split else 1
+        per_block = SUM_ROWS if self.nest.blocked else max(1, SUM_BLOCK // max(1, inner))
         blocks = -(-rows // per_block)
         items = outer * blocks * chunks
         return {

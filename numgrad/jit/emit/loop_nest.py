@@ -1,4 +1,4 @@
-"""The source of one loop nest: what becomes of the values it computes, and the loops around."""
+"""Generate the source of one loop nest: its outputs, and the loops around them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from numgrad.jit.emit.analysis import BLOCK, INNER
+from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
+from numgrad.jit.emit.analysis import INNER
 from numgrad.jit.emit.row_passes import NestPasses, Pass
 from numgrad.jit.emit.scalar_code import cast_code, identity_code, type_code
 from numgrad.jit.emit.statements import Line, comment_of, indent, sum_of
@@ -14,13 +15,12 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, Size, product, symbol
 from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import Element
-from numgrad.jit.schedule.schedule import Schedule, Sink
+from numgrad.jit.schedule.schedule import LoopOutput, Schedule
 from numgrad.kernels.move.bounds import BOUNDS
 
 __all__ = ["NestSource", "band_lines", "kind_of"]
 
 LINE = 8  # elements of a cache line, at least
-ON_STACK = 1 << 15  # elements of blocks that may be on the stack
 
 
 class NestSource(NestPasses):
@@ -69,53 +69,55 @@ class NestSource(NestPasses):
         self._write()
 
     def _write(self) -> None:
-        for sink in self.nest.sinks:  # names of what later sinks read
-            if sink.kind == "reduce":
-                self._row_names[sink.value] = self._fresh("r")
-        in_row = [s for s in self.nest.sinks if not self._is_inner(s)]
-        in_pass = [s for s in self.nest.sinks if self._is_inner(s)]
-        for number_ in sorted({self._pass_of[sink] for sink in in_pass}):
+        for output in self.nest.outputs:  # names of what later outputs read
+            if output.kind == "reduce":
+                self._row_names[output.value] = self._fresh("r")
+        in_row = [s for s in self.nest.outputs if not self._is_inner(s)]
+        in_pass = [s for s in self.nest.outputs if self._is_inner(s)]
+        for number_ in sorted({self._pass_of[output] for output in in_pass}):
             self._write_pass(number_, [s for s in in_pass if self._pass_of[s] == number_])
-        for sink in in_row:
-            self._write_row_sink(sink)
+        for output in in_row:
+            self._write_row_output(output)
         self._write_checks()
 
-    def _is_inner(self, sink: Sink) -> bool:
-        """Whether a sink takes part in passes over the elements of a row."""
-        return not self._is_row(sink)
+    def _is_inner(self, output: LoopOutput) -> bool:
+        """Whether an output takes part in passes over the elements of a row."""
+        return not self._is_row(output)
 
-    def _write_sink(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_output(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         """Write what becomes of a value that a pass computed at every element of a row."""
-        dtype = sink.value.dtype
-        name = cast_code(name, sink.source.dtype, dtype)
-        comment = comment_of(sink.value)
-        target = self.targets[sink]
-        if sink.kind == "scatter":
-            lines += self._scatter_lines(sink, name, here.names[max(here.names)])
+        dtype = output.value.dtype
+        name = cast_code(name, output.source.dtype, dtype)
+        comment = comment_of(output.value)
+        target = self.targets[output]
+        if output.kind == "scatter":
+            lines += self._scatter_lines(output, name, here.names[max(here.names)])
             return
-        if sink.kind != "reduce":
+        if output.kind != "reduce":
             assert target is not None
             place, _ = self._place_code(target)
-            lines.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {name})", comment))
+            lines.append(
+                Line(f"store({self.buffers[output.value]}, {place or 0}, {name})", comment)
+            )
             return
-        if self.nest.blocked == sink.reduced:
-            self._write_blocked(sink, name, lines)
+        if self.nest.blocked == output.reduced:
+            self._write_blocked(output, name, lines)
             return
-        self._write_reduced(sink, name, here, lines)
+        self._write_reduced(output, name, here, lines)
 
-    def _write_reduced(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_reduced(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
-        kind, dtype, target = kind_of(sink), sink.value.dtype, self.targets[sink]
-        comment = comment_of(sink.value)
-        buffer = "b" + self._row_names[sink.value]
+        kind, dtype, target = kind_of(output), output.value.dtype, self.targets[output]
+        comment = comment_of(output.value)
+        buffer = "b" + self._row_names[output.value]
         identity = identity_code(kind, dtype)
         self.functions.add(f"fold_{kind}")
         self.rooms[buffer] = dtype
         lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
         block = f"fold_{kind}({buffer}, hi - lo, {identity})"
-        result = self._row_names[sink.value]
+        result = self._row_names[output.value]
         if target is None:
-            self._write_total(sink, block, here.flush, comment)
+            self._write_total(output, block, here.flush, comment)
             return
         self.functions |= {f"merge_{kind}", f"merged_{kind}"}
         levels, counter = f"l{result}", f"k{result}"
@@ -125,14 +127,16 @@ class NestSource(NestPasses):
         here.flush.append(Line(f"{counter} += 1"))
         here.after.append(Line(f"{result} = merged_{kind}({levels}, {counter}, {identity})"))
         place, _ = self._place_code(target)
-        here.after.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {result})"))
+        here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
 
-    def _scatter_lines(self, sink: Sink, name: str, names: Mapping[Element, str]) -> list[Line]:
+    def _scatter_lines(
+        self, output: LoopOutput, name: str, names: Mapping[Element, str]
+    ) -> list[Line]:
         """Return the lines that add or put a value at positions."""
-        value, target = sink.value, self.targets[sink]
+        value, target = output.value, self.targets[output]
         assert target is not None
         strides = self.plan.elements.dims.strides(value)
-        at = self._position_code(self._root(sink), target, strides, names, value) or "0"
+        at = self._position_code(self._root(output), target, strides, names, value) or "0"
         lines = []
         if not at.isidentifier():
             code, at = at, self._fresh("p")
@@ -157,10 +161,10 @@ class NestSource(NestPasses):
             self.finish.append(Line(f"if element({self.buffers[flag]}, 0):"))
             self.finish.append(Line(f"    raise_outside({given})", comment_of(check)))
 
-    def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
+    def _write_total(self, output: LoopOutput, block: str, lines: list[Line], comment: str) -> None:
         """Combine the values of blocks to one number."""
-        kind, dtype = kind_of(sink), sink.value.dtype
-        result = self._row_names[sink.value]
+        kind, dtype = kind_of(output), output.value.dtype
+        result = self._row_names[output.value]
         identity = identity_code(kind, dtype)
         self.functions.add(f"fold_{kind}")
         partial = f"p{result}"
@@ -177,17 +181,17 @@ class NestSource(NestPasses):
             total = f"merged_{kind}({levels}, {counter}, {identity})"
             self.item_end.append(Line(f"store({partial}, item, {total})"))
         total = f"fold_{kind}({partial}, {self.items}, {identity})"
-        self.finish.append(Line(f"store({self.buffers[sink.value]}, 0, {total})", comment))
+        self.finish.append(Line(f"store({self.buffers[output.value]}, 0, {total})", comment))
 
-    def _write_blocked(self, sink: Sink, name: str, lines: list[Line]) -> None:
+    def _write_blocked(self, output: LoopOutput, name: str, lines: list[Line]) -> None:
         """Add rows up, those of a block in one row of partial sums."""
-        kind, dtype = kind_of(sink), sink.value.dtype
-        target = self.targets[sink]
+        kind, dtype = kind_of(output), output.value.dtype
+        target = self.targets[output]
         assert target is not None
         width = product(
-            [self.loops.sizes[a] for a in range(len(sink.axes)) if a not in sink.reduced]
+            [self.loops.sizes[a] for a in range(len(output.axes)) if a not in output.reduced]
         )
-        partial = f"p{self._row_names[sink.value]}"
+        partial = f"p{self._row_names[output.value]}"
         self.partials.append((partial, dtype, self.blocks * width))
         self.functions |= {f"join_{kind}", f"fold_rows_{kind}"}
         place, _ = self._place_code(target)
@@ -207,12 +211,12 @@ class NestSource(NestPasses):
         joined = f"join_{kind}(element({partial}, {at}), {name})"
         if kind in ("sum", "prod"):
             joined = f"element({partial}, {at}) {'+' if kind == 'sum' else '*'} {name}"
-        lines.append(Line(f"store({partial}, {at}, {joined})", comment_of(sink.value)))
+        lines.append(Line(f"store({partial}, {at}, {joined})", comment_of(output.value)))
         total = f"{partial}, {self.blocks}, {width}"
         self.finish.append(
             Line(
-                f"fold_rows_{kind}({total}, {self.buffers[sink.value]}, {identity})",
-                comment_of(sink.value),
+                f"fold_rows_{kind}({total}, {self.buffers[output.value]}, {identity})",
+                comment_of(output.value),
             )
         )
 
@@ -229,22 +233,22 @@ class NestSource(NestPasses):
             return "lo, hi"
         return self.size_name(loop.size)
 
-    def _write_row_sink(self, sink: Sink) -> None:
+    def _write_row_output(self, output: LoopOutput) -> None:
         """Write what becomes of a value that there is once in each row."""
-        root = self._root(sink)
-        name = cast_code(self._name(root, {}), sink.source.dtype, sink.value.dtype)
+        root = self._root(output)
+        name = cast_code(self._name(root, {}), output.source.dtype, output.value.dtype)
         lines = self.row.setdefault(self._ready[root], [])
-        if sink.kind == "reduce":
-            self._write_total(sink, name, lines, comment_of(sink.value))
+        if output.kind == "reduce":
+            self._write_total(output, name, lines, comment_of(output.value))
             return
-        if sink.kind == "scatter":
-            lines += self._scatter_lines(sink, name, {})
+        if output.kind == "scatter":
+            lines += self._scatter_lines(output, name, {})
             return
-        target = self.targets[sink]
+        target = self.targets[output]
         assert target is not None
         place, _ = self._place_code(target)
-        code = f"store({self.buffers[sink.value]}, {place or 0}, {name})"
-        lines.append(Line(code, comment_of(sink.value)))
+        code = f"store({self.buffers[output.value]}, {place or 0}, {name})"
+        lines.append(Line(code, comment_of(output.value)))
 
     @property
     def items(self) -> Size:
@@ -272,7 +276,7 @@ class NestSource(NestPasses):
     def may_suppose_near(self, most: int) -> bool:
         """Whether it has sines, at `most` so many, and can be done again if an angle was far."""
         angles = [e for e in self._order if self.level(e) == INNER and self.has_angle(e)]
-        written = {self.buffers[sink.value] for sink in self.nest.sinks}
+        written = {self.buffers[output.value] for output in self.nest.outputs}
         read = {self.buffers[value] for value, _ in self.read_places}
         return 0 < len(angles) <= most and not written & read
 
@@ -283,12 +287,12 @@ class NestSource(NestPasses):
         """
         if not self.rooms:
             return []
-        length = BLOCK
+        length = SUM_BLOCK
         if values is not None:
-            length = min(BLOCK, self.length(values))
+            length = min(SUM_BLOCK, self.length(values))
         length += LINE - length % LINE
         kinds = {name: type_code(dtype) for name, dtype in self.rooms.items()}
-        if len(self.rooms) * length <= ON_STACK:
+        if len(self.rooms) * length <= STACK_ELEMENTS:
             return [Line(f"{name} = stack({kind}, {length})") for name, kind in kinds.items()]
         lines, at = [], 0
         blocks = f"blocks_{self.position}"
@@ -314,7 +318,10 @@ class NestSource(NestPasses):
             if loops.rows or loops.outer:
                 head += [Line(f"chunk = item % chunks{k}"), Line(f"rest = item // chunks{k}")]
                 rest, chunk = "rest", "chunk"
-            head += [Line(f"lo = {chunk} * {BLOCK}"), Line(f"hi = min(lo + {BLOCK}, {size})")]
+            head += [
+                Line(f"lo = {chunk} * {SUM_BLOCK}"),
+                Line(f"hi = min(lo + {SUM_BLOCK}, {size})"),
+            ]
         if loops.rows:
             block = rest
             if loops.outer:
@@ -357,12 +364,12 @@ class NestSource(NestPasses):
         for phase, part in here.phases.items():
             if part:
                 lines += [Line(f"for {last.index} in range(lo, hi):"), *indent(part)]
-            lines += here.waves[phase]
+            lines += here.trigonometric[phase]
         lines += here.flush
         if self.loops.reduces_rows:
             size = self.size_name(last.size)
-            bound = Line(f"hi = min(lo + {BLOCK}, {size})")
-            lines = [Line(f"for lo in range(0, {size}, {BLOCK}):"), *indent([bound, *lines])]
+            bound = Line(f"hi = min(lo + {SUM_BLOCK}, {size})")
+            lines = [Line(f"for lo in range(0, {size}, {SUM_BLOCK}):"), *indent([bound, *lines])]
             for loop in reversed(self.loops.inner[:-1]):
                 start = Line(f"for {loop.index} in range({self.size_name(loop.size)}):")
                 lines = [start, *indent(lines)]
@@ -401,9 +408,9 @@ def band_lines(nests: Sequence[NestSource], values: Mapping[str, int] | None = N
     return lines
 
 
-def kind_of(sink: Sink) -> str:
+def kind_of(output: LoopOutput) -> str:
     """Return the reduction; extremes of truth values are a matter of any and all."""
-    kind: str = sink.value.attributes["kind"]
-    if sink.value.dtype.kind == "b":
+    kind: str = output.value.attributes["kind"]
+    if output.value.dtype.kind == "b":
         kind = {"max": "any", "min": "all", "sum": "any", "prod": "all"}.get(kind, kind)
     return kind

@@ -1,4 +1,4 @@
-"""Steps that are not loops of ours: matrix products, and primitives called as they stand."""
+"""Steps of a program that are calls and no loops: matrix products, primitives as they stand."""
 
 from __future__ import annotations
 

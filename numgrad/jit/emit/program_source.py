@@ -1,4 +1,4 @@
-"""The source of a compiled function: its nests one after the other, and what they are given.
+"""Generate the source of a compiled program: all loop nests, their arguments and temporaries.
 
 The function is called as ``run(*arrays, header, room)``. The header says which nests to run (see
 `numgrad.codegen.loop_runtime.span`), then come sizes and constants, so that one compiled function
@@ -155,8 +155,10 @@ class Emitted:
         for nest in self.nests.values():
             functions |= nest.short_functions if short else nest.functions
         lines = ["import numpy as np", "", "from numgrad.math import scalar"]
+        angles = sorted(name for name in functions if name.startswith("near_"))
+        lines += [f"from numgrad.math.angle_blocks import {name}" for name in angles]
         lines.append("from numgrad.codegen.loop_runtime import (")
-        lines += [f"    {name}," for name in sorted(functions)]
+        lines += [f"    {name}," for name in sorted(functions.difference(angles))]
         lines += [")", "from numgrad.codegen.llvm.pointers import element, store"]
         if any(nest.nest.checks for nest in self.nests.values()):
             lines.insert(3, "from numgrad.kernels.move.bounds import raise_outside")

@@ -1,4 +1,4 @@
-"""The passes of a nest over the elements of a row.
+"""Generate passes over the elements of a row: what is computed, kept and read in each.
 
 A pass is one loop, unless it has sines in it: those are computed for a block of angles at a time
 (see `numgrad.codegen.loop_runtime`), in between two *phases*. What is dear and was computed by an
@@ -20,7 +20,7 @@ from numgrad.jit.emit.scalar_code import type_code
 from numgrad.jit.emit.statements import Line, NestLines, comment_of
 from numgrad.jit.ir.symbolic_sizes import ONE, product
 from numgrad.jit.schedule.index_maps import Element, weight
-from numgrad.jit.schedule.schedule import Sink
+from numgrad.jit.schedule.schedule import LoopOutput
 
 __all__ = ["NestPasses", "Pass"]
 
@@ -32,7 +32,7 @@ class Pass:
     """One visit to the elements of a row."""
 
     phases: dict[int, list[Line]] = field(default_factory=dict)
-    waves: dict[int, list[Line]] = field(default_factory=dict)  # what to call after a phase
+    trigonometric: dict[int, list[Line]] = field(default_factory=dict)  # what to call after a phase
     names: dict[int, dict[Element, str]] = field(default_factory=dict)
     before: list[Line] = field(default_factory=list)
     flush: list[Line] = field(default_factory=list)
@@ -44,31 +44,31 @@ class NestPasses(NestLines, abc.ABC):
 
     passes: dict[int, Pass]
     rooms: dict[str, np.dtype[Any]]  # arrays for the elements of a block
-    functions: set[str]  # of kernels.nests
+    functions: set[str]  # of codegen.loop_runtime and math.angle_blocks
     scratch: dict[Element, str]
 
     @abc.abstractmethod
-    def _write_sink(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
+    def _write_output(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         """Write what becomes of a value that a pass computed at every element of a row."""
 
-    def _write_pass(self, number_: int, sinks: list[Sink]) -> None:
+    def _write_pass(self, number_: int, outputs: list[LoopOutput]) -> None:
         here = self.passes[number_] = Pass()
-        roots = [self._root(sink) for sink in sinks]
+        roots = [self._root(output) for output in outputs]
         last = max(self._depth[root] if self.level(root) == INNER else 0 for root in roots)
         targets: dict[int, list[Element]] = {last: roots}
-        pending_waves: dict[Element, str] = {}
+        pending: dict[Element, str] = {}
         for phase in range(last, -1, -1):
-            wanted = self._wanted(targets.get(phase, []), number_, phase, targets, pending_waves)
+            wanted = self._wanted(targets.get(phase, []), number_, phase, targets, pending)
             targets[phase] = [e for e in self._order if e in wanted]
         for phase in range(last + 1):
             names = here.names[phase] = {}
             lines = here.phases[phase] = []
             for element in targets[phase]:
-                self._write_element(element, number_, phase, names, lines, pending_waves)
-            self._write_waves(number_, phase, here, names, pending_waves)
-        for sink, root in zip(sinks, roots, strict=True):
+                self._write_element(element, number_, phase, names, lines, pending)
+            self._write_trigonometric(number_, phase, here, names, pending)
+        for output, root in zip(outputs, roots, strict=True):
             name = self._name(root, here.names[last])
-            self._write_sink(sink, name, here, here.phases[last])
+            self._write_output(output, name, here, here.phases[last])
 
     def _wanted(
         self,
@@ -76,7 +76,7 @@ class NestPasses(NestLines, abc.ABC):
         number_: int,
         phase: int,
         targets: dict[int, list[Element]],
-        waves: dict[Element, str],
+        trigonometric: dict[Element, str],
     ) -> set[Element]:
         """Return the elements of a row that a phase has to compute or read."""
         wanted: set[Element] = set()
@@ -88,9 +88,9 @@ class NestPasses(NestLines, abc.ABC):
             wanted.add(element)
             if self._earlier(element, number_):
                 continue
-            if self.is_wave(element) and self._depth[element] <= phase:
-                if element not in waves:
-                    waves[element] = self._fresh("w")
+            if self.is_trigonometric(element) and self._depth[element] <= phase:
+                if element not in trigonometric:
+                    trigonometric[element] = self._fresh("w")
                     angle = self._inputs[element][0]
                     targets.setdefault(self._depth[element] - 1, []).append(angle)
                 continue
@@ -115,13 +115,13 @@ class NestPasses(NestLines, abc.ABC):
         phase: int,
         names: dict[Element, str],
         lines: list[Line],
-        waves: dict[Element, str],
+        trigonometric: dict[Element, str],
     ) -> None:
         earlier = self._earlier(element, number_)
         if earlier is not None:
             code = f"element({self._saved(element, earlier - 1)}, {self._row_place()})"
-        elif element in waves and self._depth[element] <= phase:
-            code = f"element({waves[element]}, {self._offset()})"
+        elif element in trigonometric and self._depth[element] <= phase:
+            code = f"element({trigonometric[element]}, {self._offset()})"
         elif self.supposes_near and self.has_angle(element):
             angle = self._name(self._inputs[element][0], names)
             lines.append(Line(f"far = far | scalar.is_far({angle})"))
@@ -150,25 +150,25 @@ class NestPasses(NestLines, abc.ABC):
             there.phases[phase].append(Line(f"store({name}, {self._row_place()}, {value})"))
         return name
 
-    def _write_waves(
+    def _write_trigonometric(
         self,
         number_: int,
         phase: int,
         here: Pass,
         names: dict[Element, str],
-        waves: dict[Element, str],
+        trigonometric: dict[Element, str],
     ) -> None:
         """Let sines be computed for a block whose angles are known after a phase."""
-        calls = here.waves[phase] = []
+        calls = here.trigonometric[phase] = []
         lines = here.phases[phase]
         of_angle: dict[Element, list[Element]] = {}
-        for wave, buffer in waves.items():
-            if self._depth[wave] == phase + 1:
-                self.rooms[buffer] = wave[0].dtype
-                of_angle.setdefault(self._unviewed(self._inputs[wave][0]), []).append(wave)
+        for element, buffer in trigonometric.items():
+            if self._depth[element] == phase + 1:
+                self.rooms[buffer] = element[0].dtype
+                of_angle.setdefault(self._unviewed(self._inputs[element][0]), []).append(element)
         places: dict[Element, tuple[str, str]] = {}
         for angle in of_angle:
-            place = self._place_of_angles(angle, waves)
+            place = self._place_of_angles(angle, trigonometric)
             if place is None:
                 buffer = self._fresh("w")
                 self.rooms[buffer] = angle[0].dtype
@@ -183,10 +183,15 @@ class NestPasses(NestLines, abc.ABC):
         for angle, found in of_angle.items():
             source, start = places[angle]
             for together in _together(found):
-                function = "_".join(["near", *(wave[0].operation for wave in together)])
+                function = "_".join(["near", *(element[0].operation for element in together)])
                 self.functions.add(function)
                 self.is_dear = True
-                given = [source, start, "hi - lo", *(waves[wave] for wave in together)]
+                given = [
+                    source,
+                    start,
+                    "hi - lo",
+                    *(trigonometric[element] for element in together),
+                ]
                 comment = comment_of(together[0][0])
                 calls.append(Line(f"{function}({', '.join(given)})", comment))
 
@@ -199,14 +204,14 @@ class NestPasses(NestLines, abc.ABC):
         return element
 
     def _place_of_angles(
-        self, angle: Element, waves: Mapping[Element, str]
+        self, angle: Element, trigonometric: Mapping[Element, str]
     ) -> tuple[str, str] | None:
         """Return where the angles of a block are anyway: in which array, and from where on.
 
         That is an array that is read, or sines that are angles in turn.
         """
-        if angle in waves:
-            return waves[angle], "0"
+        if angle in trigonometric:
+            return trigonometric[angle], "0"
         last = self.loops.inner[-1]
         if not self._inputs[angle] and angle in self.read_places:
             place = self.read_places[angle]
@@ -216,9 +221,12 @@ class NestPasses(NestLines, abc.ABC):
         return None
 
 
-def _together(waves: list[Element]) -> list[list[Element]]:
+def _together(trigonometric: list[Element]) -> list[list[Element]]:
     """Return what to compute in one go of the sines and so on of an angle: sine and cosine."""
-    sines = [wave for wave in waves if wave[0].operation == "sin"]
-    cosines = [wave for wave in waves if wave[0].operation == "cos"]
+    sines = [element for element in trigonometric if element[0].operation == "sin"]
+    cosines = [element for element in trigonometric if element[0].operation == "cos"]
     pairs = [list(pair) for pair in zip(sines, cosines, strict=False)]
-    return [*pairs, *([wave] for wave in waves if not any(wave in pair for pair in pairs))]
+    return [
+        *pairs,
+        *([element] for element in trigonometric if not any(element in pair for pair in pairs)),
+    ]

@@ -1,4 +1,4 @@
-"""The source of one scalar operation, in the dtypes that it has in the graph.
+"""Generate the source of one scalar operation, in the dtypes that it has in the graph.
 
 Operators and functions are those of eager kernels (`numgrad.codegen.scalar_ops`), so the bits are
 the same. Numba computes small integers and bools as int64; they are brought back to their dtype.

@@ -1,4 +1,4 @@
-"""The compiled function with sizes and constants written into it, for use in compiled code."""
+"""Generate standalone dispatchers, sizes written into them, to call from compiled code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from numgrad.base.tuning import INLINED_ELEMENTS, INLINED_LINES, LOOP_PRODUCT_TERMS, STACK_BYTES
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.jit.emit.opaque_steps import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.emit.program_source import Array, Emitted, emit, spell, used_by_steps
@@ -21,11 +22,7 @@ __all__ = ["STEPS", "is_short", "literal_dispatcher", "literal_loop"]
 
 Build = Callable[[Graph], Any]
 
-SMALL = 1 << 15  # multiplications up to which a loop is quicker than a call of BLAS
-SHORT = 1 << 10  # elements of a nest that is built into the function itself
-FEW_LINES = 400  # of a function that is inlined into the loops that call it
 IN_REGISTERS = 64  # elements of an argument or result that is copied
-ON_STACK = 1 << 13  # bytes of room that lie on the stack
 
 # What compiled code calls back, under keys that no other process has.
 STEPS: dict[str, Any] = {}
@@ -47,7 +44,7 @@ def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bo
         returned. The results must be different, and no inputs.
     """
     source = _source(emitted, graph, build, into)
-    is_inlined = not into and is_short(emitted) and source.count("\n") <= FEW_LINES
+    is_inlined = not into and is_short(emitted) and source.count("\n") <= INLINED_LINES
     return compile_source("call", source, for_loops=is_inlined)
 
 
@@ -98,7 +95,7 @@ def is_short(emitted: Emitted) -> bool:
     Then the nests stand in the function itself, where it can.
     """
     return all(isinstance(step, Nest) for step in emitted.plan.steps) and all(
-        prod(emitted.values[name] for name in nest.nest.domain) <= SHORT
+        prod(emitted.values[name] for name in nest.nest.domain) <= INLINED_ELEMENTS
         for nest in emitted.nests.values()
     )
 
@@ -214,7 +211,7 @@ def _room(emitted: Emitted, helpers: list[Line]) -> list[Line]:
     lines.append(Line("header = stack(np.int64, 4)"))
     lines.append(Line("header[2] = 0"))
     lines.append(Line("header[3] = -1"))
-    if 0 < emitted.room_bytes <= ON_STACK:
+    if 0 < emitted.room_bytes <= STACK_BYTES:
         lines.append(Line(f"room = stack(np.int64, {-(-emitted.room_bytes // 8)})"))
     else:
         lines.append(Line(f"room = np.empty({emitted.room_bytes}, np.uint8)"))
@@ -234,7 +231,7 @@ def _room(emitted: Emitted, helpers: list[Line]) -> list[Line]:
 
 def _keep_room(emitted: Emitted) -> list[Line]:
     """Numba frees an array after its last use, and knows nothing of its parts."""
-    if emitted.room_bytes > ON_STACK and _read_by_steps(emitted):
+    if emitted.room_bytes > STACK_BYTES and _read_by_steps(emitted):
         return [Line("store(room, 0, element(room, 0))")]
     return []
 
@@ -287,7 +284,11 @@ def _steps(emitted: Emitted, build: Build, run: str, helpers: list[Line]) -> lis
         if step is None:
             break
         value = step.value
-        if value.operation == "matmul" and _terms(value) <= SMALL and 0 not in value.shape:
+        if (
+            value.operation == "matmul"
+            and _terms(value) <= LOOP_PRODUCT_TERMS
+            and 0 not in value.shape
+        ):
             lines.append(_small_product(emitted, value))
         elif isinstance(value.attributes.get("primitive"), Rows):
             lines += _loop(emitted, build, value, helpers)

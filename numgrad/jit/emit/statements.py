@@ -1,4 +1,4 @@
-"""Lines of source: what an element, a place or a size is called in them.
+"""Statements of generated source: names of elements, offsets and sizes; lines with comments.
 
 What a line computes is put as far out as it can be: in front of all loops, or at a row's start.
 """

@@ -1,4 +1,4 @@
-"""The compiled loop over unit vectors that `numgrad.jit.lowering.unit_vectors` puts into graphs."""
+"""The compiled loop over unit vectors, for Jacobians and Hessians."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from numgrad.base.tuning import THREAD_ELEMENTS_UNIT_VECTORS
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.runtime.forks import lazy
 from numgrad.runtime.threads import parallel_for
@@ -17,13 +18,11 @@ __all__ = ["RowLoop", "grain_of"]
 
 Array = np.ndarray[Any, Any]
 
-GRAIN = 1 << 15  # elements of the results that are worth a thread of their own
-
 
 def grain_of(rows: Rows) -> int:
     """Return how many of the vectors a thread takes at least."""
     each = sum(prod(output.shape) for output in rows.graph.outputs) + rows.count
-    return max(1, GRAIN // max(1, each))
+    return max(1, THREAD_ELEMENTS_UNIT_VECTORS // max(1, each))
 
 
 class RowLoop:

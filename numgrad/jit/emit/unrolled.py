@@ -1,4 +1,4 @@
-"""The source of one loop nest of few elements whose sizes are written out.
+"""Generate unrolled loop nests: few elements, sizes written out.
 
 There is a single item, of one block and one chunk, so nothing is cut up: sums are spelled out, in
 the order in which blocks are added up. And rows are not done one after the other where a function
@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import UNROLLED_LANES
 from numgrad.jit.emit.loop_nest import NestSource, kind_of
 from numgrad.jit.emit.row_passes import Pass
 from numgrad.jit.emit.scalar_code import identity_code, type_code
 from numgrad.jit.emit.statements import Line, comment_of, indent
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import product
-from numgrad.jit.schedule.schedule import Sink
+from numgrad.jit.schedule.schedule import LoopOutput
 
 __all__ = ["ShortSource", "is_simple", "nest_lines"]
 
 MANY_ANGLES = 64  # sines that a loop is given for itself: with more LLVM gives up
 SPELLED = 16  # numbers whose sum is one expression
-LANES = 4  # rows are computed in multiples of so many
 MANY_ROWS = 8  # from which on LLVM shall not unroll what a row is
 _ASSIGNED = re.compile(r"(\w+) = ")
 _NAME = re.compile(r"[a-z]\w*")
@@ -98,28 +98,28 @@ class ShortSource(NestSource):
 
     # --- reductions ---
 
-    def _write_reduced(self, sink: Sink, name: str, here: Pass, lines: list[Line]) -> None:
-        kind, dtype = kind_of(sink), sink.value.dtype
-        result = self._row_names[sink.value]
-        buffer, target = f"b{result}", self.targets[sink]
+    def _write_reduced(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
+        kind, dtype = kind_of(output), output.value.dtype
+        result = self._row_names[output.value]
+        buffer, target = f"b{result}", self.targets[output]
         self.rooms[buffer] = dtype
         lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
         steps, total = self._folded(kind, buffer, self.length(self.values))
         here.flush += steps
-        here.flush.append(Line(f"{result} = {total}", comment_of(sink.value)))
+        here.flush.append(Line(f"{result} = {total}", comment_of(output.value)))
         if target is None:
-            self._write_total(sink, result, here.flush, comment_of(sink.value))
+            self._write_total(output, result, here.flush, comment_of(output.value))
             return
         place, _ = self._place_code(target)
-        here.after.append(Line(f"store({self.buffers[sink.value]}, {place or 0}, {result})"))
+        here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
 
-    def _write_total(self, sink: Sink, block: str, lines: list[Line], comment: str) -> None:
-        kind, dtype = kind_of(sink), sink.value.dtype
-        buffer = self.buffers[sink.value]
+    def _write_total(self, output: LoopOutput, block: str, lines: list[Line], comment: str) -> None:
+        kind, dtype = kind_of(output), output.value.dtype
+        buffer = self.buffers[output.value]
         if not self.loops.rows:
             lines.append(Line(f"store({buffer}, 0, {block})", comment))
             return
-        of_rows, rows = f"z{self._row_names[sink.value]}", self._count
+        of_rows, rows = f"z{self._row_names[output.value]}", self._count
         self.top.append(Line(f"{of_rows} = stack({type_code(dtype)}, {rows})"))
         lines.append(Line(f"store({of_rows}, {self._row_index}, {block})"))
         if rows <= SPELLED:
@@ -187,7 +187,9 @@ class ShortSource(NestSource):
         lines = [Line("item = 0")]
         if self.loops.inner:
             length = self.length(self.values)
-            is_long = bool(self.loops.rows) and self._count >= MANY_ROWS and length >= LANES
+            is_long = (
+                bool(self.loops.rows) and self._count >= MANY_ROWS and length >= UNROLLED_LANES
+            )
             lines.append(Line("lo = 0"))
             lines.append(Line(f"hi = {self._unseen(length) if is_long else length}"))
         if not self.loops.rows:
@@ -201,7 +203,7 @@ class ShortSource(NestSource):
             if part and self.loops.inner:
                 start = f"for {self.loops.inner[-1].index} in range(lo, hi):"
                 part = [Line(start), *indent(part)]
-            lines += [*part, *here.waves.get(phase, ())]
+            lines += [*part, *here.trigonometric.get(phase, ())]
         return [*lines, *here.flush, *here.after]
 
     def _rows(self) -> list[Line]:
@@ -275,7 +277,7 @@ class ShortSource(NestSource):
     ) -> list[Line]:
         """Return a loop for each part; what is handed on is in arrays in between."""
         rows, index = self._count, self._row_index
-        wide = -(-rows // LANES) * LANES if rows > 1 else rows
+        wide = -(-rows // UNROLLED_LANES) * UNROLLED_LANES if rows > 1 else rows
         lines = []
         for name, dtype in names.items():
             lines.append(Line(f"x{name} = stack({type_code(dtype)}, {wide})"))

@@ -1,4 +1,4 @@
-"""What `jit` returns: a function that is traced once for each kind of arguments, then compiled."""
+"""Jitted functions: traced once for each kind of arguments, then compiled."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from numba.core.serialize import dumps
 
 from numgrad.base import dtypes
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
-from numgrad.graph.modes import modes, set_grad_enabled, traces
+from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES
+from numgrad.graph.modes import interceptors, modes, set_grad_enabled
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.call_cache import Short, short_key
+from numgrad.jit.front.call_cache import CachedCall, call_key
 from numgrad.jit.front.compiled import Compiled, backward_of
 from numgrad.jit.front.lowered import Lowered
 from numgrad.jit.front.recipes import portable
-from numgrad.jit.front.signature import LAYOUTS, Static, describe, fitting, is_traced
+from numgrad.jit.front.signature import Static, describe, fitting, is_traced
 from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.lowering.storage import root_of
 from numgrad.ops.creation.from_data import from_numpy
 
 __all__ = ["CacheInfo", "Jitted", "Lowered"]
-
-LIMIT = 256  # traces that a function keeps, the latest used
 
 _log = logging.getLogger("numgrad.recompiles")
 
@@ -62,16 +61,16 @@ class Jitted:
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
-        self._short: dict[Any, Short] = {}
+        self._cached_calls: dict[Any, CachedCall] = {}
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function, compiled."""
-        if traces and modes.trace is not None:  # inside a traced function it is part of that
+        if interceptors and modes.trace is not None:  # inside a traced function it is part of that
             return self.function(*args, **kwargs)
-        if traces and modes.dual is not None:
+        if interceptors and modes.dual is not None:
             leaves, spec = flatten((args, kwargs))
             if any(
                 isinstance(leaf, Tensor) and modes.dual.tangent(leaf) is not None for leaf in leaves
@@ -80,23 +79,23 @@ class Jitted:
                 made = [from_numpy(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
                 args, kwargs = unflatten(spec, made)
                 return self.function(*args, **kwargs)
-        key = None if kwargs or self.static_numbers else short_key(args)
-        short = None
+        key = None if kwargs or self.static_numbers else call_key(args)
+        cached = None
         if key is not None:
-            short = self._short.get(key)
-            if short is not None and short.strides:
-                short = fitting(short, args)
-            if short is not None and (self._frozen is not None or short.watch.holds()):
+            cached = self._cached_calls.get(key)
+            if cached is not None and cached.strides:
+                cached = fitting(cached, args)
+            if cached is not None and (self._frozen is not None or cached.watch.holds()):
                 self._hits += 1
-                if short.quick is not None and type(self) is Jitted:
-                    self.__class__ = _with_call(short.quick)
-                return short.call(args)
+                if cached.quick is not None and type(self) is Jitted:
+                    self.__class__ = _with_call(cached.quick)
+                return cached.call(args)
         leaves, spec = flatten(self._marked(args, kwargs))
         compiled = self._find(self._key(leaves, spec), leaves, spec)
         if key is not None:
-            quick = Short.of(compiled, args, Jitted.__call__)
+            quick = CachedCall.of(compiled, args, Jitted.__call__)
             if quick is not None:
-                _keep(self._short, key, quick, short)
+                _keep(self._cached_calls, key, quick, cached)
         return compiled(leaves, self._make_backward, spec)
 
     def __reduce__(self) -> Any:
@@ -156,7 +155,7 @@ class Jitted:
         CacheInfo(hits=1, misses=2, maxsize=256, currsize=2)
         """
         kept = sum([1 + len(compiled.others) for compiled in self._compiled.values()])
-        return CacheInfo(self._hits, self._misses, LIMIT, kept)
+        return CacheInfo(self._hits, self._misses, KEPT_TRACES, kept)
 
     def cache_clear(self) -> None:
         """Forget all traces."""
@@ -208,14 +207,14 @@ class Jitted:
             watch.settle(trace, [each.watch for each in self._compiled.values()])
             if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
                 compiled.left = Watch(self.function, static)
-        if len(self._compiled) > LIMIT:
+        if len(self._compiled) > KEPT_TRACES:
             self._compiled.popitem(last=False)
             self._forget_short()
         return compiled
 
     def _forget_short(self) -> None:
         """Have all calls find their traces the long way."""
-        self._short.clear()
+        self._cached_calls.clear()
         self.__class__ = Jitted
 
     def _report(self, key: Any, changed: str | None) -> None:
@@ -258,7 +257,7 @@ def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
     """
     head = table.pop(key, None)
     kept = [] if head is None else [each for each in (head, *head.others) if each is not stale]
-    head, *others = [*kept, made][-LAYOUTS - 1 :]
+    head, *others = [*kept, made][-KEPT_LAYOUTS - 1 :]
     head.others = others
     table[key] = head
 

@@ -1,9 +1,9 @@
-"""The short ways of a compiled function: straight-line Python for calls that need no gradient.
+"""The cache of calls of a jitted function: generated Python for calls that need no gradient.
 
 Which trace fits is found out from a key that is quickly made; then one emitted function takes the
 arguments' arrays, runs the program, and puts the results together. A trace that is called often
-gets a method that finds out itself whether it fits (`Short.quick`): it is for who calls with the
-same kind of arguments again and again. If it computes little, its sizes are compiled in, too.
+gets a method that finds out itself whether it fits (`CachedCall.quick`): it is for who calls with
+the same kind of arguments again and again. If it computes little, its sizes are compiled in, too.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numba.np.numpy_support import from_dtype
 
 from numgrad.base.dtypes import defaults
 from numgrad.base.pytree import LEAF, TreeSpec, unflatten
-from numgrad.graph.modes import modes, traces
+from numgrad.base.tuning import (
+    SPECIALISED_AFTER_CALLS,
+    SPECIALISED_OPERATIONS,
+    UNSPECIALISED_OPERATIONS,
+)
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.guards import ERRORS
 
-__all__ = ["Short", "short_key"]
-
-# Calls of a trace after which its sizes are compiled in, if it computes little: so many, and more
-# for more operations than these, since compiling takes longer the more there are. With many, it
-# would hold a call up for seconds.
-OFTEN, FEW, MANY = 100, 50, 100
+__all__ = ["CachedCall", "call_key"]
 
 # What NumPy takes Python's numbers for, which is what compiled code returns.
 _OF_PYTHON = (np.float64, np.complex128, np.bool_)
@@ -35,7 +35,7 @@ _ABSENT: Any = object()  # what stands for an argument that was not given
 _ndarray = np.ndarray
 
 
-def short_key(args: Sequence[Any]) -> Any:
+def call_key(args: Sequence[Any]) -> Any:
     """Return what tells calls of one trace from others; None if a call goes the long way.
 
     A dtype stands in it by its id, since to hash it takes longer than all the rest. Whoever keeps
@@ -56,8 +56,8 @@ def short_key(args: Sequence[Any]) -> Any:
     return tuple(key)
 
 
-class Short:
-    """The short way for one trace.
+class CachedCall:
+    """The fast path of one trace.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Short:
         the trace fits, and goes the general way where not; None before there were many calls.
     strides : sequence
         The strides that the trace goes by, of which arguments.
-    others : list of Short
+    others : list of CachedCall
         Those for other strides.
     watch : Watch
         What the trace takes from outside.
@@ -105,15 +105,19 @@ class Short:
     ) -> None:
         self._compiled = compiled
         self.strides = compiled.strides
-        self.others: list[Short] = []
+        self.others: list[CachedCall] = []
         self.watch = compiled.watch
         self._kinds = [type(argument) for argument in args]
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
         operations = len(compiled.program.graph.values())
         # Of other programs only what is around them in Python becomes less.
-        self._as_it_is = operations > MANY or not compiled.program.is_short
-        self._left = OFTEN if self._as_it_is else round(OFTEN * max(1.0, operations / FEW) ** 2)
+        self._as_it_is = operations > UNSPECIALISED_OPERATIONS or not compiled.program.is_short
+        self._left = (
+            SPECIALISED_AFTER_CALLS
+            if self._as_it_is
+            else round(SPECIALISED_AFTER_CALLS * max(1.0, operations / SPECIALISED_OPERATIONS) ** 2)
+        )
         self.quick: Callable[..., Any] | None = None
         self._general = general
         lines, computed = self._run_program()
@@ -126,8 +130,8 @@ class Short:
         compiled: Compiled,
         args: Sequence[Any],
         general: Callable[..., Any],
-    ) -> Short | None:
-        """Return the short way of a trace; None where a call takes more."""
+    ) -> CachedCall | None:
+        """Return the fast path of a trace; None where a call takes more."""
         if compiled.differentiable or compiled.aliases or compiled.required:
             return None
         if any(output.kind == "argument" for output in compiled.outputs):
@@ -221,7 +225,7 @@ class Short:
 
     def _conditions(self) -> tuple[list[str], dict[str, Any]]:
         """Return what must hold for the quick call, and what the names in that mean."""
-        conditions = ["not (rest or keywords or traces)", "modes.grad is grad"]
+        conditions = ["not (rest or keywords or interceptors)", "modes.grad is grad"]
         conditions.append("defaults.floating is default")
         names: dict[str, Any] = {
             "NO_EDGE": NO_EDGE,
@@ -230,7 +234,7 @@ class Short:
             "grad": modes.grad,
             "modes": modes,
             "ndarray": np.ndarray,
-            "traces": traces,
+            "interceptors": interceptors,
         }
         inputs = self._compiled.program.graph.inputs
         for k, (kind, value) in enumerate(zip(self._kinds, inputs, strict=True)):

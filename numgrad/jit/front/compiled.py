@@ -1,4 +1,4 @@
-"""One trace of a function, compiled, and the node that makes its results differentiable."""
+"""One compiled trace of a function, and the node that makes its results differentiable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import nodes_towards, run
-from numgrad.graph.modes import enable_grad, modes, traces
+from numgrad.graph.modes import enable_grad, interceptors, modes
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
@@ -280,5 +280,5 @@ class Compiled:
         node.saved = tuple(saved)
         for number, k in enumerate(self.differentiable):
             results[k]._edge = (node, number)
-        if traces and modes.saved_hooks:
+        if interceptors and modes.saved_hooks:
             pack_saved(node, leaves)

@@ -1,4 +1,4 @@
-"""``jit``, to call or to write above a function."""
+"""The `jit` decorator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold for a trace to be used again: conditions in Python, which a call has built in."""
+"""Guards: conditions, in generated Python, under which a trace may be used again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lower` returns: a traced function to look at, and to call from compiled code."""
+"""`lower`: the graph, source and dispatcher of a traced function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function's code may read from outside: variables, and what is looked up in their values.
+"""Find what a function's code reads from outside: globals, closures, attributes, items.
 
 The bytecode is scanned, once for each code object. A variable that is loaded, and what follows in a
 straight line (``self.layers[0].weight``), is a chain of attributes and constant entries. What

@@ -1,4 +1,4 @@
-"""How functions that transformations return were made, so that they can be made again elsewhere.
+"""Pickle functions that transformations return: how each was made, to make it again.
 
 Python pickles no function but by its name, and the name of such a one is that of the function that
 it was made of. But its code is that which the transformation has for all that it returns, and the

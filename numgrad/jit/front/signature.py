@@ -1,4 +1,4 @@
-"""What a trace of a function depends on in its arguments."""
+"""Signatures of calls: what a trace depends on in its arguments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor, plain
 from numgrad.jit.front.guards import FUNCTIONS, same_function
 
-__all__ = ["LAYOUTS", "Static", "array_of", "describe", "fitting", "is_traced"]
+__all__ = ["Static", "array_of", "describe", "fitting", "is_traced"]
 
-LAYOUTS = 16  # traces that are kept for arguments that differ in their strides only
 
 _SCALARS = (float, complex)  # Python's own; those of NumPy have a dtype
 _PLAIN = (int, bool, str)
@@ -71,7 +70,7 @@ def fitting(head: Any, leaves: Sequence[Any]) -> Any:
 
     Parameters
     ----------
-    head : Compiled or Short
+    head : Compiled or CachedCall
         The first trace for such shapes, which has a list of the `others`. Each of them has the
         ``strides`` that it goes by: most go by none.
     leaves : sequence

@@ -1,4 +1,4 @@
-"""A traced function: its graph, and how arguments and results fit to that."""
+"""Trace a function: its graph, and how arguments and results map to it."""
 
 from __future__ import annotations
 

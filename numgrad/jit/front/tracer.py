@@ -1,4 +1,4 @@
-"""Running a function on arrays without numbers, to learn the graph of what it computes.
+"""The tracer: run a function on symbolic arrays and record the graph of what it computes.
 
 While a `Tracer` is open on a thread, every operation comes to it: it makes the result's array, with
 no numbers in it, and notes the value that belongs there. Views and writes in place need no rule of

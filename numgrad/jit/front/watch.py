@@ -1,4 +1,4 @@
-"""What a traced function takes from outside, so that a change of it means another trace.
+"""Watch what a traced function reads from outside: a change means another trace.
 
 A trace has in it whatever the function found: numbers, which tensors, of what length. So before it
 runs, what its code may read is looked for, from its global names, the variables of enclosing

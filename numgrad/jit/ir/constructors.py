@@ -1,4 +1,4 @@
-"""Making values: each function returns one, with the shape and dtype that follow."""
+"""Construct values of a graph, with the shape and dtype that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph costs: floating point operations, bytes, and passes over memory."""
+"""Cost of a graph: floating point operations, bytes, and passes over memory."""
 
 from __future__ import annotations
 

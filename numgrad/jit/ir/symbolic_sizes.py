@@ -1,4 +1,4 @@
-"""Numbers that are known at run time only: sums of products of sizes, and places made of them.
+"""Symbolic sizes: sums of products of sizes known at run time, and offsets made of them.
 
 Emitted code gets the sizes of arrays as arguments, so that one compiled function serves all sizes.
 What it computes of them (strides, where a view begins) is found here, with symbols for the sizes.

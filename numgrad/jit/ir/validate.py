@@ -1,4 +1,4 @@
-"""The rules that every graph keeps. Tests check them between the stages of the compiler."""
+"""Validate a graph: the rules that tests check between the stages of the compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowerings of indexing by arrays of positions, and of what adds up or puts at positions.
+"""Lower gather, scatter and indexing by arrays of positions.
 
 Positions are checked by an operation of their own, in a loop over the positions alone; what is read
 or written at them then needs no condition.

@@ -1,4 +1,4 @@
-"""Primitives that stay as they are in a graph: with their parameters, and arrays among those."""
+"""Opaque calls: primitives that stay as they are in a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the primitives of the catalogue are in terms of the graph's operations.
+"""Lower primitives of the catalogue to the graph's operations.
 
 A lowering takes the values of the operands and the primitive's parameters, and returns the value
 of the result. A primitive without one stays as it is, a ``call``.

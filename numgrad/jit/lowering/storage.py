@@ -1,4 +1,4 @@
-"""Reading and writing at a place in a storage, as values: views of any kind, and what they write.
+"""Reads and writes of a storage, as values: views of any kind, and what writes to them change.
 
 A place is an array over memory that nobody reads (`numgrad.graph.recorder`): where it lies in the
 array over the whole storage says which elements it has. It may take complex numbers for pairs of

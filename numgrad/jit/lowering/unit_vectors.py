@@ -1,4 +1,4 @@
-"""A loop over the unit vectors of a space, in a graph: what Jacobians and Hessians are made of.
+"""Loops over unit vectors in a graph: what Jacobians and Hessians are made of.
 
 A linear function is recorded once, for a vector that is not known yet. What depends on the vector
 becomes a graph of its own, and a loop (`numgrad.jit.emit.unit_vector_loop`) calls it with one unit

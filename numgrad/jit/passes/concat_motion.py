@@ -16,6 +16,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+from numgrad.base.tuning import JOINED_PARTS
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.passes.rewriter import Builder, Shape
 from numgrad.jit.passes.view_motion import rebuild
@@ -23,7 +24,6 @@ from numgrad.jit.passes.views import box_of
 
 __all__ = ["move_joins"]
 
-MOST = 16  # parts of one value: each is a loop of its own
 CHAIN = 8  # updates, one of the other, of which more are done in place, where they are cheap
 CODE = 1024  # operations on parts in a graph, about: then what is left stays as it is
 
@@ -152,7 +152,7 @@ class _Mover:
         """Split a join of parts that lie one after the other along a dim."""
         starts = value.attributes["starts"]
         dims = {dim for start in starts for dim, first in enumerate(start) if first}
-        if len(dims) != 1 or len(starts) > MOST:
+        if len(dims) != 1 or len(starts) > JOINED_PARTS:
             return None
         (dim,) = dims
         order = sorted(range(len(starts)), key=lambda k: starts[k][dim])
@@ -226,7 +226,7 @@ class _Mover:
         if max([prod(operand.shape) for operand in splits]) < prod(value.shape):
             return None
         count = self._count(operands, value.shape)
-        if count > MOST or self.operations >= CODE:
+        if count > JOINED_PARTS or self.operations >= CODE:
             return None
         self.operations += count
         found = self._apply(value, operands, value.shape)
@@ -307,7 +307,7 @@ class _Mover:
         return _split(target, bounds, parts, shape)
 
     def _limited(self, part: Part) -> Part | None:
-        return None if isinstance(part, Split) and part.values > MOST else part
+        return None if isinstance(part, Split) and part.values > JOINED_PARTS else part
 
 
 def _in_memory(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""Gathers, scatters and checks of positions, simplified: what is known of them is read at once."""
+"""Simplify gathers, scatters and checks of positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, updates and joins, simplified where not a bit changes.
+"""Simplify reductions, updates and joins, where not a bit changes.
 
 A sum has a fixed order of additions, which follows from the shape: the sum of a sum is not a sum
 over all dims, and the sum of n equal numbers is not n times the number. Integers, and any and all,
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import SUMMED_PARTS
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.ir.scalar_semantics import number_of, wrap
 from numgrad.jit.passes.rewriter import Builder
@@ -131,15 +132,12 @@ def simplify_update(builder: Builder, value: Value) -> Value | None:
     return None
 
 
-_MANY = 64  # parts of a join from which on it is not taken apart
-
-
 def simplify_join(builder: Builder, value: Value) -> Value | None:
     """Take joins in joins apart, and skip one that puts together what was one."""
     starts, parts = value.attributes["starts"], value.operands
     if len(parts) == 1:
         return parts[0]
-    if any(part.operation == "join" for part in parts) and sum(map(_count, parts)) <= _MANY:
+    if any(part.operation == "join" for part in parts) and sum(map(_count, parts)) <= SUMMED_PARTS:
         operands: list[Value] = []
         places: list[tuple[int, ...]] = []
         for part, start in zip(parts, starts, strict=True):

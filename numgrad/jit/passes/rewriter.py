@@ -1,4 +1,4 @@
-"""Building a graph in which nothing is computed twice, and every new value is simplified first.
+"""Rewrite a graph: common subexpressions, and simplification of every new value.
 
 A `Builder` numbers values: two with the same operation, operands and attributes are one. It asks
 the rules before it takes a value in, so rules see operands that are simplified already, look one or

@@ -1,4 +1,4 @@
-"""Simplifying a graph: the same bits from fewer operations.
+"""Simplify a graph: all passes, until nothing changes; the same bits from fewer operations.
 
 The graph is built anew once, operands first, by a `Builder` that knows equal values and asks the
 rules about every new one:
@@ -15,6 +15,7 @@ visited again: a graph consists of what its outputs need.
 
 from __future__ import annotations
 
+from numgrad.base.tuning import VIEW_ROUNDS
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.passes.algebra import simplify_constant, simplify_elementwise
 from numgrad.jit.passes.concat_motion import move_joins
@@ -59,8 +60,6 @@ _RULES: dict[str, Rule] = {
     "call": _simplify_call,
 }
 
-_ROUNDS = 8  # of moving views, each of which may show another that can move
-
 
 def simplify(graph: Graph) -> Graph:
     """Return a graph with the same inputs that computes the same bits in fewer operations.
@@ -87,7 +86,7 @@ def simplify(graph: Graph) -> Graph:
         new[value] = rebuild(builder, value, tuple([new[operand] for operand in value.operands]))
     result = Graph(graph.inputs, [new[output] for output in graph.outputs])
     result = move_joins(builder, result) or result
-    for _ in range(_ROUNDS):
+    for _ in range(VIEW_ROUNDS):
         pushed = push_views(builder, result)
         if pushed is None:
             break

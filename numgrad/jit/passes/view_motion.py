@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
+from numgrad.base.tuning import MOVED_VIEWS
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.passes.rewriter import Builder
 
@@ -18,7 +19,6 @@ __all__ = ["push_views"]
 Maps = tuple[Affine, ...]
 View = tuple[tuple[int, ...], Maps]  # the shape, and a map for each dim of what is viewed
 
-_MOST = 4  # views of one value
 _FIRST = Affine(0, ())
 
 
@@ -91,7 +91,7 @@ def _find(values: list[Value], outputs: tuple[Value, ...]) -> dict[Value, dict[V
 def _pays(value: Value, asked: dict[View, None]) -> bool:
     """Whether views of a value have no more elements than it."""
     size = prod(value.shape)
-    return len(asked) <= _MOST and sum(prod(shape) for shape, _ in asked) <= size
+    return len(asked) <= MOVED_VIEWS and sum(prod(shape) for shape, _ in asked) <= size
 
 
 def _through(value: Value, operand: Value, view: View) -> View:

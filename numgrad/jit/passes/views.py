@@ -1,4 +1,4 @@
-"""Views and reshapes, simplified: composed, recognised as nothing, moved through other operations.
+"""Simplify views and reshapes: composed, removed, moved through other operations.
 
 Nothing here touches a number, so every identity is exact: it is about which element is read. A map
 of a view is linear in the index of the result, so a view of a view is a view (`compose`). A reshape

@@ -1,4 +1,4 @@
-"""Graphs as something to call: compiled code, the memory that it works in, and threads."""
+"""Run a compiled program: compile on first use, memory for temporaries, threads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from numgrad.base.tuning import THREAD_ADDITIONS_JIT
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.jit.emit.opaque_steps import Memory, as_compact, opaque_step, operand_reader
 from numgrad.jit.emit.program_source import WHAT, Emitted, emit
@@ -25,8 +26,6 @@ from numgrad.runtime.threads import parallel_for
 __all__ = ["Program", "build"]
 
 NDArray = np.ndarray[Any, Any]
-
-GRAIN = 1 << 19  # additions that a thread takes at least
 
 
 class Program:
@@ -242,7 +241,7 @@ def _grain(emitted: Emitted, band: range) -> int:
         nest = emitted.nests[k]
         elements = prod(emitted.values[name] for name in nest.nest.domain)
         each += elements // items * max(4, nest.cost())
-    return max(1, GRAIN // max(1, each))
+    return max(1, THREAD_ADDITIONS_JIT // max(1, each))
 
 
 def _steps(emitted: Emitted) -> list[range | Callable[[Memory], None]]:

@@ -1,4 +1,4 @@
-"""The shortest way to run a small program: straight-line Python around its compiled loops."""
+"""Run a small program: generated Python around its compiled loops, with little overhead."""
 
 from __future__ import annotations
 

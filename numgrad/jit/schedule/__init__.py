@@ -1,1 +1,1 @@
-"""Which loops there are, over which dims, and what is fused into each."""
+"""Loop schedules: which loops there are, over which dims, and what is fused into each."""

@@ -1,4 +1,4 @@
-"""How the axes of a nest become loops: which merge, and which loop is which.
+"""Axes of a loop nest: which merge, and which are outer, row and inner loops.
 
 Two neighbouring axes along which every array that the nest touches goes on evenly are one loop, so
 most nests over contiguous arrays are one flat loop.

@@ -1,4 +1,4 @@
-"""Which dims have the same size because of how they are used, and which are made of others.
+"""Classes of dims of equal size, by how they are used, and dims that are made of others.
 
 Dims of elementwise operands are matched with those of the result. A reshape that merges or splits
 dims makes one dim the product of others: all loops then run over those others, the *atoms*, so that

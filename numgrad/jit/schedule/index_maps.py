@@ -1,4 +1,4 @@
-"""Which elements of its operands an element of a value is computed of.
+"""Index maps: which elements of its operands an element of a value is computed from.
 
 An *index* says which element, by the indices of the loops around: for every dim of the value a
 tuple with the place along each of the dim's atoms, or, where a view made one number of them, that

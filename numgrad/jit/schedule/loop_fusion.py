@@ -1,4 +1,4 @@
-"""Which nests are done together, a block of each after the other.
+"""Fuse loop nests by blocks: nests that run together, a block of each after the other.
 
 What several of them read then comes from memory once, as if they were one nest. They need not be
 over the same domain: the sum over a slice and the gradient of the whole are neighbours.
@@ -37,7 +37,7 @@ def find_bands(plan: Schedule) -> list[range]:
         else:
             bands.append(range(position, position + 1))
             made, read = set(), set()
-        made.update(sink.value for sink in nest.sinks)
+        made.update(output.value for output in nest.outputs)
         made.update(nest.checks)
         read |= reads
     return bands
@@ -61,8 +61,8 @@ def _memory_of(plan: Schedule, nest: Nest, position: int) -> tuple[set[Value], s
         and (not plan.is_local(value, position) or is_loose(index))
     }
     needs = {value for value in reads if value.operation not in LEAVES}
-    needs -= {sink.value for sink in nest.sinks}
-    for sink in nest.sinks:
-        if writes_over(sink):
-            needs |= {sink.value, plan.in_place.get(sink.value, sink.value)}
+    needs -= {output.value for output in nest.outputs}
+    for output in nest.outputs:
+        if writes_over(output):
+            needs |= {output.value, plan.in_place.get(output.value, output.value)}
     return needs, reads

@@ -1,7 +1,7 @@
-"""Which loop nests compute a graph, in which order, and which values are kept in memory.
+"""Schedule a graph: which loop nests compute it, in which order, and what is kept in memory.
 
-Whatever has to be in memory is a *sink*: a value that is stored, a part that is written over
-another value, or a reduction. Sinks over the same domain share a nest if none needs another one
+Whatever has to be in memory is an *output*: a value that is stored, a part that is written over
+another value, or a reduction. Outputs over the same domain share a nest if none needs another one
 complete; all else is computed where it is needed. Two kinds of nests do more than visit elements:
 
 - in one with `inner` axes, these are reduced (and visited again, row by row) within each step of
@@ -27,16 +27,16 @@ from numgrad.jit.schedule.index_maps import (
     weight,
 )
 
-__all__ = ["Nest", "OpaqueStep", "Schedule", "Sink", "is_loose", "schedule", "writes_over"]
+__all__ = ["LoopOutput", "Nest", "OpaqueStep", "Schedule", "is_loose", "schedule", "writes_over"]
 
 AFFORDABLE = 8  # what computing an element again may cost, in additions, before it is kept
 _STEPS = frozenset(("matmul", "call"))
 _IN_MEMORY = frozenset(("reduce", "update", "join", "scatter", "check", "item", *_STEPS))
-_ROUNDS = 12
+_KEEPING_ROUNDS = 12
 
 
 @dataclass(eq=False)
-class Sink:
+class LoopOutput:
     """Something to compute that goes to memory.
 
     Attributes
@@ -82,7 +82,7 @@ class Nest:
     """
 
     domain: tuple[str, ...]
-    sinks: list[Sink] = field(default_factory=list)
+    outputs: list[LoopOutput] = field(default_factory=list)
     inner: frozenset[int] | None = None
     blocked: frozenset[int] | None = None
     checks: list[Value] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Nest:
     @property
     def is_serial(self) -> bool:
         """Whether the elements must be visited in order."""
-        return any(sink.kind == "scatter" for sink in self.sinks)
+        return any(output.kind == "scatter" for output in self.outputs)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -192,10 +192,10 @@ class Schedule:
                     stack.append((following, iter(self.inputs(following, step))))
 
     def roots(self, nest: Nest) -> list[tuple[Element, bool]]:
-        """Return the elements that the sinks of a nest want."""
+        """Return the elements that the outputs of a nest want."""
         return [
             ((s.source, self.elements.index(s.source, list(s.axes))), s.kind == "store")
-            for s in nest.sinks
+            for s in nest.outputs
         ]
 
     def cost(self, element: Element, step: int) -> int:
@@ -209,58 +209,58 @@ class Schedule:
 
     # --- placing ---
 
-    def place(self, sink: Sink) -> None:
-        """Put a sink into the first nest that can take it, or into a new one."""
-        needed = self.needed(sink)
+    def place(self, output: LoopOutput) -> None:
+        """Put an output into the first nest that can take it, or into a new one."""
+        needed = self.needed(output)
         lower = max([0, *(self.step_of[value] for value, _ in needed)])
-        if writes_over(sink):  # behind what it is a part of
-            before = sink.value if sink.value in self.step_of else self.in_place[sink.value]
+        if writes_over(output):  # behind what it is a part of
+            before = output.value if output.value in self.step_of else self.in_place[output.value]
             lower = max(lower, self.step_of[before] + 1)
         for position in range(lower, len(self.steps)):
             nest = self.steps[position]
-            if isinstance(nest, Nest) and self._join(nest, position, sink, needed):
+            if isinstance(nest, Nest) and self._join(nest, position, output, needed):
                 break
         else:
             position = len(self.steps)
-            fresh = Nest(sink.domain)
+            fresh = Nest(output.domain)
             self.steps.append(fresh)
-            if not self._join(fresh, position, sink, needed):
-                raise AssertionError("a new nest takes any sink")
-        self.step_of[sink.value] = max(position, self.step_of.get(sink.value, 0))
+            if not self._join(fresh, position, output, needed):
+                raise AssertionError("a new nest takes any output")
+        self.step_of[output.value] = max(position, self.step_of.get(output.value, 0))
 
-    def needed(self, sink: Sink) -> list[Element]:
-        """Return the kept values, other than leaves, that a sink reads, with their indices."""
-        root = (sink.source, self.elements.index(sink.source))
+    def needed(self, output: LoopOutput) -> list[Element]:
+        """Return the kept values, other than leaves, that an output reads, with their indices."""
+        root = (output.source, self.elements.index(output.source))
         return [
             (value, index)
-            for value, index in self.walk([(root, sink.kind == "store")], -1)
+            for value, index in self.walk([(root, output.kind == "store")], -1)
             if value in self.kept
             and value.operation not in LEAVES
-            and not (value is sink.source and sink.kind == "store")
+            and not (value is output.source and output.kind == "store")
         ]
 
-    def _join(self, nest: Nest, position: int, sink: Sink, needed: list[Element]) -> bool:
-        """Put a sink into a nest if it may be there."""
+    def _join(self, nest: Nest, position: int, output: LoopOutput, needed: list[Element]) -> bool:
+        """Put an output into a nest if it may be there."""
         inner, blocked = nest.inner, nest.blocked
-        if sink.domain == nest.domain:
+        if output.domain == nest.domain:
             axes = tuple(range(len(nest.domain)))
-        elif inner and sink.domain == tuple(nest.domain[a] for a in nest.rows):
+        elif inner and output.domain == tuple(nest.domain[a] for a in nest.rows):
             axes = nest.rows
-            if sink.reduced and len(sink.reduced) != len(axes):
+            if output.reduced and len(output.reduced) != len(axes):
                 return False
         else:
             return False
         is_row = len(axes) < len(nest.domain)
-        if sink.kind == "reduce" and not is_row and 0 < len(sink.reduced) < len(axes):
-            if axes[-1] in sink.reduced:
-                if inner not in (None, sink.reduced) or (blocked and blocked & sink.reduced):
+        if output.kind == "reduce" and not is_row and 0 < len(output.reduced) < len(axes):
+            if axes[-1] in output.reduced:
+                if inner not in (None, output.reduced) or (blocked and blocked & output.reduced):
                     return False
-                inner = sink.reduced
+                inner = output.reduced
             else:
-                if blocked not in (None, sink.reduced) or (inner and inner & sink.reduced):
+                if blocked not in (None, output.reduced) or (inner and inner & output.reduced):
                     return False
-                blocked = sink.reduced
-        if blocked and (nest.is_serial or sink.kind == "scatter"):
+                blocked = output.reduced
+        if blocked and (nest.is_serial or output.kind == "scatter"):
             return False
         for value, index in needed:
             if self.step_of[value] == position and not self._reads(
@@ -268,8 +268,8 @@ class Schedule:
             ):
                 return False
         nest.inner, nest.blocked = inner, blocked
-        sink.axes = axes
-        nest.sinks.append(sink)
+        output.axes = axes
+        nest.outputs.append(output)
         return True
 
     def _reads(
@@ -282,7 +282,7 @@ class Schedule:
         index: Index,
     ) -> bool:
         """Whether a value that a nest computes can be had in that nest, at an index."""
-        makers = [sink for sink in nest.sinks if sink.value is value]
+        makers = [output for output in nest.outputs if output.value is value]
         if is_loose(index) or len(makers) != 1:
             return False
         maker = makers[0]
@@ -310,9 +310,9 @@ class Schedule:
         return self.cost((value, self.elements.index(value)), -1) <= AFFORDABLE
 
 
-def writes_over(sink: Sink) -> bool:
-    """Whether a sink writes over what another one has written."""
-    return sink.kind in ("window", "scatter") and sink.value.operation in ("update", "scatter")
+def writes_over(output: LoopOutput) -> bool:
+    """Whether an output writes over what another one has written."""
+    return output.kind in ("window", "scatter") and output.value.operation in ("update", "scatter")
 
 
 def is_loose(index: Index) -> bool:
@@ -329,7 +329,7 @@ def schedule(graph: Graph) -> Schedule:
     """
     elements = Elements(graph)
     kept = _initially_kept(graph, elements)
-    for _ in range(_ROUNDS):
+    for _ in range(_KEEPING_ROUNDS):
         found = _arrange(graph, elements, kept)
         more = _worth_keeping(found)
         if not more:
@@ -361,9 +361,9 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
     plan = Schedule(graph, elements, kept)
     for value in graph.values():
         if value.operation == "scatter" and _is_fill(value.operands[0]):
-            sink = Sink("store", value, value, elements.domain(value))
-            if not plan.needed(sink):  # the number may be a result, or what another step takes
-                plan.place(sink)
+            output = LoopOutput("store", value, value, elements.domain(value))
+            if not plan.needed(output):  # the number may be a result, or what another step takes
+                plan.place(output)
     for value in graph.values():
         operation = value.operation
         if operation in LEAVES:
@@ -385,15 +385,15 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
         elif operation == "join":
             for number, part in enumerate(value.operands):
                 domain = elements.domain(part)
-                plan.place(Sink("window", value, part, domain, number=number))
+                plan.place(LoopOutput("window", value, part, domain, number=number))
         elif operation == "reduce":
             plan.place(_reduction(elements, value))
         elif value in kept:
-            plan.place(Sink("store", value, value, elements.domain(value)))
+            plan.place(LoopOutput("store", value, value, elements.domain(value)))
     return plan
 
 
-def _reduction(elements: Elements, value: Value) -> Sink:
+def _reduction(elements: Elements, value: Value) -> LoopOutput:
     source = value.operands[0]
     reduced: set[int] = set()
     axis = 0
@@ -402,7 +402,7 @@ def _reduction(elements: Elements, value: Value) -> Sink:
             reduced.update(range(axis, axis + len(atoms)))
         axis += len(atoms)
     kind = "reduce" if reduced else "copy"
-    return Sink(kind, value, source, elements.domain(source), frozenset(reduced))
+    return LoopOutput(kind, value, source, elements.domain(source), frozenset(reduced))
 
 
 def _arrange_update(plan: Schedule, value: Value) -> None:
@@ -412,12 +412,12 @@ def _arrange_update(plan: Schedule, value: Value) -> None:
     if base in plan.kept and takes and plan._users[base] == 1:
         plan.in_place[value] = base
     elif value not in plan.step_of:
-        plan.place(Sink("store", value, value, plan.elements.domain(value)))
+        plan.place(LoopOutput("store", value, value, plan.elements.domain(value)))
     domain = plan.elements.domain(part)
     if value.operation == "update":
-        plan.place(Sink("window", value, part, domain))
+        plan.place(LoopOutput("window", value, part, domain))
     else:
-        plan.place(Sink("scatter", value, plan.elements.routed(value), domain))
+        plan.place(LoopOutput("scatter", value, plan.elements.routed(value), domain))
 
 
 def _is_fill(value: Value) -> bool:

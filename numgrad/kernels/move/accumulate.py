@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import THREAD_ELEMENTS_ACCUMULATE
 from numgrad.codegen.compile.compile import kernel
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
@@ -13,8 +14,6 @@ from numgrad.runtime.threads import parallel_for
 __all__ = ["add_arrays", "add_into", "private_copy"]
 
 Array = np.ndarray[Any, Any]
-# Elements a thread takes at a time; below it a thread costs more than it saves.
-GRAIN = 1 << 17
 
 
 @kernel
@@ -25,20 +24,20 @@ def _add_into(target: Array, source: Array) -> None:
 
 def add_into(target: Array, source: Array) -> None:
     """Add `source` to `target` in place; both have the same shape and dtype."""
-    if target.ndim == 1 and target.size < GRAIN:
+    if target.ndim == 1 and target.size < THREAD_ELEMENTS_ACCUMULATE:
         _add_into(target, source)
         return
     if not target.flags.c_contiguous:
         target[...] = add_arrays(target, source)
         return
     flat_target, flat_source = target.ravel(), source.ravel()
-    if flat_target.size < GRAIN:
+    if flat_target.size < THREAD_ELEMENTS_ACCUMULATE:
         _add_into(flat_target, flat_source)
     else:
         parallel_for(
             lambda start, stop: _add_into(flat_target[start:stop], flat_source[start:stop]),
             flat_target.size,
-            GRAIN,
+            THREAD_ELEMENTS_ACCUMULATE,
         )
 
 

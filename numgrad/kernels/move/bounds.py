@@ -1,4 +1,4 @@
-"""Errors of positions that lead outside, raised from compiled code in PyTorch's words."""
+"""Bounds checks of indices in compiled code, with PyTorch's errors."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import NUMPY_COPY_ELEMENTS, THREAD_ELEMENTS_GATHER
 from numgrad.codegen.compile.compile import kernel
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.runtime.memory import empty
@@ -20,8 +21,6 @@ __all__ = ["Strided", "contiguous", "is_strided"]
 
 Array = np.ndarray[Any, Any]
 
-SMALL = 1 << 16  # elements up to which NumPy copies: neither threads nor blocks pay
-GRAIN = 1 << 17  # elements that a thread takes at least
 SIDE = 16  # of the squares that are transposed: as many float32 as a cache line holds
 
 
@@ -163,7 +162,7 @@ class Strided:
             parallel_for(
                 lambda first, last: self.copy(first, 1, last - first, 0, out[first:last]),
                 self.size,
-                GRAIN,
+                THREAD_ELEMENTS_GATHER,
             )
         return out
 
@@ -183,13 +182,13 @@ class Strided:
         def task(first: int, last: int) -> None:
             _transpose(self.source, self.origin, shape, strides, steps, out, first, last)
 
-        parallel_for(task, items, max(1, GRAIN // strip))
+        parallel_for(task, items, max(1, THREAD_ELEMENTS_GATHER // strip))
 
 
 def is_strided(array: Array) -> bool:
     """Return whether an array is one that `Strided` takes, large enough to be worth it."""
     itemsize = array.itemsize
-    return array.size > SMALL and not any(step % itemsize for step in array.strides)
+    return array.size > NUMPY_COPY_ELEMENTS and not any(step % itemsize for step in array.strides)
 
 
 def contiguous(array: Array) -> Array:

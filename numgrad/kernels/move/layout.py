@@ -1,4 +1,4 @@
-"""Bring an array of any strides to a flat, contiguous one in which the reduced dims lie together.
+"""Arrays of any strides as flat, contiguous ones in which the reduced dims lie together.
 
 Kernels that reduce see ``(outer, n, inner)``: a C-contiguous block whose middle axis is reduced.
 Where no order of the dims makes the data contiguous, it is gathered a block at a time (`packing`).

@@ -1,4 +1,4 @@
-"""Adding rows at positions that may repeat: the backward pass of every kind of indexing."""
+"""Scatter-add of rows at indices that may repeat: the backward pass of every kind of indexing."""
 
 from __future__ import annotations
 

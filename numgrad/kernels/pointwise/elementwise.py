@@ -15,6 +15,12 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from numgrad.base.tuning import (
+    FEW_ELEMENTS,
+    REMEMBERED_CALLS,
+    THREAD_BYTES_ARITHMETIC,
+    THREAD_BYTES_FUNCTIONS,
+)
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.render import Formula, flat_source, strided_source
@@ -26,19 +32,10 @@ from numgrad.kernels.pointwise.short_calls import short_call
 from numgrad.kernels.pointwise.strided_calls import StridedCall
 from numgrad.kernels.pointwise.summing_calls import SummingCall
 
-__all__ = ["FLOATING", "GRAIN", "MEMORY", "SMALL", "Elementwise"]
+__all__ = ["FLOATING", "Elementwise"]
 
 Array = np.ndarray[Any, Any]
 
-# What a thread takes at least, in bytes of a result: some 100 us of work, twice what it costs to
-# hand that over (benchmarks/crossover.py). Fewer run where they are.
-ARITHMETIC, FUNCTIONS = 1 << 21, 1 << 20
-GRAIN = ARITHMETIC // 8  #: elements, in float64
-# Up to this many elements, callers that know their operands to be plain call the loop themselves,
-# and operands that do not lie flat are written out, which spares compiled variants.
-SMALL = 1 << 12
-# Calls that are remembered; when there are more, all are found out anew.
-MEMORY = 1 << 10
 
 FLOATING = frozenset((np.dtype("float32"), np.dtype("float64")))
 
@@ -155,7 +152,7 @@ class Elementwise:
         these are cast to. None where threads share the work, and where there is none.
         """
         size, grain = math.prod(shape), self._grain([result])
-        if not 0 < size <= max(SMALL, grain):
+        if not 0 < size <= max(FEW_ELEMENTS, grain):
             return None
         converted: list[Any] = []
         for operand, dtype in zip(operands, dtypes, strict=True):
@@ -179,7 +176,7 @@ class Elementwise:
     ) -> FlatCall | StridedCall:
         """Find out what a call takes that sums nothing."""
         ordered = shape if order is None else tuple([shape[dim] for dim in order])
-        if math.prod(shape) <= SMALL or all(
+        if math.prod(shape) <= FEW_ELEMENTS or all(
             is_flat(_transpose(o, order), ordered) for o in operands
         ):
             return FlatCall(self._flat_loop, shape, order, operands, dtypes, grain)
@@ -201,7 +198,7 @@ class Elementwise:
             call: Any = SummingCall(self._strided_loop, shape, operands, dtypes, shapes, grain)
         else:
             call = self._make_call(shape, order, operands, dtypes, grain)
-        if len(self.calls) >= MEMORY:
+        if len(self.calls) >= REMEMBERED_CALLS:
             self.calls.clear()
         self.calls[key] = call, back
         return call, back
@@ -213,7 +210,7 @@ class Elementwise:
             functions = emit(self.formula(symbols))[2]
             self.is_quick = functions <= QUICK
         widest = max(4, *[dtype.itemsize for dtype in dtypes])
-        return (ARITHMETIC if self.is_quick else FUNCTIONS) // widest
+        return (THREAD_BYTES_ARITHMETIC if self.is_quick else THREAD_BYTES_FUNCTIONS) // widest
 
     def _flat_loop(self, pattern: str, arguments: Sequence[Any]) -> Any:
         """Return what computes flat arrays like these."""

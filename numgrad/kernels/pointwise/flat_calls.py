@@ -1,4 +1,4 @@
-"""Elementwise calls with every operand flat: found out once for operands of some shapes.
+"""Elementwise calls whose operands are all contiguous: prepared once for dtypes and shapes.
 
 An operand enters the loop flat, as a single number, or, where few elements make a copy the quicker
 way, written out to the shape of the result.

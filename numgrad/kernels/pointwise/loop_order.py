@@ -1,4 +1,4 @@
-"""In which order to walk arrays of any strides together, and how few loops that takes.
+"""Loop order: in which order to walk arrays of any strides together, and which dims to merge.
 
 Positions and steps count elements. The order is PyTorch's, so that a result has the strides that it
 has there: the dims are sorted by the strides of the first operand that tells them apart.

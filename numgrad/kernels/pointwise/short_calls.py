@@ -1,4 +1,4 @@
-"""Elementwise calls that one thread does, written out as straight lines of Python.
+"""Elementwise calls on few elements, in one thread: generated straight-line Python.
 
 With a few numbers in every operand the loop takes a tenth of what Python takes to get there. What
 each operand needs before it is an argument of the loop is known for operands of given shapes,

@@ -1,4 +1,4 @@
-"""Elementwise calls that sum outputs on the way: the gradients of operands that were broadcast.
+"""Elementwise calls with sums: gradients of broadcast operands, in one pass.
 
 The gradient of a row that was added to a matrix is the sum over the matrix's rows of what one loop
 computes together with the matrix's own gradient. Nothing of the matrix's size is stored for it: the
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import SUMMING_COLUMNS, SUMMING_ROWS, SUMMING_TILE
 from numgrad.codegen.render import CONTIGUOUS, SUM_OF_ROW, SUM_OF_ROWS
 from numgrad.kernels.pointwise.flat_calls import Number
 from numgrad.kernels.pointwise.loop_order import contiguous_steps, walk
@@ -25,10 +26,6 @@ from numgrad.runtime.threads import parallel_for
 __all__ = ["SummingCall"]
 
 Array = np.ndarray[Any, Any]
-
-ROWS = 1 << 8  # in a block, where that many can be
-COLUMNS = 1 << 14  # of a block at most
-TILE = 1 << 9  # values of a row that are stored until they are summed
 
 
 class SummingCall:
@@ -72,10 +69,10 @@ class SummingCall:
         # A block is some steps of the outermost loop, so that loop becomes two.
         self.width = lengths[-1]
         inner_rows = prod(lengths[1:-1])
-        per_block = max(1, ROWS // inner_rows)
+        per_block = max(1, SUMMING_ROWS // inner_rows)
         self.blocks = ceil(lengths[0] / per_block)
         self.rows, self.rows_of_block = lengths[0] * inner_rows, per_block * inner_rows
-        self.columns = ceil(self.width / COLUMNS)
+        self.columns = ceil(self.width / SUMMING_COLUMNS)
         self.lengths = np.array([self.blocks, per_block, *lengths[1:-1]], np.int64)
         # For each output how many parts there are of it, by column and by block.
         self.parts: list[tuple[int, int]] = []
@@ -99,7 +96,7 @@ class SummingCall:
     def _room(self) -> list[Array]:
         """Return room for the values of a row, for each output that takes their sum."""
         return [
-            np.empty(TILE, dtype)
+            np.empty(SUMMING_TILE, dtype)
             for dtype, mode in zip(self.dtypes, self.modes, strict=True)
             if mode == SUM_OF_ROW
         ]
@@ -129,16 +126,16 @@ class SummingCall:
                     index,
                     block * self.rows_of_block,
                     min(last * self.rows_of_block, self.rows),
-                    column * COLUMNS,
-                    min((column + 1) * COLUMNS, self.width),
-                    TILE,
+                    column * SUMMING_COLUMNS,
+                    min((column + 1) * SUMMING_COLUMNS, self.width),
+                    SUMMING_TILE,
                     *arguments,
                     *(part[column if len(part) > 1 else 0] for part in partial),
                     *room,
                 )
                 start += last - block
 
-        elements = self.rows_of_block * min(self.width, COLUMNS)
+        elements = self.rows_of_block * min(self.width, SUMMING_COLUMNS)
         parallel_for(task, blocks * self.columns, max(1, self.grain // elements))
         results = []
         for part, target, parts in zip(partial, self.shapes, self.parts, strict=True):

@@ -1,4 +1,4 @@
-"""Where the greatest and least elements are: one pass that carries a value and its position.
+"""argmax, argmin, and max and min with indices: one pass that carries a value and its position.
 
 The first of equal elements wins, and the first nan wins over everything, as in PyTorch on the CPU.
 """
@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.base.tuning import ARGEXTREMA_BLOCK, THREAD_ELEMENTS_ARGEXTREMA
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
 from numgrad.codegen.llvm.map_ir import Map, make_any
 from numgrad.codegen.llvm.pointers import element, lesser, store
-from numgrad.codegen.llvm.scalar_ir import straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.kernels.move.layout import Array, arrange, restore
 from numgrad.kernels.reduce.driver import part_rows_of, parts_of, share, spans_of
 from numgrad.kernels.reduce.reductions import INT64, UINT8, as_bytes
@@ -22,17 +23,14 @@ from numgrad.runtime.memory import empty
 
 __all__ = ["argmax", "argmin", "max_with_index", "min_with_index", "short"]
 
-BLOCK = 32
-GRAIN = 1 << 16  # elements that a thread takes at least
 
-
-@straight
+@branch_free
 def above(x: Any, best: Any) -> Any:
     """Whether x is greater than the best so far, or the first nan."""
     return (x > best) | ((x != x) & (best == best))
 
 
-@straight
+@branch_free
 def below(x: Any, best: Any) -> Any:
     """Whether x is less than the best so far, or the first nan."""
     return (x < best) | ((x != x) & (best == best))
@@ -71,8 +69,8 @@ def _make(name: str, better: Any) -> _Kernels:
             best, position = element(a, start), 0
             # Blocks are first asked, without branches, whether they hold anything better at all:
             # seldom, once some blocks have been seen.
-            for i in range(1, n, BLOCK):
-                size = lesser(BLOCK, n - i)
+            for i in range(1, n, ARGEXTREMA_BLOCK):
+                size = lesser(ARGEXTREMA_BLOCK, n - i)
                 if any_better(a, start + i, size, best):
                     for j in range(i, i + size):
                         x = element(a, start + j)
@@ -135,7 +133,7 @@ def _find(
                 find_in_columns(*arrays, span.rows, columns, span.columns, begin, 0, span.items)
 
     if values.size:
-        share(run, flat, outer, n, inner, part_rows, GRAIN)
+        share(run, flat, outer, n, inner, part_rows, THREAD_ELEMENTS_ARGEXTREMA)
     if parts > 1:
         join_parts(values, indices, parts, inner)
         values = np.ascontiguousarray(values.reshape(outer, parts, inner)[:, 0]).reshape(-1)

@@ -1,4 +1,4 @@
-"""Run the folds: lay the array out, split it into parts, share them among threads, join them."""
+"""Run a reduction: lay the array out, split it into parts, share them among threads, join them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.base.tuning import THREAD_ELEMENTS_SUM
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, restore
 from numgrad.kernels.reduce.order import LANES, PART, ROWS, TILE, steps_of
@@ -15,13 +16,9 @@ from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, entr
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
-__all__ = ["GRAIN", "Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
+__all__ = ["Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
 
 _STEPS = np.dtype(np.int64)
-
-# Elements that a thread takes at least: some 100 us of work, twice what it costs to hand that over
-# (benchmarks/crossover.py).
-GRAIN = 1 << 18
 
 
 def part_rows_of(inner: int) -> int:
@@ -166,7 +163,7 @@ class Fold:
     ) -> Array:
         """Reduce `array` over `dims` to an array of `dtype`."""
         size = array.size
-        if 0 < size < 2 * GRAIN and array.flags.c_contiguous:
+        if 0 < size < 2 * THREAD_ELEMENTS_SUM and array.flags.c_contiguous:
             # The common small cases, without what only large ones need.
             shape = array.shape
             if len(dims) == len(shape):
@@ -264,7 +261,7 @@ class Fold:
             results = out[target:] if target else out
             self.run(flat, results, centres, n, inner, part_rows, first, last)
 
-        share(run, flat, outer, n, inner, part_rows, GRAIN)
+        share(run, flat, outer, n, inner, part_rows, THREAD_ELEMENTS_SUM)
         if parts == 1:
             return out
         return self.merge.reduce(out, outer, parts, inner, dtype)
@@ -295,7 +292,7 @@ class Fold:
                 block = flat.source[flat.origin + start :]
                 kernel(block, out[first:], None, steps, row_step, last - first)
 
-            parallel_for(whole_rows, outer, max(1, GRAIN // n))
+            parallel_for(whole_rows, outer, max(1, THREAD_ELEMENTS_SUM // n))
             return out
         part_rows = part_rows_of(columns)
         parts, tiles = parts_of(rows, part_rows), -(-columns // TILE)
@@ -311,7 +308,9 @@ class Fold:
                 steps = steps_of(height, width, row_step)
                 kernel(flat.source[start:], results, None, steps, 0, 1)
 
-        parallel_for(blocks, parts * tiles, max(1, GRAIN * parts * tiles // (rows * columns)))
+        parallel_for(
+            blocks, parts * tiles, max(1, THREAD_ELEMENTS_SUM * parts * tiles // (rows * columns))
+        )
         if parts > 1:
             out = self.merge.reduce(out, 1, parts, columns, dtype)
         if inner == 1 and outer == 1:

@@ -1,4 +1,4 @@
-"""Variance and log-sum-exp: two passes over a part while it is in the cache, then parts are joined.
+"""Variance, standard deviation and log-sum-exp: two passes over parts that stay in the cache.
 
 Both need a number for the whole (the mean, the greatest element) before the pass that adds. Taking
 that number for each part instead reads memory once. Parts are joined by exact identities: variances
@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import (
+    MOMENT_ROWS,
+    THREAD_ELEMENTS_EXPONENTIALS,
+    THREAD_ELEMENTS_TWO_PASSES,
+)
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
 from numgrad.codegen.expression import Symbol
@@ -37,7 +42,6 @@ from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty
 
 __all__ = [
-    "EXPONENTIALS",
     "logsumexp",
     "shifted_totals",
     "short_logsumexp",
@@ -47,8 +51,6 @@ __all__ = [
     "var_mean",
 ]
 
-# Elements that a thread takes at least, as `folds.GRAIN` is for what only adds.
-TWO_PASSES, EXPONENTIALS = 1 << 16, 1 << 15
 _SHIFTED_EXP = Elementwise(
     "exponential of a difference",
     ["x", "centre"],
@@ -59,7 +61,6 @@ _SHIFTED_LOG = Elementwise(
     ["x", "centre"],
     lambda s: [Symbol.apply("log", s["x"]) + s["centre"]],
 )
-ROWS = 64  # rows of a part, at least: with `TILE` columns, what a core's own cache holds
 
 
 _sums = make_follow(ITSELF, ADD)
@@ -173,7 +174,7 @@ def var_mean(
         return sum(variance, (variance.ndim - 1,)), as_complex(mean)
     arranged = arrange(array, dims, adjacent=True)
     flat, outer, n, inner, _, _ = arranged
-    part_rows = max(ROWS, PART // max(inner, 1))
+    part_rows = max(MOMENT_ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
     means = empty((outer * parts * inner,), array.dtype)
     squares = empty((outer * parts * inner,), array.dtype)
@@ -189,7 +190,7 @@ def var_mean(
             blocks = flat[span.start :], means[at:], squares[at:]
             _variances(*blocks, steps, rows, columns, rows * inner, items)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, TWO_PASSES)
+    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, THREAD_ELEMENTS_TWO_PASSES)
     if parts > 1:
         _join_variances(means, squares, n, inner, part_rows)
         means = np.ascontiguousarray(means.reshape(outer, parts, inner)[:, 0]).reshape(-1)
@@ -234,7 +235,7 @@ def short_var(
 ) -> ShortCall | None:
     """Return what takes `var` of a C-contiguous array of few elements, or with `root` `std`.
 
-    None if there is no short way: there is none with less than one degree of freedom, where
+    None if there is no fast path: there is none with less than one degree of freedom, where
     variances can overflow that are no mistake.
 
     Examples
@@ -332,7 +333,7 @@ def shifted_totals(
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
     """
-    part_rows = max(ROWS, PART // max(inner, 1))
+    part_rows = max(MOMENT_ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
     tops, centres, sums = [empty((outer * parts * inner,), flat.dtype) for _ in range(3)]
 
@@ -347,7 +348,9 @@ def shifted_totals(
             blocks = flat[span.start :], tops[at:], centres[at:], sums[at:]
             _exponentials(*blocks, steps, columns, rows * inner, items, logs and parts == 1)
 
-    share(_in_groups(run, part_rows), flat, outer, n, inner, part_rows, EXPONENTIALS)
+    share(
+        _in_groups(run, part_rows), flat, outer, n, inner, part_rows, THREAD_ELEMENTS_EXPONENTIALS
+    )
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
         if logs:

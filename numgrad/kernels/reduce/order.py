@@ -1,4 +1,4 @@
-"""The order in which every reduction combines its elements, whatever the machine.
+"""The order of summation: how every reduction combines its elements, whatever the machine.
 
 A block of ``rows * columns`` elements, to be reduced to ``columns``, is read as longer rows where
 its own lie next to each other: of ``width`` elements, a power of two times `columns`, so that short
@@ -11,7 +11,7 @@ and long last axes alike fill vector registers:
 3. What is left of the last row is combined into the first lanes; then the lanes are folded in half
    until `columns` remain.
 
-No step carries a value from one lane to the next, so all are done on vectors (`lanes`), and the
+No step carries a value from one lane to the next, so all are done on vectors (`fold_ir`), and the
 result is the same on every CPU. The rounding error grows with the logarithm of n. Longer blocks are
 split into parts (`PART`, `ROWS`); the parts are reduced again, as an array of their own. How an
 array is split depends on its shape alone, so threads can take parts in any order.

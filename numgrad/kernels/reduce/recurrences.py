@@ -1,4 +1,4 @@
-"""Scans that carry more than a sum: linear recurrences, and logarithms of cumulative sums.
+"""Scans that carry more than a sum: linear recurrences, logcumsumexp.
 
 A linear recurrence is what the derivatives of other scans are. The transpose of one that runs
 forward is one that runs backward with the same factors, so it is its own derivative, too.
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import RECURRENCE_BLOCK
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
 from numgrad.codegen.llvm.map_ir import Map
@@ -25,9 +26,6 @@ from numgrad.math.real.logarithms import LOG
 from numgrad.runtime.memory import empty
 
 __all__ = ["linear_recurrence", "logcumsumexp"]
-
-
-BLOCK = 256  # elements of a row whose exponentials and logarithms are taken at once
 
 
 @kernel
@@ -92,12 +90,12 @@ def _make_logcumsumexp() -> Scan:
     scales_and_terms, finish, step = Map(_scale_and_term, 2), Map(_finished), Map(_stepped, 3)
 
     def rows(a, out, n, inner, first, last):  # type: ignore[no-untyped-def]
-        tops, sums = scratch(out, BLOCK + 1), scratch(out, BLOCK)
-        scales = scratch(out, BLOCK)
+        tops, sums = scratch(out, RECURRENCE_BLOCK + 1), scratch(out, RECURRENCE_BLOCK)
+        scales = scratch(out, RECURRENCE_BLOCK)
         for row in range(first, last):
             top, total = out.dtype.type(-np.inf), out.dtype.type(0)
-            for begin in range(0, n, BLOCK):
-                count = lesser(BLOCK, n - begin)
+            for begin in range(0, n, RECURRENCE_BLOCK):
+                count = lesser(RECURRENCE_BLOCK, n - begin)
                 p = row * n + begin
                 store(tops, 0, top)
                 for j in range(count):

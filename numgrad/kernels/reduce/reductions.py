@@ -326,7 +326,7 @@ def short(
     Returns
     -------
     callable or None
-        None where there is no short way.
+        None where there is no fast path.
 
     Examples
     --------

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core.compiler import CompilerBase
 
+from numgrad.base.tuning import FEW_ELEMENTS, THREAD_ELEMENTS_SCAN
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.pointers import element, lesser, release, scratch, store
-from numgrad.codegen.llvm.scalar_ir import straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.order import TILE
@@ -31,7 +32,7 @@ from numgrad.kernels.reduce.reductions import (
     as_real,
     require_ordered,
 )
-from numgrad.kernels.reduce.short_reductions import SMALL, ShortCall, entry_of
+from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
@@ -47,7 +48,6 @@ __all__ = [
     "short",
 ]
 
-GRAIN = 1 << 16  # elements that a thread takes at least (benchmarks/crossover.py)
 
 # The type of the running value.
 _CARRIED = {
@@ -131,13 +131,13 @@ def _make_running(name: str, is_product: bool) -> Scan:
 _CUMSUM, _CUMPROD = _make_running("cumsum", False), _make_running("cumprod", True)
 
 
-@straight
+@branch_free
 def not_below(x: Any, best: Any) -> Any:
     """Whether x is at least the best so far, or nan."""
     return (x >= best) | (x != x)
 
 
-@straight
+@branch_free
 def not_above(x: Any, best: Any) -> Any:
     """Whether x is at most the best so far, or nan."""
     return (x <= best) | (x != x)
@@ -194,10 +194,10 @@ def share_scan(task: Callable[[int, int], None], outer: int, n: int, inner: int)
     elements = outer * n * inner
     if elements == 0:
         return
-    if elements < 2 * GRAIN:
+    if elements < 2 * THREAD_ELEMENTS_SCAN:
         task(0, items)
     else:
-        parallel_for(task, items, max(1, items * GRAIN // elements))
+        parallel_for(task, items, max(1, items * THREAD_ELEMENTS_SCAN // elements))
 
 
 def _scan(scan: Scan, array: Array, dim: int, dtype: np.dtype[Any], reverse: bool) -> Array:
@@ -279,7 +279,7 @@ def short(
     array([1., 2., 8.])
     """
     outer, n, inner = around(shape, dim)
-    if dtype.kind != "f" or not 0 < outer * n * inner <= SMALL:
+    if dtype.kind != "f" or not 0 < outer * n * inner <= FEW_ELEMENTS:
         return None
     carried, empty, items = _CARRIED.get(dtype, dtype), np.empty, outer * -(-inner // TILE)
     entry = entry_of(_SCANS[name].of(inner), dtype, dtype, carried, int, int, bool, int, int)

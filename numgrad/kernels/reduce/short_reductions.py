@@ -1,4 +1,4 @@
-"""Reductions, scans and the like of few elements: what a call takes, found out once.
+"""Reductions and scans of few elements: what a call needs, prepared once for a shape.
 
 With a few numbers a kernel takes a tenth of what Python takes to get there. Where an array is
 contiguous and makes one part, no more is needed than the kernel's entry point, its steps and the
@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.kernels.reduce.order import TILE, steps_of
 
-__all__ = ["SMALL", "ShortBlocks", "ShortCall", "entry_of", "short_blocks"]
+__all__ = ["ShortBlocks", "ShortCall", "entry_of", "short_blocks"]
 
 Array = np.ndarray[Any, Any]
 
 # A function of a C-contiguous array, of the shape and the dtype that it was made for.
 ShortCall = Callable[[Array], Any]
-
-# Up to this many elements, which make one part of any reduction, and are no work for two threads.
-SMALL = 1 << 12
 
 
 class ShortBlocks(NamedTuple):
@@ -61,7 +59,7 @@ def short_blocks(
     >>> short_blocks((2, 3, 4), (1, 2))
     """
     size = prod(shape)
-    if not 0 < size <= SMALL:
+    if not 0 < size <= FEW_ELEMENTS:
         return None
     if len(dims) == len(shape):
         return ShortBlocks(1, size, 1, (1,) * len(shape) if keepdim else ())

@@ -1,4 +1,4 @@
-"""sigmoid, softplus and logsigmoid as functions of their own, without branches.
+"""sigmoid, softplus and logsigmoid without branches.
 
 Method: all three from e = e**-abs(x), which does not overflow:
 

@@ -1,4 +1,4 @@
-"""The bits of floating point numbers, and the fused multiply-add: what Numba has no words for."""
+"""The bits of floating point numbers, and fused multiply-add, as intrinsics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import types
 
-from numgrad.codegen.llvm.scalar_ir import Number, Unfit, apply, straight
+from numgrad.codegen.llvm.scalar_ir import Number, Unfit, apply, branch_free
 
 __all__ = ["fma", "from_bits", "to_bits"]
 
@@ -14,19 +14,19 @@ _BITS = {types.float32: types.int32, types.float64: types.int64}
 _FLOATS = {bits: number for number, bits in _BITS.items()}
 
 
-@straight
+@branch_free
 def to_bits(number: Any) -> Any:
     """Return the bits of a floating point number as an integer."""
     return _reinterpret(number, _BITS)
 
 
-@straight
+@branch_free
 def from_bits(bits: Any) -> Any:
     """Return the floating point number that has the bits of an integer."""
     return _reinterpret(bits, _FLOATS)
 
 
-@straight
+@branch_free
 def fma(a: Any, b: Any, c: Any) -> Any:
     """Return ``a * b + c``, rounded once; all three of one floating point type.
 

@@ -1,4 +1,4 @@
-"""Error-free transformations: the exact sum or product of two numbers as a rounded one and a rest.
+"""Double-word arithmetic: error-free sums and products of two numbers.
 
 Sources: T. J. Dekker, "A floating-point technique for extending the available precision",
 Numerische Mathematik 18 (1971); D. E. Knuth, *The Art of Computer Programming*, volume 2, 4.2.2;
@@ -8,13 +8,13 @@ Arithmetic* (2018), 4.4.
 
 from __future__ import annotations
 
-from numgrad.codegen.llvm.scalar_ir import straight
+from numgrad.codegen.llvm.scalar_ir import branch_free
 from numgrad.math.real.bits import fma
 
 __all__ = ["fast_two_sum", "two_product", "two_sum"]
 
 
-@straight
+@branch_free
 def two_sum(a, b):  # type: ignore[no-untyped-def]
     """Return ``a + b`` rounded, and what the rounding lost, exactly."""
     total = a + b
@@ -22,14 +22,14 @@ def two_sum(a, b):  # type: ignore[no-untyped-def]
     return total, (a - (total - part)) + (b - part)
 
 
-@straight
+@branch_free
 def fast_two_sum(a, b):  # type: ignore[no-untyped-def]
     """Return ``a + b`` rounded, and what the rounding lost, where abs(a) >= abs(b) or a is 0."""
     total = a + b
     return total, b - (total - a)
 
 
-@straight
+@branch_free
 def two_product(a, b):  # type: ignore[no-untyped-def]
     """Return ``a * b`` rounded, and what the rounding lost, exactly (short of underflow)."""
     product = a * b

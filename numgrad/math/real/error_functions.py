@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.codegen.llvm.scalar_ir import cast, copysign, pick, straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, cast, copysign, pick, where
 from numgrad.math.real.bits import fma, from_bits, to_bits
 from numgrad.math.real.double_word import fast_two_sum, two_product, two_sum
 from numgrad.math.real.far_angles import HALF_PI
@@ -264,6 +264,6 @@ _DOUBLE = _make(
 
 # The function for each type, for the overloads in numgrad.math.scalar.
 ERF, ERFC = (
-    {types.float32: straight(single), types.float64: straight(double)}
+    {types.float32: branch_free(single), types.float64: branch_free(double)}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )

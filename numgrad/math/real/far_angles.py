@@ -1,4 +1,4 @@
-"""Angles of any size brought to within a quarter of pi, exactly: for sin, cos and tan far from 0.
+"""Range reduction of large angles, exactly (Payne and Hanek): for sin, cos and tan.
 
 Method: abs(x) is an integer of at most 53 bits times a power of two. Of the binary digits of 2/pi,
 those whose product with x is a multiple of 4 change nothing, so a window of them behind those is
@@ -62,7 +62,7 @@ _PAIRS = (_WORDS[:-1] << np.uint64(_WORD)) | _WORDS[1:]  # 64 digits from each w
 
 
 def make_far_reduction(number: Any, integer: Any, mantissa: int, window: int) -> Any:
-    """Return the straight function that reduces far angles of a floating point type.
+    """Return the branch-free function that reduces far angles of a floating point type.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""float32 and float64 as the functions of this folder see them, and the steps that they share.
+"""Constants of float32 and float64, and steps that functions of this folder share.
 
 A function is written once, in a `make` that takes a `Format`; `for_each` makes it for both types.
-Its steps are straight functions as well (`numgrad.codegen.llvm.scalar_ir`), which need no mark:
+Its steps are branch-free functions as well (`numgrad.codegen.llvm.scalar_ir`), which need no mark:
 they are called by it alone.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.codegen.llvm.scalar_ir import straight
+from numgrad.codegen.llvm.scalar_ir import branch_free
 from numgrad.math.real.bits import fma, from_bits, to_bits
 from numgrad.math.real.polynomials import make_polynomial
 
@@ -122,6 +122,6 @@ DOUBLE = Format(np.float64, np.int64, 52)
 def for_each(make: Callable[[Format], Sequence[Any]]) -> tuple[dict[Any, Any], ...]:
     """Return, for each function that `make` returns, the Numba types and the function for each."""
     return tuple(
-        {types.float32: straight(single), types.float64: straight(double)}
+        {types.float32: branch_free(single), types.float64: branch_free(double)}
         for single, double in zip(make(SINGLE), make(DOUBLE), strict=True)
     )

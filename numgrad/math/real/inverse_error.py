@@ -1,4 +1,4 @@
-"""The inverse of the error function without branches.
+"""erfinv without branches.
 
 Method: Winitzki's estimate, whose relative error is 0.002, then steps of Halley's method, each of
 which cubes the error: two for float32, three for float64. Where erf is flat the equation that is

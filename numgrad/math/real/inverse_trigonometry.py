@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.codegen.llvm.scalar_ir import copysign, sqrt, straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, copysign, sqrt, where
 from numgrad.math.real.bits import fma, to_bits
 from numgrad.math.real.double_word import fast_two_sum
 from numgrad.math.real.far_angles import HALF_PI
@@ -189,6 +189,6 @@ _DOUBLE = _make(np.float64, np.int64, (_ASIN_DOUBLE, _ATAN_DOUBLE))
 
 # The function for each type, for the overloads in numgrad.math.scalar.
 ASIN, ACOS, ATAN, ATAN2 = (
-    {types.float32: straight(single), types.float64: straight(double)}
+    {types.float32: branch_free(single), types.float64: branch_free(double)}
     for single, double in zip(_SINGLE, _DOUBLE, strict=True)
 )

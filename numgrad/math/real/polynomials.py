@@ -13,7 +13,7 @@ __all__ = ["make_polynomial"]
 def make_polynomial(
     number: Any, coefficients: Sequence[float], *, chains: int = 1
 ) -> Callable[[Any], Any]:
-    """Return a straight function of one number, the polynomial with these coefficients.
+    """Return a branch-free function of one number, the polynomial with these coefficients.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.codegen.llvm.scalar_ir import rarely, straight, where
+from numgrad.codegen.llvm.scalar_ir import branch_free, rarely, where
 from numgrad.math.real.bits import fma, to_bits
 from numgrad.math.real.double_word import fast_two_sum
 from numgrad.math.real.far_angles import HALF_PI, make_far_reduction
@@ -131,7 +131,7 @@ def _make(
         r, rest = fast_two_sum(exact, -product)
         return r, fma(-whole, third, rest - fma(whole, second, -product)), k
 
-    def waves(r, rest):  # type: ignore[no-untyped-def]
+    def sine_cosine_parts(r, rest):  # type: ignore[no-untyped-def]
         """Return the sine and the cosine of r + rest, each as a large and a small part."""
         square = r * r
         s, c = sine(square), cosine(square)
@@ -149,15 +149,15 @@ def _make(
         """Return the value with the sign that it has after k quarters of a turn."""
         return where((k & sign_bit) == sign_bit, -value, value)
 
-    def wave(r, rest, k):  # type: ignore[no-untyped-def]
+    def sine_after_quarters(r, rest, k):  # type: ignore[no-untyped-def]
         """Return sin(r + rest + k pi/2)."""
-        sin_r, sin_small, cos_r, cos_small = waves(r, rest)
+        sin_r, sin_small, cos_r, cos_small = sine_cosine_parts(r, rest)
         is_odd = (k & low_bit) == low_bit
         return signed(where(is_odd, cos_r + cos_small, sin_r + sin_small), k)
 
     def slope(r, rest, k):  # type: ignore[no-untyped-def]
         """Return tan(r + rest + k pi/2): the quotient, corrected by its remainder."""
-        sin_r, sin_small, cos_r, cos_small = waves(r, rest)
+        sin_r, sin_small, cos_r, cos_small = sine_cosine_parts(r, rest)
         sin_r, sin_small = fast_two_sum(sin_r, sin_small)
         cos_r, cos_small = fast_two_sum(cos_r, cos_small)
         is_odd = (k & low_bit) == low_bit
@@ -169,15 +169,15 @@ def _make(
         return fma(remainder, inverse, quotient)
 
     def sin_of(x, r, rest, k):  # type: ignore[no-untyped-def]
-        return where(x == zero, x, wave(r, rest, k))
+        return where(x == zero, x, sine_after_quarters(r, rest, k))
 
     def cos_of(x, r, rest, k):  # type: ignore[no-untyped-def]
-        return wave(r, rest, k + quarter)
+        return sine_after_quarters(r, rest, k + quarter)
 
     def sin_cos_near(x):  # type: ignore[no-untyped-def]
         """Return both, which share all but the choice of a polynomial."""
         r, rest, k = reduce_near(x)
-        sin_r, sin_small, cos_r, cos_small = waves(r, rest)
+        sin_r, sin_small, cos_r, cos_small = sine_cosine_parts(r, rest)
         s, c, is_odd = sin_r + sin_small, cos_r + cos_small, (k & low_bit) == low_bit
         sine = where(x == zero, x, signed(where(is_odd, c, s), k))
         return sine, signed(where(is_odd, s, c), k + quarter)
@@ -200,11 +200,11 @@ def _make(
 
         for function, suffix in ((everywhere, ""), (near, "_near"), (apart, "_apart")):
             function.__name__ = function.__qualname__ = name + suffix
-        functions = straight(everywhere), straight(near), straight(apart, inlined=False)
+        functions = branch_free(everywhere), branch_free(near), branch_free(apart, inlined=False)
         return functions
 
     each = *make("sin", sin_of), *make("cos", cos_of), *make("tan", tan_of)
-    return *each, straight(sin_cos_near), straight(is_far)
+    return *each, branch_free(sin_cos_near), branch_free(is_far)
 
 
 _SINGLE = _make(np.float32, np.int32, 23, 2.0**13, (_SINE_SINGLE, _COSINE_SINGLE), 4)

@@ -1,4 +1,4 @@
-"""From tensors to NumPy and Python: what ``numpy()``, ``item()``, ``float(t)`` and others do."""
+"""Convert tensors to NumPy and Python: ``numpy()``, ``item()``, ``tolist()``, ``float(t)``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import is_grad_enabled, traces
+from numgrad.graph.modes import interceptors, is_grad_enabled
 from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 
@@ -61,7 +61,7 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     if not force and _is_tracked(tensor):
         raise RuntimeError(_NEEDS_DETACH)
     array = tensor._array
-    if traces:
+    if interceptors:
         note_numbers(array)
     return array if type(array) is np.ndarray else np.asarray(array)
 
@@ -122,14 +122,14 @@ def item(tensor: Tensor) -> Any:
     array = tensor._array
     if array.size != 1:
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
-    if traces:
+    if interceptors:
         note_numbers(array)
     return array.item()
 
 
 def tolist(tensor: Tensor) -> Any:
     """Return nested lists of Python numbers; one number for a tensor without dimensions."""
-    if traces:
+    if interceptors:
         note_numbers(tensor._array)
     return tensor._array.tolist()
 
@@ -138,7 +138,7 @@ def _scalar(tensor: Tensor, warns: bool = True) -> Any:
     """Return the only element for a conversion to a Python number."""
     if tensor._array.size != 1:
         raise ValueError(_ONE_ELEMENT)
-    if traces:
+    if interceptors:
         note_numbers(tensor._array)
     number = tensor._array.item()
     if warns and _is_tracked(tensor):
@@ -205,7 +205,7 @@ def to_bool(tensor: Tensor) -> bool:
     if array.size != 1:
         what = "more than one value" if array.size else "no values"
         raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
-    if traces:
+    if interceptors:
         note_numbers(array)
     return bool(array.item() if type(array) is np.ndarray else array)
 
@@ -221,7 +221,7 @@ def to_index(tensor: Tensor) -> int:
     array = tensor._array
     if array.size != 1 or array.dtype.kind not in "iub":
         raise TypeError(_NO_INDEX)
-    if traces:
+    if interceptors:
         note_numbers(array)
     return operator.index(array.item())
 

@@ -1,4 +1,4 @@
-"""Reading what functions that make tensors share: shape, number, dtype, device, layout, out."""
+"""Read the arguments of factories: shape, dtype, device, layout, out, in PyTorch's words."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _is_length(value: Any) -> bool:
     return is_integer(value)
 
 
-_LARGE = 2**62
+_BEYOND_SIZES = 2**62
 
 
 def read_shape(
@@ -103,9 +103,9 @@ def read_shape(
         If a length is negative, or there would be more elements than can be addressed.
     """
     given: Any = values[0] if len(values) == 1 and type(values[0]) is tuple else values
-    if size is None and given and all(type(v) is int and 0 <= v < _LARGE for v in given):
+    if size is None and given and all(type(v) is int and 0 <= v < _BEYOND_SIZES for v in given):
         shape = tuple(given)
-        if math.prod(shape) < _LARGE:
+        if math.prod(shape) < _BEYOND_SIZES:
             return shape
     given = values
     if size is not None:

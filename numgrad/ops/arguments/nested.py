@@ -1,4 +1,4 @@
-"""From numbers and nested sequences to arrays: shape, dtype and elements, as PyTorch reads them.
+"""Arrays from numbers and nested sequences: shape, dtype and elements, as PyTorch reads them.
 
 Arrays of other libraries are no sequences: they are asked for their memory (`array_of`).
 """

@@ -1,4 +1,4 @@
-"""Declarations of elementwise operations: with an example, and with PyTorch's words of refusal.
+"""Declare elementwise operations: `unary`, `binary`, `elementwise`.
 
 `unary`, `binary` and `elementwise` make an `ElementwisePrimitive` with more keywords:
 

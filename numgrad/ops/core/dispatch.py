@@ -1,4 +1,4 @@
-"""The Python that runs around an elementwise kernel, emitted as straight lines for each plan.
+"""Generate the Python around an elementwise kernel: forward, record and backward of a plan.
 
 With four numbers in a tensor the kernels take a tenth of the time of a gradient; the rest is what
 Python does around them. What to save and what to hand to the kernel is known when a
@@ -143,7 +143,7 @@ def run_source(
             "            entry = closer_entries.get(dtype)",
             "            walks = not gradient.flags.c_contiguous",
             "            walks = walks and walks_otherwise(gradient, saved)",
-            "            if entry is None or gradient.size > SMALL or walks:",
+            "            if entry is None or gradient.size > FEW_ELEMENTS or walks:",
             "                return node.run_any_size(gradient)",
             "            out0 = empty(gradient.shape, dtype)",
             f"            entry({call}, spare.ravel(), out0.ravel())",
@@ -151,7 +151,7 @@ def run_source(
         ]
     lines += [
         "    entry = entries.get(dtype)",
-        "    if entry is None or gradient.size > SMALL:",
+        "    if entry is None or gradient.size > FEW_ELEMENTS:",
         "        return node.run_any_size(gradient)",
         "    shape = gradient.shape",
         *(f"    {output} = empty(shape, dtype)" for output in outputs),

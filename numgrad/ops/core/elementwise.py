@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node, note_write
 from numgrad.graph.inplace import before_write, check_counted, write_elements
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
-from numgrad.kernels.pointwise.elementwise import MEMORY
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
 from numgrad.ops.core.domains import Domain
@@ -140,8 +140,8 @@ class ElementwisePrimitive:
             if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
         )
         self._identities: dict[int, bool] = {}
-        self._met: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
-        self._short: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
+        self._resolved: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
+        self._specialised: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
         if listed:
             enter(self)
             promotes, title = kind == "float", doc.partition("\n")[0]
@@ -193,8 +193,8 @@ class ElementwisePrimitive:
 
     def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Promote, broadcast, compute, and record a node where one is needed."""
-        if modes.trace is not None or (out is not None and traces):
-            return self._apply_at_length(operands, out)
+        if modes.trace is not None or (out is not None and interceptors):
+            return self._apply_general(operands, out)
         key: list[Any] = [dtypes.defaults.floating]
         values: list[Any] = []
         records = False
@@ -211,15 +211,17 @@ class ElementwisePrimitive:
                 key.append(type(value))
             values.append(value)
         key_of_call = tuple(key)
-        found = self._short.get(key_of_call) or self._shorten(key_of_call, operands, values)
+        found = self._specialised.get(key_of_call) or self._specialise(
+            key_of_call, operands, values
+        )
         call, compute, kinds = found
         if call is None:
-            return self._apply_at_length(operands, out)
+            return self._apply_general(operands, out)
         array = call(*values)
         if out is not None:
             return self._write(out, array.shape, values, array.dtype, records, array)
         tensor = wrap(array)
-        if traces and modes.dual is not None:
+        if interceptors and modes.dual is not None:
             if tensor._array.dtype.kind in "fc":
                 self._hand_on_tangents(tensor, operands, compute)
         elif records and tensor._array.dtype.kind in "fc":
@@ -229,15 +231,15 @@ class ElementwisePrimitive:
                 self._record(tensor, operands, compute)
         return tensor
 
-    def _shorten(
+    def _specialise(
         self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]
     ) -> tuple[Callable[..., Array] | None, np.dtype[Any], str]:
         """Find out what calls with such operands take, and remember it.
 
         Returned are what computes the result (None if threads share that), the dtype in which it
-        does, and what `_meet` says of the operands.
+        does, and what `_resolve_operands` says of the operands.
         """
-        compute, result, shape, kinds = self._meet(operands)
+        compute, result, shape, kinds = self._resolve_operands(operands)
         if self.deciding is not None and not all(
             array.flags.c_contiguous for array in _arrays_among(values)
         ):
@@ -245,16 +247,16 @@ class ElementwisePrimitive:
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
-        if len(self._short) >= MEMORY:
-            self._short.clear()
-        self._short[key] = found = (
+        if len(self._specialised) >= REMEMBERED_CALLS:
+            self._specialised.clear()
+        self._specialised[key] = found = (
             self.kernel.short(shape, values, casts, result),
             compute,
             kinds,
         )
         return found
 
-    def _apply_at_length(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
+    def _apply_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
         """Do what `apply` does, for any number of elements, any output, and while tracing."""
         key: list[Any] = [dtypes.defaults.floating]
         records = False
@@ -267,12 +269,12 @@ class ElementwisePrimitive:
                 key += (operand._array.dtype, operand._array.shape)
             else:
                 key.append(type(operand))
-        met = self._met.get(tuple(key))
-        if met is None:
-            if len(self._met) >= MEMORY:
-                self._met.clear()
-            self._met[tuple(key)] = met = self._meet(operands)
-        compute, result, shape, kinds = met
+        resolved = self._resolved.get(tuple(key))
+        if resolved is None:
+            if len(self._resolved) >= REMEMBERED_CALLS:
+                self._resolved.clear()
+            self._resolved[tuple(key)] = resolved = self._resolve_operands(operands)
+        compute, result, shape, kinds = resolved
         arrays: list[Any] = []
         for position, operand in enumerate(operands):
             if not isinstance(operand, Tensor):
@@ -286,7 +288,7 @@ class ElementwisePrimitive:
                     array = at_hand(array).astype(compute, "K", copy=False)
             arrays.append(array)
         if out is not None:
-            if traces and modes.dual is not None:
+            if interceptors and modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
             return self._write(out, shape, arrays, result, records)
         if modes.trace is None:
@@ -297,7 +299,7 @@ class ElementwisePrimitive:
             array = modes.trace.elementwise(self, shape, arrays, result)
         tensor = wrap(array)
         if result.kind in "fc":
-            if traces and modes.dual is not None:
+            if interceptors and modes.dual is not None:
                 self._hand_on_tangents(tensor, operands, compute)
             elif records and kinds:
                 self._attach(tensor, operands, compute, kinds)
@@ -319,7 +321,7 @@ class ElementwisePrimitive:
             (tensor,),
         )
 
-    def _meet(
+    def _resolve_operands(
         self, operands: Sequence[Any]
     ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]:
         """Find out, for operands of some dtypes and shapes, those of computation and result.
@@ -414,7 +416,7 @@ class ElementwisePrimitive:
         if modes.trace is not None:
             write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
             return out
-        if traces:
+        if interceptors:
             before_write(out)
         if values is not None:
             _assign(target, values)
@@ -429,7 +431,7 @@ class ElementwisePrimitive:
         else:
             _assign(target, self.kernel(shape, arrays, [result])[0])
         out._counter[0] += 1
-        if traces:
+        if interceptors:
             note_write(out._counter)
         return out
 
@@ -452,7 +454,7 @@ class ElementwisePrimitive:
             plan.attach(tensor, operands[0], None, self._number(1, operands[1], compute))
         else:
             plan.attach(tensor, operands[0], operands[-1], None)
-        if traces:
+        if interceptors:
             self._note(tensor, operands, plan)
 
     def _note(self, tensor: Tensor, operands: Sequence[Any], plan: GradientPlan) -> None:
@@ -519,7 +521,7 @@ class ElementwisePrimitive:
             counter = operands[0]._counter
             node.saved = with_spare(node.saved, (operands[0]._array, counter, counter[0]))
         tensor._edge = (node, 0)
-        if traces:
+        if interceptors:
             self._note(tensor, operands, plan)
 
 

@@ -1,4 +1,4 @@
-"""The node of an elementwise operation, and the plan of its gradients.
+"""ElementwiseNode, and the plan of its gradients: what is saved, and the fused kernel.
 
 A plan belongs to a primitive, a choice of the inputs that need a gradient, and which operands are
 tensors: what is saved, and the one kernel that computes all of the gradients in one pass.
@@ -7,10 +7,11 @@ tensors: what is saved, and the one kernel that computes all of the gradients in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.accumulate import gradient_edge
@@ -24,17 +25,13 @@ from numgrad.graph.node import (
 )
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
-from numgrad.kernels.pointwise.elementwise import FLOATING, SMALL
+from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.dispatch import attach_source, run_source
 from numgrad.ops.core.half_kernels import ElementwiseKernel
-from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.primitive import Primitive, Rule
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
 from numgrad.ops.core.spare import WithSpare, spare_of
-from numgrad.runtime.memory import LARGE
-
-if TYPE_CHECKING:
-    from numgrad.ops.core.elementwise import ElementwisePrimitive
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
@@ -42,12 +39,28 @@ Array = np.ndarray[Any, Any]
 Gradients = tuple[Sequence[Any], Sequence[bool | None]]
 
 
+class Differentiable(Protocol):
+    """What a plan needs to know of an elementwise primitive; see `ElementwisePrimitive`."""
+
+    name: str
+    inputs: tuple[str, ...]
+    kind: str
+    masks: frozenset[int]
+    tensor_count: int
+    rules: tuple[tuple[Rule, tuple[str, ...]] | None, ...]
+    closer: tuple[Rule, tuple[str, ...]] | None
+    node_class: Any
+
+    def is_identity(self, position: int) -> bool:
+        """Whether the gradient of an operand is the cotangent itself."""
+
+
 class ElementwiseNode(Node):
     """The node of an elementwise primitive: one fused kernel for all gradients that are needed."""
 
     __slots__ = ("metas", "plan")
 
-    primitive: ClassVar[ElementwisePrimitive]
+    primitive: ClassVar[Differentiable]
     plan: GradientPlan
     # None where every tensor input has the output's shape and dtype. Otherwise the dtype of the
     # computation, and (shape, dtype) of each input.
@@ -77,13 +90,13 @@ class ElementwiseNode(Node):
             raise RuntimeError(FREED)
         kernel, beside = plan.kernel_with(saved, dtype)
         entries = plan.closer_entries if beside else plan.entries
-        if gradient.size <= SMALL and dtype in FLOATING and dtype not in entries:
+        if gradient.size <= FEW_ELEMENTS and dtype in FLOATING and dtype not in entries:
             pattern = plan.pattern + "a" * len(beside)
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
             result: Gradients = plan.run(self, gradient)
             return result
         operands = [gradient, *saved[::3], *beside]
-        if dtype in FLOATING and gradient.nbytes < LARGE:
+        if dtype in FLOATING and gradient.nbytes < RECYCLED_BYTES:
             arrays = plan.run_flat(kernel, operands)
             if arrays is not None:
                 return plan.place(gradient, arrays)
@@ -102,7 +115,7 @@ class ElementwiseNode(Node):
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
         shapes = None
-        if gradient.size > SMALL:  # sums of few numbers are not worth a kernel of their own
+        if gradient.size > FEW_ELEMENTS:  # sums of few numbers are not worth a kernel of their own
             shapes = tuple(
                 [meta[0] for meta, s in zip(self.metas[1], plan.sources, strict=True) if s]  # type: ignore[index]
             )
@@ -217,14 +230,16 @@ class ElementwiseNode(Node):
             results.append(result)
         return results
 
-    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+    def run_batched(
+        self, gradients: Sequence[Tensor | None], count: int
+    ) -> Sequence[Tensor | None]:
         """Run the fused kernel once, on operands that are broadcast over the last dim."""
         gradient = gradients[0]
         if gradient is None:
             return self.plan.nothing[0]
         array, plan = gradient._array, self.plan
         if array.dtype.kind != "f" or (self.metas and self.metas[0] != array.dtype):
-            return super().run_rows(gradients, count)
+            return super().run_batched(gradients, count)
         if self.saved is None:
             raise RuntimeError(FREED)
         self.raise_if_modified()
@@ -290,7 +305,7 @@ class GradientPlan:
         "sources",
     )
 
-    def __init__(self, primitive: ElementwisePrimitive, needs: int, kinds: str) -> None:
+    def __init__(self, primitive: Differentiable, needs: int, kinds: str) -> None:
         wanted = [
             position
             for position in range(primitive.tensor_count)
@@ -342,7 +357,7 @@ class GradientPlan:
         namespace = {
             "FREED": FREED,
             "FROM_FIRST": FROM_FIRST_OUTPUTS,
-            "SMALL": SMALL,
+            "FEW_ELEMENTS": FEW_ELEMENTS,
             "empty": np.empty,
             "closer_entries": self.closer_entries,
             "entries": self.entries,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.halves import HALF, has_half, narrowed, wide_dtype, widened
-from numgrad.kernels.pointwise.elementwise import MEMORY, Elementwise
+from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.kernels.pointwise.elementwise import Elementwise
 
 __all__ = ["ElementwiseKernel"]
 
@@ -75,7 +76,7 @@ class ElementwiseKernel(Elementwise):
                 output[...] = array
             return list(outputs)
 
-        if len(self.calls) >= MEMORY:
+        if len(self.calls) >= REMEMBERED_CALLS:
             self.calls.clear()
         self.calls[key] = call, None
         return call, None

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
 from numgrad.graph.recorder import Traced
 from numgrad.graph.saved_attributes import saved_properties
@@ -226,10 +226,12 @@ class PrimitiveNode(Node):
                 arguments.add(id(result))
         return results, owned
 
-    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+    def run_batched(
+        self, gradients: Sequence[Tensor | None], count: int
+    ) -> Sequence[Tensor | None]:
         """Run the rules once, if they take a further dim."""
         if not self.primitive.rows:
-            return super().run_rows(gradients, count)
+            return super().run_batched(gradients, count)
         return self._run_rules(gradients, (count,))
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
@@ -531,7 +533,7 @@ class Primitive:
         if isinstance(result, (tuple, list)):
             return self._wrap_all(inputs, result, parameters)
         output = view_of(inputs[0], result) if self.view else wrap(result)
-        if traces and modes.dual is not None:
+        if interceptors and modes.dual is not None:
             self._hand_on_tangents(inputs, (output,), parameters)
         elif needs and modes.grad:
             self._record(inputs, (output,), parameters)
@@ -567,7 +569,7 @@ class Primitive:
                     output._view_origin = "multiple"
         else:
             outputs = [wrap(array) for array in arrays]
-        if traces and modes.dual is not None:
+        if interceptors and modes.dual is not None:
             self._hand_on_tangents(inputs, outputs, parameters)
         elif modes.grad:
             self._record(inputs, outputs, parameters)
@@ -635,7 +637,7 @@ class Primitive:
         for position, output in enumerate(outputs):
             if output._array.dtype.kind in "fc":
                 output._edge = (node, position)
-        if traces:
+        if interceptors:
             note_node(node)
             if modes.saved_hooks:
                 kept = [

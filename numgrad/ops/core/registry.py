@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numgrad.graph.modes import modes, observers, traces
+from numgrad.base.tuning import FEW_ELEMENTS
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
-from numgrad.kernels.pointwise.elementwise import FLOATING, SMALL
+from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import check_name
 
@@ -87,18 +88,18 @@ def publish(primitive: ElementwisePrimitive, *aliases: str, inplace: bool = True
 
 
 def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    """Make the function of a primitive of one or two operands; the plain case goes a short way."""
+    """Make the function of a primitive of one or two operands; the plain case takes a fast path."""
     return (_unary_function, _binary_function)[len(primitive.inputs) - 1](primitive)
 
 
 def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    """Make a function of one operand; where there are `observers`, it takes no short way."""
+    """Make a function of one operand; with `call_interceptors` it takes no fast path."""
     kernel, plain = primitive.kernel, primitive.plain_dtypes
     entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
     plans: dict[int, Any] = {}
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) is not Tensor or out is not None or observers:
+        if type(input) is not Tensor or out is not None or call_interceptors:
             result: Tensor = primitive(input, out=out)
             return result
         array = input._array
@@ -109,7 +110,7 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
         # Of fewer than two dims, strides leave no choice of the result's.
         if (
             entry is not None
-            and array.size <= SMALL
+            and array.size <= FEW_ELEMENTS
             and (array.ndim < 2 or array.flags.c_contiguous)
         ):
             shape = array.shape
@@ -121,7 +122,7 @@ def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
             return primitive.apply((input,))
         tensor = _new(Tensor)
         tensor._array = value
-        tensor._counter = new_counter() if traces else [0]
+        tensor._counter = new_counter() if interceptors else [0]
         if input._edge is not NO_EDGE and modes.grad:
             plan = plans.get(1)
             if plan is None:
@@ -164,7 +165,7 @@ def _binary_function(
     number_plans: dict[int, Any] = {}
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
-        if type(input) is not Tensor or out is not None or observers:
+        if type(input) is not Tensor or out is not None or call_interceptors:
             result: Tensor
             if out is None:
                 result = otherwise(input, other)
@@ -185,7 +186,7 @@ def _binary_function(
             entry = entries.get(dtype)
             if (
                 entry is not None
-                and array.size <= SMALL
+                and array.size <= FEW_ELEMENTS
                 and (len(shape) < 2 or (array.flags.c_contiguous and right.flags.c_contiguous))
             ):
                 value = _empty(shape, dtype)
@@ -197,7 +198,7 @@ def _binary_function(
                 return primitive.apply((input, other))
             tensor = _new(Tensor)
             tensor._array = value
-            tensor._counter = new_counter() if traces else [0]
+            tensor._counter = new_counter() if interceptors else [0]
             needs = 0 if input._edge is NO_EDGE else 1
             if other._edge is not NO_EDGE:
                 needs += 2
@@ -214,7 +215,7 @@ def _binary_function(
         entry = number_entries.get(dtype)
         if (
             entry is not None
-            and array.size <= SMALL
+            and array.size <= FEW_ELEMENTS
             and (array.ndim < 2 or array.flags.c_contiguous)
         ):
             right = float(other)
@@ -227,7 +228,7 @@ def _binary_function(
             return otherwise(input, other)
         tensor = _new(Tensor)
         tensor._array = value
-        tensor._counter = new_counter() if traces else [0]
+        tensor._counter = new_counter() if interceptors else [0]
         if input._edge is not NO_EDGE and modes.grad:
             plan = number_plans.get(1)
             if plan is None:

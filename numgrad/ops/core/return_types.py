@@ -1,4 +1,4 @@
-"""Tuples with names, for operations that return several tensors; they print as PyTorch's do."""
+"""Named tuples of results, as ``torch.return_types``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of every operation of the catalogue, made from what it declares.
+"""Sample calls of every operation of the catalogue, to fill the kernel cache.
 
 An elementwise operation gets operands from its domains and is called in every way that users are
 likely to meet and that has a kernel of its own: an operand may be a number, some operands may need
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.backward import grad
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.pointwise.elementwise import SMALL
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 from numgrad.ops.core.registry import FUNCTIONS
@@ -112,7 +112,7 @@ def _elementwise_calls(
         for leaves in choices:
             yield SampleCall(primitive, _operands(primitive, dtype, FEW, number, leaves))
             if leaves:  # small cotangents are written out, and meet no other kernel when spread
-                large = _operands(primitive, dtype, SMALL + 1, number, leaves)
+                large = _operands(primitive, dtype, FEW_ELEMENTS + 1, number, leaves)
                 yield SampleCall(primitive, large, spread=True)
 
 

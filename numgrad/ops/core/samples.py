@@ -1,4 +1,4 @@
-"""Calls at which tests differentiate a primitive: short forms for its parameter `samples`."""
+"""Samples: calls at which tests differentiate a primitive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.pointwise.arithmetic import mul
 
 __all__ = ["sample"]
 
@@ -45,7 +44,7 @@ def sample(
     mask.reshape(-1)[list(zeros)] = 0
 
     def called(input: Tensor, **arguments: Any) -> Any:
-        return _find(function)(mul(input, wrap(mask)) if zeros else input, **arguments)
+        return _find(function)(_find("mul")(input, wrap(mask)) if zeros else input, **arguments)
 
     def make_sample(
         make: Callable[..., Any],

@@ -1,4 +1,4 @@
-"""What nodes tell of a call besides tensors: its dims, sizes and numbers, under PyTorch's names.
+"""PyTorch's names of what nodes save: ``_saved_dim``, ``_saved_self_sym_sizes`` and the like.
 
 A node holds the parameters of its rule. From them come attributes such as ``_saved_dim`` and
 ``_saved_self_sym_sizes``, when somebody asks: until then they cost nothing. Dims count from the

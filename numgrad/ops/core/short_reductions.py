@@ -1,4 +1,4 @@
-"""Calls that reduce or scan one tensor of few elements, found out once.
+"""Reductions and scans of one small tensor: forward, node and backward, prepared once.
 
 Which dims a call means, what it raises, which kernel does it and which shape the result has all
 follow from the shape and the dtype of the tensor and the arguments as they were written. So the
@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.halves import HALF
+from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, observers, traces
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
-from numgrad.kernels.reduce.short_reductions import SMALL, ShortCall
+from numgrad.kernels.reduce.short_reductions import ShortCall
 from numgrad.ops.core.primitive import Primitive, PrimitiveNode
 
 __all__ = ["ShortCalls", "ShortNode"]
 
-MEMORY = 1 << 10  # calls that are remembered; when there are more, all are found out anew
 _new = object.__new__
 
 
@@ -55,7 +55,7 @@ class ShortCalls:
             type(input) is not Tensor
             or (type(dim) is not int and dim is not None)
             or type(keepdim) is not bool
-            or observers
+            or call_interceptors
         ):
             return None
         array = input._array
@@ -70,7 +70,7 @@ class ShortCalls:
             return self._several(input, value, parameters)
         output = _new(Tensor)
         output._array = value
-        output._counter = new_counter() if traces else [0]
+        output._counter = new_counter() if interceptors else [0]
         if input._edge is not NO_EDGE and modes.grad and self.is_differentiable:
             self._record(input, (output,), parameters)
         return output
@@ -82,7 +82,7 @@ class ShortCalls:
         return result
 
     def remember(self, input: Tensor, dim: Any, keepdim: Any, parameters: dict[str, Any]) -> None:
-        """Remember a call whose arguments were checked, if there is a short way.
+        """Remember a call whose arguments were checked, if there is a fast path.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class ShortCalls:
         """
         array = input._array
         if (
-            array.size <= SMALL
+            array.size <= FEW_ELEMENTS
             and type(array) is np.ndarray
             and array.dtype != HALF
             and (type(dim) is int or dim is None)
@@ -102,7 +102,7 @@ class ShortCalls:
         ):
             run = self.prepare(array.shape, array.dtype, **parameters)
             if run is not None:
-                if len(self.calls) >= MEMORY:
+                if len(self.calls) >= REMEMBERED_CALLS:
                     self.calls.clear()
                 several = len(self.primitive.outputs) > 1
                 self.calls[array.shape, array.dtype, dim, keepdim] = run, parameters, several
@@ -115,7 +115,7 @@ class ShortCalls:
         for value in values:
             output = _new(Tensor)
             output._array = value
-            output._counter = new_counter() if traces else [0]
+            output._counter = new_counter() if interceptors else [0]
             outputs.append(output)
         if input._edge is not NO_EDGE and modes.grad:
             self._record(input, outputs, parameters)
@@ -144,7 +144,7 @@ class ShortCalls:
 
 
 class ShortNode(PrimitiveNode):
-    """A node of one input, one output and one saved array, whose rule has a short way on arrays.
+    """A node of one input, one output and one saved array, whose rule has a fast path on arrays.
 
     Subclasses say which, in `short_gradient`. It gives the same bits as the rule.
     """
@@ -152,9 +152,9 @@ class ShortNode(PrimitiveNode):
     __slots__ = ()
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Take the short way where there are few elements, all of one dtype, and nobody looks."""
+        """Take the fast path where there are few elements, all of one dtype, and nobody looks."""
         gradient, saved = gradients[0], self.saved
-        if gradient is not None and saved and not traces:
+        if gradient is not None and saved and not interceptors:
             array, counter, version = saved
             shape, dtype = self.shapes[0]
             if (
@@ -163,7 +163,7 @@ class ShortNode(PrimitiveNode):
                 and type(array) is np.ndarray
                 and array.dtype == dtype
                 and counter[0] == version
-                and 0 < array.size <= SMALL
+                and 0 < array.size <= FEW_ELEMENTS
             ):
                 result = self.short_gradient(gradient, array, shape)
                 if result is not None:

@@ -1,4 +1,4 @@
-"""An operand kept beside what is saved, for a gradient more accurate than the output allows.
+"""Inputs saved beside outputs, for gradients more accurate than the output allows.
 
 PyTorch differentiates some operations from their output alone, such as sigmoid: y (1 - y). Where y
 is near 1, that has lost the digits which the input still has. What it saves can be seen (its hooks

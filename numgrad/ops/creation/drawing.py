@@ -1,4 +1,4 @@
-"""Drawing numbers: arrays of the distributions, and the node of what was drawn."""
+"""Draw random numbers: arrays of the distributions, and the node of what was drawn."""
 
 from __future__ import annotations
 

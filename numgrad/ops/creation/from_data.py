@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
+from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand, note_copy
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, fresh, wrap
@@ -34,7 +35,6 @@ from numgrad.ops.arguments.nested import (
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.slicing import alias
 from numgrad.ops.mutation.storages import STORAGES, tensor_in
-from numgrad.runtime.memory import LARGE
 
 __all__ = [
     "as_tensor",
@@ -96,7 +96,7 @@ def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
         if modes.trace is not None:
             note_copy(array)
         if dtype is None or dtype.numpy == array.dtype:
-            is_small = array.nbytes < LARGE and array.flags.c_contiguous
+            is_small = array.nbytes < RECYCLED_BYTES and array.flags.c_contiguous
             return array.copy() if is_small else copy_like(array)
         return cast_array(array, dtype)
     return build_array(data, dtype)

@@ -1,4 +1,4 @@
-"""The types of tensors that PyTorch had before dtypes: FloatTensor, LongTensor and the like.
+"""Legacy tensor types: FloatTensor, LongTensor and the like.
 
 Each is a constructor, the target of `isinstance`, and something to ask `Tensor.type` for. They are
 made from the dtypes.

@@ -1,4 +1,4 @@
-"""What programs ask about tensors: of how many elements, of which kind, to what they promote."""
+"""Queries of tensors: numel, is_tensor, is_floating_point, result_type and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of regular values: arange, linspace, logspace, eye, scalar_tensor and triangle indices.
+"""Ranges: arange, linspace, logspace, eye, scalar_tensor and triangle indices.
 
 Floating point values are computed in double precision and rounded once.
 """

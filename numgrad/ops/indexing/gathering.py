@@ -1,4 +1,4 @@
-"""Taking and putting single elements by position in a dim: gather, scatter, take and relatives."""
+"""Gather and scatter: gather, scatter, scatter_add, take, take_along_dim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole positions of a dim, given by an index of one dim: index_select, index_add and relatives."""
+"""Index one dim by an index of one dim: index_select, index_add, index_copy and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand in brackets, read as PyTorch reads it.
+"""Index keys: what may stand in brackets, read as PyTorch reads it.
 
 A key's ints, slices, None and Ellipsis make views, one after the other; its tensors, lists, arrays
 and bools are collected and become one indexing operation on the last view.

@@ -1,4 +1,4 @@
-"""Brackets: ``x[key]`` and ``x[key] = value``, and indexing by tensors with its gradient."""
+"""Indexing: ``x[key]``, ``x[key] = value``, and advanced indexing with its gradient."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
 from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
@@ -304,7 +304,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     source = _value_tensor(input, value)
     if key is False:
         return
-    if traces and modes.level is not None:
+    if interceptors and modes.level is not None:
         parts = key if isinstance(key, tuple) else (key,)
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
@@ -372,7 +372,7 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
 
 def _is_plain(part: Tensor, source: Tensor) -> bool:
     """Return whether a write is only a write, because no graph will hold it."""
-    if traces and (modes.inference or modes.dual is not None):
+    if interceptors and (modes.inference or modes.dual is not None):
         return False  # the in-place methods know what to say, and about tangents
     if not modes.grad:
         return True

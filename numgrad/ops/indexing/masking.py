@@ -1,4 +1,4 @@
-"""Elements where a mask is True, and where elements are not 0."""
+"""Masks: masked_select, masked_scatter, nonzero and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements moved or repeated: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
+"""Rearrange elements: flip, roll, rot90, repeat, tile, meshgrid and relatives."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.indexing.index_along import index_select
-from numgrad.ops.movement.casts import clone_contiguous, expand_to
+from numgrad.ops.movement.casts import clone_contiguous, expand_to, sum_to_size
 from numgrad.ops.movement.joining import common_format
 from numgrad.ops.movement.shape import expand, flatten, reshape, unsqueeze, view
-from numgrad.ops.reduction.reductions import sum as sum_dims
 
 __all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 
@@ -124,8 +123,8 @@ def _repeat_rule(g: Tensor, input_shape: tuple[int, ...], repeats: tuple[int, ..
     pairs = [length for pair in zip(repeats, whole, strict=True) for length in pair]
     if not pairs:
         return g
-    total = sum_dims(reshape(g, tuple(pairs)), tuple(range(0, len(pairs), 2)))
-    return reshape(total, input_shape)
+    kept = [length for pair in zip((1,) * len(whole), whole, strict=True) for length in pair]
+    return reshape(sum_to_size(reshape(g, tuple(pairs)), tuple(kept)), input_shape)
 
 
 _REPEAT: Primitive = Primitive(

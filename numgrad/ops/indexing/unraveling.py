@@ -1,4 +1,4 @@
-"""Flat positions as positions along each dim."""
+"""unravel_index: flat positions as positions along each dim."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""The order in which the operands of einsum are multiplied: the one that takes least work."""
+"""Contraction order of einsum: the one that takes least work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
 
+from numgrad.base.tuning import EINSUM_EVERY_ORDER
+
 __all__ = ["Path", "contraction_path"]
 
 Labels = frozenset[str]
 Path = tuple[tuple[int, int], ...]
-
-MANY = 5  # operands up to which every order is tried: 180 of them
 
 
 def contraction_path(
@@ -35,7 +35,7 @@ def contraction_path(
     ((1, 2), (0, 1))
     """
     given = tuple([frozenset(term) for term in terms])
-    if len(given) <= MANY:
+    if len(given) <= EINSUM_EVERY_ORDER:
         return _cheapest(given, frozenset(output), lengths)[1]
     return _greedy(given, frozenset(output), lengths)
 

@@ -1,4 +1,4 @@
-"""The dims in another order: permute, transpose, T, movedim and relatives."""
+"""Permute dims: permute, transpose, T, movedim and relatives."""
 
 from __future__ import annotations
 

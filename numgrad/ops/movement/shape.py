@@ -1,4 +1,4 @@
-"""The same elements in another shape: view, reshape, flatten, squeeze, expand and relatives."""
+"""Reshape: view, reshape, flatten, squeeze, expand and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views by position in one dim: select, slices and narrow; and writing such a part into a copy."""
+"""Slices of one dim: select, slice, narrow, and their scatter forms."""
 
 from __future__ import annotations
 

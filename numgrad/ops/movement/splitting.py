@@ -1,4 +1,4 @@
-"""Several views of one tensor: split, chunk, unbind and their relatives."""
+"""Split tensors into views: split, chunk, unbind and their relatives."""
 
 from __future__ import annotations
 

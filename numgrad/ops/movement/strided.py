@@ -1,4 +1,4 @@
-"""Views anywhere in a storage: as_strided, its gradient, and how a view finds its history again.
+"""as_strided: views anywhere in a storage, and how a view finds its history again.
 
 A `Geometry` says where a view lies in the memory of its base. After a write to the memory, a view
 takes its edge from the base through an ``as_strided`` of that geometry, and the write itself is

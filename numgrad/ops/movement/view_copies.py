@@ -1,4 +1,4 @@
-"""Copies of what are views: view_copy, expand_copy, select_copy and the like.
+"""Copies of views: view_copy, expand_copy, select_copy and the like.
 
 They are made from the declarations of the views. One runs the view, copies what that shows into
 memory of its own, and hangs the copy on the view's node, which differentiates both.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.graph.modes import modes, no_grad, traces
+from numgrad.graph.modes import interceptors, modes, no_grad
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.arguments.factories import write_result
@@ -37,7 +37,7 @@ def _class_of_copy(cls: type[Node], name: str) -> type[Node]:
 
 def _copy(view: Tensor, name: str) -> Tensor:
     """Return a copy of a view, on the view's node."""
-    if traces and modes.dual is not None:  # a tangent comes by the copy's own node
+    if interceptors and modes.dual is not None:  # a tangent comes by the copy's own node
         return clone_contiguous(view)
     with no_grad():
         copy = clone_contiguous(view)

@@ -1,4 +1,4 @@
-"""Windows that slide along a dim, as a view."""
+"""unfold: windows that slide along a dim, as a view."""
 
 from __future__ import annotations
 

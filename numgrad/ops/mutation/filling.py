@@ -1,4 +1,4 @@
-"""Overwriting elements: copy, fill, zero, and where a mask says so."""
+"""Fill and copy: copy_, fill_, zero_, masked_fill."""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 The function runs out of place on a stand-in for the tensor; then its result is copied into the
 tensor's memory and the history is rewritten: the tensor's own, or, if the tensor is a view, that
 of the base it is a view of (`CopySlices`), from which all views take theirs again.
+
+In-place forms of views (`t_`, `transpose_`, `unsqueeze_` ...) write no number: the tensor gets
+another shape and other strides on the same memory, and its history goes on with the view's node.
 """
 
 from __future__ import annotations
@@ -17,19 +20,23 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
 from numgrad.graph.inplace import (
+    before_write,
+    bump_version,
     check_captured,
     check_counted,
     check_inplace,
     write_elements,
 )
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
+from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.movement.strided import Geometry, geometry_of, strided, strided_scatter
 from numgrad.ops.mutation.filling import copy, fill_in_place, zero
+from numgrad.ops.mutation.resizing import memory_of
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITES_ONE_NUMBER = {fill_in_place, zero}
@@ -38,7 +45,28 @@ _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
 _WRITES_OUT: set[Callable[..., Any]] = set()
 
-__all__ = ["CopySlices", "inplace", "inplace_method", "rewrite_history", "write_in_place"]
+# Functions that give a view, and have an in-place form.
+_RESHAPING = ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze", "as_strided")
+# PyTorch's nodes of these have the next free number of the view's nodes.
+_NAMES = {
+    "TBackward0": "TBackward1",
+    "TransposeBackward0": "TransposeBackward1",
+    "UnsqueezeBackward0": "UnsqueezeBackward1",
+    "SqueezeBackward0": "SqueezeBackward3",
+    "SqueezeBackward1": "SqueezeBackward4",
+    "SqueezeBackward2": "SqueezeBackward5",
+    "AsStridedBackward0": "AsStridedBackward1",
+}
+_classes: dict[type[Node], type[Node]] = {}
+
+__all__ = [
+    "CopySlices",
+    "inplace",
+    "inplace_method",
+    "reshaping_methods",
+    "rewrite_history",
+    "write_in_place",
+]
 
 
 class CopySlices(Node):
@@ -145,7 +173,7 @@ def inplace(
         `tensor` itself.
     """
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
-    if recorded or (traces and modes.level is not None):
+    if recorded or (interceptors and modes.level is not None):
         name = function.__name__.removesuffix("_in_place")
         operands = (*arguments, *keywords.values()) if keywords else arguments
         if recorded:
@@ -156,7 +184,7 @@ def inplace(
         check_counted(tensor)
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
-    dual = modes.dual if traces else None
+    dual = modes.dual if interceptors else None
     if function in _WRITES_OUT and not recorded and dual is None:
         function(tensor, *arguments, out=tensor, **keywords)
         return tensor
@@ -166,7 +194,7 @@ def inplace(
     if recorded:
         stand_in._edge = gradient_edge(tensor)
     start = next_sequence()
-    if traces and modes.saved_hooks:
+    if interceptors and modes.saved_hooks:
         result = _without_hooks(function, stand_in, *arguments, **keywords)
     else:
         result = function(stand_in, *arguments, **keywords)
@@ -189,7 +217,7 @@ def inplace(
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     rewrite_history(tensor, before, edge, len(created) == 1)
-    if traces and modes.saved_hooks:  # only now do they hold what they will need
+    if interceptors and modes.saved_hooks:  # only now do they hold what they will need
         for node in created:
             pack_saved(node)
     if dual is not None:
@@ -364,3 +392,64 @@ def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> N
     move_retained(base, base._edge, (node, 0))
     base._edge = (node, 0)
     base._counter[1:2] = [node.operation_name()]
+
+
+# --- in-place forms of views ---------------------------------------------------------------------
+
+
+def reshaping_methods() -> dict[str, Callable[..., Tensor]]:
+    """Return the in-place forms of views by their names; the functions must be registered."""
+    return {f"{name}_": _reshaping_method(name) for name in _RESHAPING}
+
+
+def _in_place_class(cls: type[Node]) -> type[Node]:
+    """Return the class of the nodes of an operation's in-place form."""
+    found = _classes.get(cls)
+    if found is None:
+        name = _NAMES.get(cls.__name__, cls.__name__)
+        attributes = {"__slots__": (), "__module__": cls.__module__}
+        found = _classes[cls] = type(name, (cls,), attributes)
+    return found
+
+
+def _reshaping_method(name: str) -> Callable[..., Tensor]:
+    """Return the in-place form of a function that gives a view."""
+    function = FUNCTIONS[name]
+
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        if interceptors and modes.level is not None:
+            check_captured(self, name)
+        if modes.grad and self._edge is None and self._base is None:
+            what = "a leaf" if name == "as_strided" else "a view of a leaf"
+            raise RuntimeError(
+                f"{what} Variable that requires grad is being used in an in-place operation."
+            )
+        check_inplace(self, operation=name)
+        check_counted(self)
+        if interceptors:
+            if modes.trace is not None:
+                np.asarray(self._array)  # raises what there is to say of one without numbers
+                modes.trace.refuse_write()
+            before_write(self)
+        view = function(self, *arguments, **keywords)
+        edge, made = self._edge, view._edge
+        if name == "as_strided" and self._base is None:
+            # The shape may leave out some of the memory, which stays its own.
+            memory, first = memory_of(self)
+            step = (address_of(view._array) - address_of(self._array)) // self._array.itemsize
+            self._memory, self._offset = memory, first + step
+        self._array = view._array
+        if self._base is None and modes.grad and made is not None and made[0] is not None:
+            made[0].__class__ = _in_place_class(type(made[0]))
+            self._edge = made
+            move_retained(self, edge, made)
+        bump_version(self)  # a view takes its history anew from its base, with its present shape
+        return self
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__module__ = "numgrad"
+    method.__doc__ = (
+        f"In-place version of `{name}`: this tensor gets the shape and strides of the view.\n\n"
+        "Raises RuntimeError for a leaf that requires grad (or a view of one) in grad mode."
+    )
+    return method

@@ -1,4 +1,4 @@
-"""Tensors that change their shape or their memory: resize_, resize_as_ and set_."""
+"""Resize tensors: resize_, resize_as_ and set_."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numgrad.graph.inplace import (
     check_counted,
     check_inplace,
 )
-from numgrad.graph.modes import modes, traces
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, level_counter
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
@@ -89,7 +89,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -> Tensor:
-    if traces and modes.level is not None:
+    if interceptors and modes.level is not None:
         check_captured(tensor, "resize")
     if tensor.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
@@ -121,7 +121,7 @@ def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -
 
 def _prepare(tensor: Tensor) -> None:
     """Let who watches know of the change; in a function that is traced, refuse it."""
-    if traces:
+    if interceptors:
         if modes.trace is not None:
             np.asarray(tensor._array)  # raises what there is to say of one without numbers
             modes.trace.refuse_write()

@@ -1,4 +1,4 @@
-"""Storages: the memory that tensors lie in, as bytes or as elements of one dtype.
+"""UntypedStorage and TypedStorage: the memory that tensors lie in.
 
 Programs ask them whether two tensors share memory, where it starts, and how much it is. A storage
 is made when it is asked for; two of the same memory are equal, as in PyTorch.

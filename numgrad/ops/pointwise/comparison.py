@@ -1,4 +1,4 @@
-"""Comparing, logic and bits: bool results, or integers; no gradient flows."""
+"""Comparison, logic and bitwise operations: bools or integers; no gradient flows."""
 
 from __future__ import annotations
 

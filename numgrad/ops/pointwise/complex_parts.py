@@ -1,4 +1,4 @@
-"""Complex tensors from real ones: from the two parts, and from length and angle."""
+"""complex and polar: complex tensors from real ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FROM_POLAR = Elementwise(
     "polar",
     ["abs", "angle"],
     lambda given: [
-        _complex_of(*(given["abs"] * Symbol.apply(wave, given["angle"]) for wave in ("cos", "sin")))
+        _complex_of(*(given["abs"] * Symbol.apply(name, given["angle"]) for name in ("cos", "sin")))
     ],
 )
 

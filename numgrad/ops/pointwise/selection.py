@@ -21,7 +21,7 @@ __all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
 Array = np.ndarray[Any, Any]
 
 _SMALL = 1 << 7  # a number that fits into every dtype
-_LARGE = 3e38  # what is smaller fits into every floating point dtype
+_IN_EVERY_FLOAT = 3e38  # what is smaller fits into every floating point dtype
 
 _where = elementwise(
     "where",
@@ -289,7 +289,7 @@ def _check_bounds(input: Any, *bounds: Any) -> None:
     """Raise if a number among the bounds is none of the result's dtype."""
     for bound in bounds:
         if isinstance(bound, (int, float)) and isinstance(input, Tensor):
-            if input._array.dtype.kind == "f" and -_LARGE < bound < _LARGE:
+            if input._array.dtype.kind == "f" and -_IN_EVERY_FLOAT < bound < _IN_EVERY_FLOAT:
                 continue
             converter(np.dtype(np.int64 if isinstance(bound, int) else np.float64))(bound)
             dtype = result_dtype([input, *[each for each in bounds if each is not None]])

@@ -1,4 +1,4 @@
-"""Taking one element along a dim, and putting it back: the rules of selecting reductions."""
+"""Take one element along a dim, and put its gradient back: rules of max, median and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The greatest and the least elements, and where they are.
+"""max, min, amax, amin, aminmax: extreme elements, and where they are.
 
 At ties the rules do what PyTorch's do: `amax` and a `max` over everything share the gradient out
 evenly, `max` along a dim gives it to the element whose position it returns.

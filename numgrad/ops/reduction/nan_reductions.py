@@ -1,4 +1,4 @@
-"""Sums and means that leave out what is not a number."""
+"""nansum and nanmean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of vectors, and the logarithm of a sum of exponentials: smooth and less smooth maxima."""
+"""Norms and logsumexp: `norm`, its vector form, and the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 

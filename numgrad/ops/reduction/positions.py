@@ -1,4 +1,4 @@
-"""Where the greatest and the least elements are: of a tensor, along a dim, or so far."""
+"""argmax, argmin, cummax, cummin: positions of extreme elements."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from numgrad.base import dtypes
 from numgrad.base.halves import HALF
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import modes, observers, traces
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import next_sequence
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view, wrap
 from numgrad.kernels.pointwise.elementwise import Elementwise
@@ -83,7 +83,7 @@ _NOT_OWNED = (False,)
 
 
 class _TotalNode(PrimitiveNode):
-    """The node of a sum or mean of everything: the root of most graphs, so it takes a short way."""
+    """The node of a sum or mean of everything: the root of most graphs, so it takes a fast path."""
 
     __slots__ = ()
 
@@ -98,14 +98,16 @@ class _TotalNode(PrimitiveNode):
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
         return (np.ndarray(shape, dtype, gradient, 0, (0,) * len(shape)),), _NOT_OWNED
 
-    def run_rows(self, gradients: Sequence[Tensor | None], count: int) -> Sequence[Tensor | None]:
+    def run_batched(
+        self, gradients: Sequence[Tensor | None], count: int
+    ) -> Sequence[Tensor | None]:
         """Hand on the cotangents as `run_arrays` does."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
         if gradient is None or gradient._array.dtype != dtype:
-            return super().run_rows(gradients, count)
+            return super().run_batched(gradients, count)
         if dtype.kind == "c" or dtype == HALF:
-            return super().run_rows(gradients, count)
+            return super().run_batched(gradients, count)
         array = gradient._array
         if self.primitive is not _TOTAL:
             array = array / dtype.type(math.prod(shape) or 1)
@@ -116,7 +118,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     """Do what ``short.apply`` does for the plain case, in a fraction of the time."""
     primitive = short.primitive
     short.remember(input, None, False, _PLAIN)
-    if observers or input._array.dtype == HALF:
+    if call_interceptors or input._array.dtype == HALF:
         result: Tensor = primitive.apply(input, dtype=None)
         return result
     if input._base is not None:
@@ -125,7 +127,7 @@ def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
     shape, dtype = array.shape, array.dtype
     output = _new(Tensor)
     output._array = kernel(array, tuple(range(len(shape))))
-    output._counter = new_counter() if traces else [0]
+    output._counter = new_counter() if interceptors else [0]
     edge = input._edge
     if edge is not NO_EDGE and modes.grad:
         node = _new(primitive.node_class)

@@ -1,4 +1,4 @@
-"""Cumulative sums, products, extremes and logarithms of sums along one dim."""
+"""Cumulative operations: cumsum, cumprod, logcumsumexp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order along a dim: sort, argsort, msort, topk, kthvalue."""
+"""Sorting: sort, argsort, msort, topk, kthvalue."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
@@ -22,7 +23,6 @@ __all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
 
 Array = np.ndarray[Any, Any]
 
-FEW = 8  # up to this part of the elements, the k greatest are found without sorting all
 
 _sort_type = return_type("sort", "values", "indices")
 _topk_type = return_type("topk", "values", "indices")
@@ -73,7 +73,7 @@ def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 @_by_rows
 def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
-    if array.ndim and 0 < k <= array.shape[dim] // FEW:
+    if array.ndim and 0 < k <= array.shape[dim] // TOPK_PART:
         return _few(array, dim, k, largest)
     order = _order(array, dim, largest)
     if array.ndim:

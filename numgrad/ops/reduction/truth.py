@@ -1,4 +1,4 @@
-"""Whether all or any elements are nonzero, and how many."""
+"""all, any and count_nonzero."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _truth(name: str) -> Primitive:
 
 
 def _short(name: str) -> ShortCalls:
-    """Return the short ways of `all` or `any`, but those of bytes."""
+    """Return the fast paths of `all` or `any`, but those of bytes."""
 
     def prepare(shape: Dims, own: np.dtype[Any], dims: Dims, keepdim: bool) -> ShortCall | None:
         return None if own == np.uint8 else kernels.short(name, shape, own, dims, keepdim)

@@ -20,7 +20,7 @@ from numgrad.codegen.compile import cache, cache_files, cache_key
 from numgrad.codegen.compile.cache import cache_info
 from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.llvm.map_ir import Map
-from numgrad.codegen.llvm.scalar_ir import straight
+from numgrad.codegen.llvm.scalar_ir import branch_free
 from numgrad.kernels.reduce import scans
 
 
@@ -342,7 +342,7 @@ def test_what_a_straight_function_of_a_user_does_is_part_of_the_key() -> None:
     def calls(value: Any) -> Callable[..., Any]:
         return lambda x: value(x)
 
-    assert lines(calls(straight(ADD))) == lines(calls(straight(ADD)))
-    assert lines(calls(straight(ADD))) != lines(calls(straight(MULTIPLY)))
+    assert lines(calls(branch_free(ADD))) == lines(calls(branch_free(ADD)))
+    assert lines(calls(branch_free(ADD))) != lines(calls(branch_free(MULTIPLY)))
     assert lines(calls(Map(ADD))) != lines(calls(Map(MULTIPLY)))
-    assert lines(calls(Map(ADD))) != lines(calls(straight(ADD)))
+    assert lines(calls(Map(ADD))) != lines(calls(branch_free(ADD)))

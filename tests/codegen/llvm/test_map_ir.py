@@ -1,4 +1,4 @@
-"""Maps: straight functions of all elements, whole vectors and what is left of one."""
+"""Maps: branch-free functions of all elements, whole vectors and what is left of one."""
 
 from __future__ import annotations
 

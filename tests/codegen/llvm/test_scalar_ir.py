@@ -1,4 +1,4 @@
-"""Straight functions: written down where they are called, with the bits of NumPy's scalars."""
+"""Branch-free functions: written down where they are called, with the bits of NumPy's scalars."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numba.core.errors import TypingError
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.llvm import scalar_ir as module
 from numgrad.codegen.llvm.scalar_ir import (
+    branch_free,
     cast,
     copysign,
     floor,
@@ -20,7 +21,6 @@ from numgrad.codegen.llvm.scalar_ir import (
     pick,
     rarely,
     sqrt,
-    straight,
     upper_half,
     where,
 )
@@ -30,7 +30,7 @@ INTEGERS = [np.int32, np.int64, np.uint8, np.uint32, np.uint64]
 
 
 def values_of(function: Any, *arrays: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """Return what a straight function gives for the elements of arrays, in a compiled loop."""
+    """Return what a branch-free function gives for the elements of arrays, in a compiled loop."""
     if len(arrays) == 1:
 
         def loop(x, out):  # type: ignore[no-untyped-def]
@@ -77,7 +77,7 @@ def test_arithmetic_of_floats_is_numpys(dtype: Any) -> None:
             lambda x, y: -x + abs(y),
             lambda x, y: dtype(0.1) * x - dtype(0.3),
         ):
-            np.testing.assert_array_equal(values_of(straight(function), x, y), function(x, y))
+            np.testing.assert_array_equal(values_of(branch_free(function), x, y), function(x, y))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -91,7 +91,7 @@ def test_integers_keep_their_type_and_wrap_around(dtype: Any) -> None:
         lambda x, y: (x << shift) + (y >> shift),
         lambda x, y: ~x + dtype(0) - y,
     ):
-        np.testing.assert_array_equal(values_of(straight(function), x, y), function(x, y))
+        np.testing.assert_array_equal(values_of(branch_free(function), x, y), function(x, y))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
@@ -106,11 +106,11 @@ def test_comparisons_and_choices_are_numpys(dtype: Any) -> None:
         lambda x, y: x != y,
         lambda x, y: (x < y) | (x == dtype(1)) & ~(y > dtype(2)) ^ (x != x),
     ):
-        found = values_of(straight(compare), x, y, dtype=bool)
+        found = values_of(branch_free(compare), x, y, dtype=bool)
         np.testing.assert_array_equal(found, compare(x, y))
-        chosen = straight(lambda x, y, compare=compare: where(compare(x, y), x, dtype(9)))
+        chosen = branch_free(lambda x, y, compare=compare: where(compare(x, y), x, dtype(9)))
         np.testing.assert_array_equal(
-            values_of(straight(lambda x, y: chosen.function(x, y)), x, y),
+            values_of(branch_free(lambda x, y: chosen.function(x, y)), x, y),
             np.where(compare(x, y), x, dtype(9)),
         )
 
@@ -119,9 +119,9 @@ def test_comparisons_and_choices_are_numpys(dtype: Any) -> None:
 def test_functions_of_floats_are_numpys(dtype: Any) -> None:
     x, y = pairs(dtype)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(values_of(straight(lambda x: sqrt(x)), x), np.sqrt(x))
-        np.testing.assert_array_equal(values_of(straight(lambda x: floor(x)), x), np.floor(x))
-    signed = values_of(straight(lambda x, y: copysign(x, y)), x, y)
+        np.testing.assert_array_equal(values_of(branch_free(lambda x: sqrt(x)), x), np.sqrt(x))
+        np.testing.assert_array_equal(values_of(branch_free(lambda x: floor(x)), x), np.floor(x))
+    signed = values_of(branch_free(lambda x, y: copysign(x, y)), x, y)
     np.testing.assert_array_equal(signed, np.copysign(x, y))
     np.testing.assert_array_equal(np.signbit(signed), np.signbit(y))
 
@@ -144,15 +144,15 @@ def test_casts_are_numpys(source: Any, target: Any) -> None:
     with np.errstate(all="ignore"):
         expected = x.astype(target)
     np.testing.assert_array_equal(
-        values_of(straight(lambda x: cast(target, x)), x, dtype=target), expected
+        values_of(branch_free(lambda x: cast(target, x)), x, dtype=target), expected
     )
 
 
 def test_a_float_becomes_the_integer_towards_0_and_a_bool_a_number() -> None:
     x = np.array([-2.7, -0.5, 0.5, 3.9])
-    cut = values_of(straight(lambda x: cast(np.int64, x)), x, dtype=np.int64)
+    cut = values_of(branch_free(lambda x: cast(np.int64, x)), x, dtype=np.int64)
     np.testing.assert_array_equal(cut, [-2, 0, 0, 3])
-    truth = values_of(straight(lambda x: cast(np.float64, x > 0)), x)
+    truth = values_of(branch_free(lambda x: cast(np.float64, x > 0)), x)
     np.testing.assert_array_equal(truth, [0, 0, 1, 1])
 
 
@@ -160,21 +160,21 @@ def test_bits_of_integers() -> None:
     random = np.random.default_rng(0)
     x, y = random.integers(0, 2**64, (2, 50), np.uint64, endpoint=False)
     x >>= np.arange(50).astype(np.uint64)
-    zeros = values_of(straight(lambda x: leading_zeros(x)), x)
+    zeros = values_of(branch_free(lambda x: leading_zeros(x)), x)
     np.testing.assert_array_equal(zeros, [64 - int(number).bit_length() for number in x])
-    halves = values_of(straight(lambda x, y: upper_half(x, y)), x, y)
+    halves = values_of(branch_free(lambda x, y: upper_half(x, y)), x, y)
     expected = [int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]
     np.testing.assert_array_equal(halves, np.array(expected, np.uint64))
 
 
 def test_an_element_of_a_table() -> None:
     table, places = np.array([1.5, -2.5, np.inf, 0.1]), np.array([3, 0, 2, 1])
-    found = values_of(straight(lambda i: pick(table, i)), places, dtype=np.float64)
+    found = values_of(branch_free(lambda i: pick(table, i)), places, dtype=np.float64)
     np.testing.assert_array_equal(found, table[places])
 
 
 def test_several_results_are_a_tuple() -> None:
-    both = straight(lambda x, y: where(x < y, (x, y), (y, x)))
+    both = branch_free(lambda x, y: where(x < y, (x, y), (y, x)))
 
     @kernel
     def spread(x, y):  # type: ignore[no-untyped-def]
@@ -194,7 +194,7 @@ def llvm_of(function: Any) -> str:
 
 
 def test_it_is_written_down_where_it_is_called() -> None:
-    cubed = straight(lambda x: x * x * x)
+    cubed = branch_free(lambda x: x * x * x)
 
     def calls_it(x):  # type: ignore[no-untyped-def]
         return cubed(x) + 1
@@ -209,7 +209,7 @@ def test_what_runs_rarely_is_one_function_that_is_called() -> None:
     def limited(x):  # type: ignore[no-untyped-def]
         return rarely(x > 100, apart, x, x * 2)
 
-    apart, twice = straight(shrunk, inlined=False), straight(limited)
+    apart, twice = branch_free(shrunk, inlined=False), branch_free(limited)
 
     def calls_it(x):  # type: ignore[no-untyped-def]
         return twice(twice(x)) + apart(x)
@@ -225,7 +225,7 @@ def test_what_runs_rarely_is_one_function_that_is_called() -> None:
 
 
 def test_python_cannot_call_it() -> None:
-    @straight
+    @branch_free
     def halved(x):  # type: ignore[no-untyped-def]
         return x * 0.5
 
@@ -234,7 +234,7 @@ def test_python_cannot_call_it() -> None:
 
 
 def test_a_branch_on_a_value_names_the_way_out() -> None:
-    @straight
+    @branch_free
     def size(x):  # type: ignore[no-untyped-def]
         return -x if x < 0 else x
 
@@ -243,7 +243,7 @@ def test_a_branch_on_a_value_names_the_way_out() -> None:
 
 
 def test_types_are_not_mixed() -> None:
-    mixed = straight(lambda x: x + np.float32(1))
+    mixed = branch_free(lambda x: x + np.float32(1))
 
     def calls_it(x):  # type: ignore[no-untyped-def]
         return mixed(x)

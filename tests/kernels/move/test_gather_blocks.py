@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numgrad.kernels.move import gather_blocks
+from numgrad.base.tuning import NUMPY_COPY_ELEMENTS
 from numgrad.kernels.move.gather_blocks import Strided, contiguous
 from numgrad.kernels.reduce import argextrema, moments, reductions
 from numgrad.kernels.reduce.order import PART, TILE
@@ -53,7 +53,7 @@ def test_contiguous_elements_are_not_copied() -> None:
 
 
 def test_strides_that_split_an_element_are_left_to_numpy() -> None:
-    fields = np.zeros(gather_blocks.SMALL + 1, [("a", np.float64), ("b", np.int32)])
+    fields = np.zeros(NUMPY_COPY_ELEMENTS + 1, [("a", np.float64), ("b", np.int32)])
     fields["a"] = np.arange(fields.size)
     np.testing.assert_array_equal(contiguous(fields["a"]), np.arange(fields.size))
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
+from numgrad.base.tuning import THREAD_ELEMENTS_ARITHMETIC
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.render import flat_source
-from numgrad.kernels.pointwise.elementwise import GRAIN, Elementwise
+from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.runtime.threads import get_num_threads, set_num_threads
@@ -145,7 +146,7 @@ def test_numbers_and_broadcast_operands():
 
 
 def test_the_number_of_threads_does_not_change_the_bits():
-    x = np.random.default_rng(0).standard_normal(3 * GRAIN + 17)
+    x = np.random.default_rng(0).standard_normal(3 * THREAD_ELEMENTS_ARITHMETIC + 17)
     kernel = Elementwise("wave", ["x"], lambda s: [Symbol.apply("tanh", s["x"]) * 0.3])
     before = get_num_threads()
     results = []

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llvmlite import binding
 
+from numgrad.base.tuning import FEW_ELEMENTS, THREAD_ELEMENTS_ARITHMETIC
 from numgrad.codegen.expression import Symbol
 from numgrad.kernels.pointwise import elementwise
-from numgrad.kernels.pointwise.elementwise import GRAIN, SMALL, Elementwise
+from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.runtime.threads import get_num_threads, set_num_threads
 from tests.cases import examples
 
@@ -26,7 +27,7 @@ def blend() -> Elementwise:
 def operands(draw: Any) -> tuple[tuple[int, ...], list[np.ndarray]]:
     """Return a shape and two arrays that broadcast to it, of any strides."""
     shape = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5]), min_size=1, max_size=5)))
-    factor = 1 + SMALL // int(np.prod(shape))  # so many that nothing is written out
+    factor = 1 + FEW_ELEMENTS // int(np.prod(shape))  # so many that nothing is written out
     shape = (*shape[:-1], shape[-1] * factor)
     generator = np.random.default_rng(draw(st.integers(0, 1000)))
     arrays = []
@@ -55,9 +56,11 @@ def test_any_strides_give_the_values_of_numpy(case):
 KERNEL = blend()
 
 
-@pytest.mark.parametrize("count", [2 * GRAIN, 40])
+@pytest.mark.parametrize("count", [2 * THREAD_ELEMENTS_ARITHMETIC, 40])
 def test_threads_do_not_change_the_values(count):
-    x = np.random.default_rng(0).standard_normal((count, 2 * GRAIN // count + 3, 2))[..., 0]
+    x = np.random.default_rng(0).standard_normal(
+        (count, 2 * THREAD_ELEMENTS_ARITHMETIC // count + 3, 2)
+    )[..., 0]
     y = np.random.default_rng(1).standard_normal((x.shape[1], 1))[:, 0]
     before, results = get_num_threads(), []
     try:
@@ -88,8 +91,8 @@ PLUS = Elementwise("plus", ["x", "y"], lambda s: [s["x"] + s["y"]])
 
 
 def test_odd_strides_and_mixed_kinds():
-    record = np.zeros(SMALL + 7, np.dtype([("x", np.float64), ("flag", np.bool_)]))
-    record["x"] = np.arange(SMALL + 7)
+    record = np.zeros(FEW_ELEMENTS + 7, np.dtype([("x", np.float64), ("flag", np.bool_)]))
+    record["x"] = np.arange(FEW_ELEMENTS + 7)
     record["flag"][::3] = True
     kernel = Elementwise("select", ["x", "flag"], lambda s: [s["x"] * 2.0, s["flag"]])
     (doubled, flags) = kernel(
@@ -100,13 +103,13 @@ def test_odd_strides_and_mixed_kinds():
 
 
 def test_integers_and_python_numbers():
-    x = np.arange(3 * SMALL).reshape(3, -1)[:, ::2]
+    x = np.arange(3 * FEW_ELEMENTS).reshape(3, -1)[:, ::2]
     (result,) = PLUS(x.shape, [x, 2], [x.dtype])
     np.testing.assert_array_equal(result, x + 2)
 
 
 def test_remembered_calls_are_bounded(monkeypatch):
-    monkeypatch.setattr(elementwise, "MEMORY", 4)
+    monkeypatch.setattr(elementwise, "REMEMBERED_CALLS", 4)
     kernel = blend()
     for size in range(1, 20):
         x = np.ones(size)
@@ -140,7 +143,7 @@ def test_inner_loop_is_vectorised(make, monkeypatch):
 
 
 def test_far_angles_are_told_from_near_ones_in_strided_loops():
-    x = np.linspace(-4, 4, 4 * SMALL).reshape(4, -1).copy()
+    x = np.linspace(-4, 4, 4 * FEW_ELEMENTS).reshape(4, -1).copy()
     x[2, 5] = 1e300
     wave = Elementwise("wave", ["x", "y"], lambda s: [Symbol.apply("sin", s["x"]) * s["y"]])
     (flat,) = wave(x.shape, [x, np.ones(x.shape)], [x.dtype])

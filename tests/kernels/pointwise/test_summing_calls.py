@@ -83,7 +83,7 @@ def test_blocks_and_columns_join(full, small, dtype):
 
 @pytest.mark.parametrize("shape", [(1, 3), (900, 1), (1, 1), (1,)])
 def test_the_number_of_threads_does_not_change_the_bits(shape, monkeypatch):
-    monkeypatch.setattr(summing_calls, "COLUMNS", 1 << 9)
+    monkeypatch.setattr(summing_calls, "SUMMING_COLUMNS", 1 << 9)
     generator = np.random.default_rng(0)
     full = (900, 3000 if shape[-1] == 1 else 3)
     g, x = generator.standard_normal((2, *full)).astype(np.float32)

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.kernels.pointwise.elementwise import SMALL
-from numgrad.runtime.memory import LARGE
+from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
 
 FUNCTIONS: dict[str, Any] = {
     "sigmoid": lambda x, y: x.sigmoid(),
@@ -24,7 +23,7 @@ FUNCTIONS: dict[str, Any] = {
     "pow": lambda x, y: x**3,
 }
 # Elements of float64 up to which one piece of memory holds them.
-EDGES = (2, SMALL, SMALL + 1, LARGE // 8 - 1, LARGE // 8)
+EDGES = (2, FEW_ELEMENTS, FEW_ELEMENTS + 1, RECYCLED_BYTES // 8 - 1, RECYCLED_BYTES // 8)
 
 
 def laid_out(array: np.ndarray[Any, Any], layout: str) -> np.ndarray[Any, Any]:

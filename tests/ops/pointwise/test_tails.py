@@ -15,7 +15,7 @@ import pytest
 from mpmath import mp
 
 import numgrad as ng
-from numgrad.kernels.pointwise.elementwise import SMALL
+from numgrad.base.tuning import FEW_ELEMENTS
 
 with mp.workdps(60):
     HALF, LN_2, LN_10 = mpmath.mpf(1) / 2, mpmath.log(2), mpmath.log(10)
@@ -130,7 +130,7 @@ def assert_near(found: float, expected: Any, dtype: Any, absolute: float, where:
     )
 
 
-@pytest.mark.parametrize("count", [None, SMALL + 1], ids=["few", "many"])
+@pytest.mark.parametrize("count", [None, FEW_ELEMENTS + 1], ids=["few", "many"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients_are_those_of_mpmath(name: str, dtype: Any, count: int | None) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.kernels.reduce.short_reductions import SMALL
+from numgrad.base.tuning import FEW_ELEMENTS
 
 REDUCTIONS = [
     "sum",
@@ -28,7 +28,7 @@ REDUCTIONS = [
 ]
 SCANS = ["cumsum", "cumprod", "softmax", "log_softmax", "logsumexp"]
 # Of so many rows, all of them are too many to be remembered, and one alone is few enough.
-ROWS = SMALL // 4
+ROWS = FEW_ELEMENTS // 4
 
 
 def bits(result: Any) -> list[bytes]:

@@ -1,0 +1,118 @@
+"""Tuning constants: sizes at which the library changes its way, and what each was measured against.
+
+They decide about time and memory, and, but where that is said, not about results. A name stands
+for one number in the whole library. "Not measured" means that nobody compared other values.
+"""
+
+from __future__ import annotations
+
+# --- the least work that a thread takes ----------------------------------------------------------
+# All of them against `benchmarks/crossover.py`, where that is said: some 100 us of work, twice what
+# it costs to hand it over. Fewer run where they are.
+
+THREAD_BYTES_ARITHMETIC = 1 << 21  #: of an elementwise result: crossover, "arithmetic"
+THREAD_ELEMENTS_ARITHMETIC = THREAD_BYTES_ARITHMETIC // 8  #: the same, of float64
+THREAD_BYTES_FUNCTIONS = 1 << 20  #: the same, where exp, sin ... are computed: "functions"
+THREAD_ELEMENTS_SUM = 1 << 18  #: of what a reduction reads: "reductions"
+THREAD_ELEMENTS_TWO_PASSES = 1 << 16  #: of variances, which read twice: not measured by themselves
+THREAD_ELEMENTS_EXPONENTIALS = 1 << 15  #: of softmax and logsumexp: crossover, "softmax"
+THREAD_ELEMENTS_SCAN = 1 << 16  #: of cumulative sums and the like: crossover, "scans"
+THREAD_ELEMENTS_ARGEXTREMA = 1 << 16  #: of argmax and the like: not measured by themselves
+THREAD_ELEMENTS_ACCUMULATE = 1 << 17  #: of gradients that are added up: not measured
+THREAD_ELEMENTS_GATHER = 1 << 17  #: of strided copies: not measured
+THREAD_ELEMENTS_UNIT_VECTORS = 1 << 15  #: of compiled Jacobians' results: not measured
+THREAD_ADDITIONS_JIT = 1 << 19  #: of a compiled loop, by `numgrad.jit.ir.cost`: not measured
+
+# --- few elements --------------------------------------------------------------------------------
+
+#: Elements up to which callers that know their operands to be plain call a kernel's loop
+#: themselves, and operands that do not lie flat are written out, which spares compiled variants.
+#: They make one part of any reduction. Not measured: `benchmarks/few_elements.py` is far below it.
+FEW_ELEMENTS = 1 << 12
+#: Elements up to which NumPy makes a strided copy: neither threads nor blocks pay. Not measured.
+NUMPY_COPY_ELEMENTS = 1 << 16
+#: Multiplications up to which a loop is quicker than a call of BLAS, in a dispatcher. Not measured.
+LOOP_PRODUCT_TERMS = 1 << 15
+#: Elements of a loop that a dispatcher has in itself, for LLVM to take apart. Not measured.
+INLINED_ELEMENTS = 1 << 10
+#: Lines of a dispatcher that is inlined into the loops that call it. Not measured.
+INLINED_LINES = 400
+#: The part of the elements up to which the k greatest are found without sorting all. Not measured.
+TOPK_PART = 8
+#: Directions from which on `func` gives a traced function a loop. Not measured.
+LOOPED_DIRECTIONS = 4
+#: Operands up to which `einsum` tries every order: 180 of them. Not measured.
+EINSUM_EVERY_ORDER = 5
+
+# --- memory --------------------------------------------------------------------------------------
+
+#: Bytes from which on buffers are recycled: where glibc by default maps fresh memory and gives
+#: freed memory back. Measured there: allocating and filling takes 3 times as long as on a recycled
+#: buffer, at 1 MiB 6 times.
+RECYCLED_BYTES = 1 << 17
+#: Fewer elements than this are below it, whatever their type: the usual case.
+RECYCLED_ELEMENTS = RECYCLED_BYTES // 16
+#: Elements of a leaf that has a gradient already from which on it is fed without delay: otherwise
+#: the new gradients of all leaves would be in memory beside the present ones. Not measured.
+UNDELAYED_LEAF_ELEMENTS = 1 << 16
+#: Elements of blocks that a compiled loop has on the stack. Not measured.
+STACK_ELEMENTS = 1 << 15
+#: Bytes of room that a dispatcher has on the stack. Not measured.
+STACK_BYTES = 1 << 13
+
+# --- blocks, which stay in the nearest cache -----------------------------------------------------
+
+#: Elements that a compiled loop computes before what is summed of them is added up. Decides the
+#: order of its sums, and so their bits. Not measured.
+SUM_BLOCK = 1024
+#: Rows that a compiled loop adds up one after the other, where it sums over outer dims. Decides
+#: bits, too. Not measured.
+SUM_ROWS = 256
+#: Rows, and columns at most, of a block of an elementwise loop that sums what it computes; and how
+#: many values of a row are stored until they are summed. They decide bits. Not measured.
+SUMMING_ROWS = 1 << 8
+SUMMING_COLUMNS = 1 << 14
+SUMMING_TILE = 1 << 9
+#: Rows of a part of variances and logsumexp, at least: with `numgrad.kernels.reduce.order.TILE`
+#: columns, what a core's own cache holds. Decides bits. Not measured.
+MOMENT_ROWS = 64
+#: Angles that one look decides about: whether any is far from 0. Not measured.
+ANGLE_BLOCK = 1024
+#: Elements of a row that are searched for a greater one before its place is. Not measured.
+ARGEXTREMA_BLOCK = 32
+#: Elements of a row whose exponentials and logarithms are taken at once. Not measured.
+RECURRENCE_BLOCK = 256
+
+# --- what is remembered --------------------------------------------------------------------------
+
+#: Calls that an operation remembers; when there are more, all are found out anew. Not measured.
+REMEMBERED_CALLS = 1 << 10
+#: Traces that a compiled function keeps, the latest used. Not measured.
+KEPT_TRACES = 256
+#: Traces that are kept for arguments that differ in their strides only. Not measured.
+KEPT_LAYOUTS = 16
+
+# --- limits of what is compiled ------------------------------------------------------------------
+
+#: Rounds of a vectorised loop that are computed in turns. Measured: most loops are up to a fifth
+#: faster than with 2.
+INTERLEAVED_ROUNDS = 4
+#: Rows that an unrolled loop computes in multiples of. Not measured.
+UNROLLED_LANES = 4
+#: Rounds of moving views, each of which may show another that can move. Not measured.
+VIEW_ROUNDS = 8
+#: Calls of a trace after which its sizes are compiled in, if it computes little: so many, and more
+#: for more operations than `SPECIALISED_OPERATIONS`, since compiling takes longer the more there
+#: are. With more than `UNSPECIALISED_OPERATIONS` it would hold a call up for seconds. Not measured.
+SPECIALISED_AFTER_CALLS = 100
+SPECIALISED_OPERATIONS = 50
+UNSPECIALISED_OPERATIONS = 100
+#: Parts of a joined value that are computed apart: each is a loop of its own. Not measured.
+JOINED_PARTS = 16
+#: Parts of a join from which on a sum over it is not taken apart. Not measured.
+SUMMED_PARTS = 64
+#: Views of one value that are moved in front of what computes it. Not measured.
+MOVED_VIEWS = 4
+#: Passes inside of each other that one stack takes, with the user's own calls between; they are
+#: counted in ``modes.depth``. Not measured.
+NESTED_PASSES = 25

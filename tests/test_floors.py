@@ -1,0 +1,129 @@
+"""Imports go down the floors only, and in no circle (docs/architecture.md draws the floors)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import numgrad
+
+ROOT = Path(numgrad.__file__).parent
+# From the ground up. A module belongs to the last entry here that its path begins with, and
+# imports from its own entry and from those before; entries in one line do not import each other.
+FLOORS = [
+    ["base"],
+    ["runtime"],
+    ["codegen/llvm"],
+    ["codegen/compile"],
+    ["codegen"],
+    ["math/real"],
+    ["math"],
+    ["kernels"],
+    ["graph"],
+    ["io", "ops/core"],
+    ["ops/arguments"],
+    ["ops/movement"],
+    ["ops/pointwise"],
+    ["ops/linalg", "ops/mutation"],
+    ["ops/creation", "ops/indexing", "ops/numpy"],
+    ["ops/reduction"],
+    ["ops"],
+    ["jit/ir", "tensor", "tools"],
+    ["jit/passes"],
+    ["jit/lowering", "jit/schedule"],
+    ["jit/emit"],
+    ["jit/run"],
+    ["jit/front"],
+    ["jit"],
+    ["autograd/forward"],
+    ["autograd/function", "autograd/functional"],
+    ["autograd"],
+    ["func", "utils"],
+    ["__init__"],
+    ["__main__"],
+]
+HEIGHTS = {entry: height for height, floor in enumerate(FLOORS) for entry in floor}
+# Modules that stand in a folder that is not theirs, with where they belong.
+ELSEWHERE = {
+    "jit/front/memory_order": "jit/ir/memory_order",  # of values and places: it knows no trace
+}
+# Imports that do not run with the module, with the reason.
+LATE = {
+    # The type of `grad_fn`: a tensor and its node know each other. Nothing at run time.
+    ("graph/tensor", "graph/node"),
+    # The compiler is an eighth of all there is to import: who compiles nothing does without.
+    ("jit/front/decorator", "jit/front/api"),
+}
+TYPES_ONLY = {("graph/tensor", "graph/node")}  # of these: no circle, as no import runs
+
+MODULES = {
+    path.relative_to(ROOT).with_suffix("").as_posix(): ast.parse(path.read_text())
+    for path in sorted(ROOT.rglob("*.py"))
+}
+
+
+def module_of(name: str) -> str | None:
+    """Return the path of one of our modules, of its dotted name."""
+    path = name.removeprefix("numgrad").lstrip(".").replace(".", "/")
+    package = f"{path}/__init__".lstrip("/")
+    return path if path in MODULES else package if package in MODULES else None
+
+
+def imports_of(module: str) -> Iterator[tuple[str, bool]]:
+    """Yield every module of ours that one imports, and whether that is at the top level."""
+    tree = MODULES[module]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} has a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = [module_of(name) or module_of(node.module or "") for name in names]
+        elif isinstance(node, ast.Import):
+            found = [module_of(alias.name) for alias in node.names]
+        else:
+            continue
+        ours = (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+        if ours.split(".")[0] == "numgrad":
+            yield from ((name, node in tree.body) for name in found if name not in (None, module))
+
+
+def entry_of(module: str) -> str:
+    """Return the entry of `FLOORS` that a module belongs to."""
+    path = ELSEWHERE.get(module, module)
+    return max((e for e in HEIGHTS if path == e or path.startswith(f"{e}/")), key=len)
+
+
+IMPORTS = {module: set(imports_of(module)) for module in MODULES}
+
+
+def test_imports_go_down():
+    for module, imports in IMPORTS.items():
+        entry = entry_of(module)
+        for imported, at_top in imports:
+            below = entry_of(imported)
+            lower = below == entry or HEIGHTS[below] < HEIGHTS[entry]
+            assert lower, f"{module} imports {imported}, which is not below it"
+            assert at_top or (module, imported) in LATE, f"{module} imports {imported} late"
+
+
+def test_no_imports_in_a_circle():
+    graph = {
+        module: {imported for imported, _ in imports if (module, imported) not in TYPES_ONLY}
+        for module, imports in IMPORTS.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"imports in a circle: {error.args[1]}")
+
+
+def test_every_exception_is_needed():
+    late = {(m, i) for m, imports in IMPORTS.items() for i, at_top in imports if not at_top}
+    assert late == LATE
+    for module in ELSEWHERE:
+        users = [entry_of(m) for m, imports in IMPORTS.items() if module in dict(imports)]
+        own = HEIGHTS[module.rsplit("/", 1)[0]]
+        assert any(HEIGHTS[user] < own for user in users), f"{module} need not be elsewhere"
