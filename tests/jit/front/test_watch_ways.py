@@ -25,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.base import pytree
 from tests.cases import examples
 
 CALLED_OFTEN = 105  # by then a call has its conditions built in
@@ -668,8 +669,8 @@ def test_a_change_of_a_container_among_the_arguments_is_refused(
     with pytest.raises(ng.TraceError, match="changes a .* among its arguments"):
         ng.jit(function)(x, argument)
     assert (
-        ng.pytree.flatten(argument)[1]
-        == ng.pytree.flatten({"inside": make(x)} if nested else make(x))[1]
+        pytree.flatten(argument)[1]
+        == pytree.flatten({"inside": make(x)} if nested else make(x))[1]
     )
 
 
@@ -680,7 +681,7 @@ def test_a_copy_of_a_container_may_be_changed(name: str) -> None:
     def function(x: Any, given: Any) -> Any:
         for write in ways:
             write(copy.deepcopy(given), x * 2)
-        return x + sum([leaf for leaf in ng.pytree.flatten(given)[0] if leaf is not list])
+        return x + sum([leaf for leaf in pytree.flatten(given)[0] if leaf is not list])
 
     x = ng.tensor([1.0, 2.0])
     np.testing.assert_array_equal(
