@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.base import pytree
+from numgrad.base.pytree import leaves
 from tests.autograd.function.functions import function, leaf, square
 
 CALLS: list[str] = []
@@ -72,7 +72,7 @@ def point() -> Any:
 def test_transformations_see_through_functions(transform: Any, compiled: bool) -> None:
     wrapped = ng.jit(transform(own)) if compiled else transform(own)
     found, expected = wrapped(point()), transform(plain)(point())
-    for one, other in zip(pytree.leaves(found), pytree.leaves(expected), strict=True):
+    for one, other in zip(leaves(found), leaves(expected), strict=True):
         assert ng.allclose(one, other, rtol=1e-12)
 
 
