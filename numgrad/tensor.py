@@ -18,6 +18,7 @@ from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
+from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
 from numgrad.io.copying import deep_copy, reduce_tensor, shallow_copy
 from numgrad.io.printing import tensor_format, tensor_repr
@@ -30,7 +31,7 @@ from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, bin
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
 from numgrad.ops.mutation.inplace import inplace, inplace_method, reshaping_methods
-from numgrad.ops.mutation.resizing import offset_of, resize_, resize_as_, set_
+from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 
 __all__ = ["Size", "Tensor"]

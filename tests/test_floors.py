@@ -48,9 +48,7 @@ FLOORS = [
 ]
 HEIGHTS = {entry: height for height, floor in enumerate(FLOORS) for entry in floor}
 # Modules that stand in a folder that is not theirs, with where they belong.
-ELSEWHERE = {
-    "jit/front/memory_order": "jit/ir/memory_order",  # of values and places: it knows no trace
-}
+ELSEWHERE: dict[str, str] = {}
 # Imports that do not run with the module, with the reason.
 LATE = {
     # The type of `grad_fn`: a tensor and its node know each other. Nothing at run time.

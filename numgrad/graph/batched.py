@@ -19,9 +19,9 @@ from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
+from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.kernels.move.strides import layout_of, strided_view
-from numgrad.kernels.pointwise.loop_order import loop_order
 
 __all__ = ["check_batches", "room_for_rows", "run_batch", "set_stack", "stack_rows", "zero_rows"]
 

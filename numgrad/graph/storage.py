@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.recorder import address_of
+from numgrad.graph.tensor import Tensor, holder_of
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.runtime.memory import empty
 
-__all__ = ["Span", "array_within", "compact", "span_of"]
+__all__ = ["Span", "array_within", "compact", "offset_of", "span_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -109,3 +110,14 @@ def compact(array: Array) -> tuple[Array, tuple[int, ...]]:
             step *= max(array.shape[dim], 1)
     flat = array[(*once, ...)].transpose(dims).reshape(-1)
     return (flat.copy() if np.may_share_memory(flat, array) else flat), tuple(strides)
+
+
+def offset_of(tensor: Tensor) -> int:
+    """Return where in its storage a tensor's first element lies, in elements."""
+    array, holder = tensor._array, holder_of(tensor)
+    if holder is array:
+        return 0
+    low, high = extent(layout_of(holder))
+    start = address_of(array) - address_of(holder) - low * holder.itemsize
+    inside = 0 <= start <= (high - low) * holder.itemsize
+    return start // array.itemsize if inside else 0  # else it was given memory of its own

@@ -16,10 +16,10 @@ from numgrad.graph.node import next_sequence
 from numgrad.graph.recorder import Traced, TracedTensor, TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
 from numgrad.jit.front.guards import own_dict
-from numgrad.jit.front.memory_order import Laid, laid
 from numgrad.jit.front.signature import Static, array_of, is_traced
 from numgrad.jit.front.tracer import Tracer
 from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.ir.memory_order import Laid, laid
 from numgrad.kernels.move.strides import layout_of, may_overlap
 from numgrad.ops.arguments.nested import check_array
 

@@ -21,9 +21,9 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
-from numgrad.jit.front.memory_order import deciding, followed, memory_of, place_like
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.memory_order import deciding, followed, memory_of, place_like
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import LOWERINGS, lower_elementwise

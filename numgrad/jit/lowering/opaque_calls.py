@@ -10,8 +10,8 @@ import numpy as np
 from numgrad.base.float_errors import restore, silence
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced
-from numgrad.jit.front.memory_order import numberless
 from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.memory_order import numberless
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 
 __all__ = ["ARRAYS", "Whole", "call_of", "lift", "results_of"]

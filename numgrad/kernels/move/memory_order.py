@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.strides import extent, is_dense, layout_of, repeats_elements, strided_view
-from numgrad.kernels.pointwise.loop_order import loop_order
 from numgrad.runtime.memory import empty
 
 __all__ = [

@@ -25,9 +25,9 @@ from numgrad.codegen.compile.compile import compile_source
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.render import Formula, flat_source, strided_source
 from numgrad.codegen.scalar_ops import QUICK
+from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.flat_calls import FlatCall, Number, converter, is_flat
-from numgrad.kernels.pointwise.loop_order import loop_order
 from numgrad.kernels.pointwise.short_calls import short_call
 from numgrad.kernels.pointwise.strided_calls import StridedCall
 from numgrad.kernels.pointwise.summing_calls import SummingCall

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from numgrad.codegen.render import ARRAYS, CONSTANT, CONTIGUOUS, STEPS
+from numgrad.kernels.move.loop_order import contiguous_steps, steps_of, walk
 from numgrad.kernels.pointwise.flat_calls import Number, letter_of, number_letter
-from numgrad.kernels.pointwise.loop_order import contiguous_steps, steps_of, walk
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from numgrad.base.tuning import SUMMING_COLUMNS, SUMMING_ROWS, SUMMING_TILE
 from numgrad.codegen.render import CONTIGUOUS, SUM_OF_ROW, SUM_OF_ROWS
+from numgrad.kernels.move.loop_order import contiguous_steps, walk
 from numgrad.kernels.pointwise.flat_calls import Number
-from numgrad.kernels.pointwise.loop_order import contiguous_steps, walk
 from numgrad.kernels.pointwise.strided_calls import modes_of, prepare
 from numgrad.kernels.reduce.reductions import sum as sum_over
 from numgrad.runtime.memory import empty

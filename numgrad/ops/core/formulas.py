@@ -26,7 +26,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.numpy.names import UFUNCS
+from numgrad.ops.core.ufunc_names import UFUNCS
 
 __all__ = ["rebound", "try_out"]
 

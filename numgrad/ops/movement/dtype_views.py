@@ -13,10 +13,10 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import Traced, TraceError
+from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.casts import detach
 from numgrad.ops.movement.complex_views import REAL_DTYPES
-from numgrad.ops.mutation.resizing import offset_of
 
 __all__ = ["view_dtype"]
 

@@ -24,7 +24,7 @@ from numgrad.ops.movement.strided import place
 from numgrad.ops.mutation.storages import STORAGES, tensor_in
 from numgrad.runtime.memory import empty
 
-__all__ = ["memory_of", "offset_of", "resize_", "resize_as_", "set_"]
+__all__ = ["memory_of", "resize_", "resize_as_", "set_"]
 
 Array = np.ndarray[Any, Any]
 
@@ -141,17 +141,6 @@ def memory_of(tensor: Tensor) -> tuple[Array, int]:
             return strided_view(holder, ((high - low,), (1,), low)), first
     low, high = extent(layout_of(array))
     return strided_view(array, ((high - low,), (1,), low)), -low
-
-
-def offset_of(tensor: Tensor) -> int:
-    """Return where in its storage a tensor's first element lies, in elements."""
-    array, holder = tensor._array, holder_of(tensor)
-    if holder is array:
-        return 0
-    low, high = extent(layout_of(holder))
-    start = address_of(array) - address_of(holder) - low * holder.itemsize
-    inside = 0 <= start <= (high - low) * holder.itemsize
-    return start // array.itemsize if inside else 0  # else it was given memory of its own
 
 
 def _stand_alone(view: Tensor) -> None:

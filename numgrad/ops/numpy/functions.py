@@ -1,7 +1,7 @@
 """Functions of NumPy's parameters, where those of tensors' operations are others.
 
-`numpy_names` has which of NumPy's each is. They are made of tensors' operations, so that gradients
-flow and `jit` traces them.
+`numgrad.ops.numpy.names` has which of NumPy's each is. They are made of tensors' operations, so
+that gradients flow and `jit` traces them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """NumPy's functions on tensors: `__array_ufunc__` and `__array_function__`, read from one table.
 
-A call of NumPy's with a tensor among its operands is the call of ours that `numpy_names` gives, so
-that it is recorded and traced as any other. What is not there raises TypeError.
+A call of NumPy's with a tensor among its operands is the call of ours that
+`numgrad.ops.numpy.names` gives, so that it is recorded and traced as any other. What is not there
+raises TypeError.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _KINDS = {"***": "variadic", "**": "sequence", "*": "operand", "-": "refused"}
 
 
 def _parameter(text: str) -> Parameter:
-    """Read how `numpy_names` writes a parameter."""
+    """Read how `numgrad.ops.numpy.names` writes a parameter."""
     kind = "option"
     for prefix, meaning in _KINDS.items():
         if text.startswith(prefix):

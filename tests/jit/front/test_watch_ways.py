@@ -669,8 +669,7 @@ def test_a_change_of_a_container_among_the_arguments_is_refused(
     with pytest.raises(ng.TraceError, match="changes a .* among its arguments"):
         ng.jit(function)(x, argument)
     assert (
-        pytree.flatten(argument)[1]
-        == pytree.flatten({"inside": make(x)} if nested else make(x))[1]
+        pytree.flatten(argument)[1] == pytree.flatten({"inside": make(x)} if nested else make(x))[1]
     )
 
 

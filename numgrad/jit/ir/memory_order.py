@@ -87,7 +87,7 @@ def deciding(shape: tuple[int, ...], arrays: Sequence[Any]) -> frozenset[int]:
     """Return the arguments whose strides decide in which order an elementwise result lies.
 
     Operands decide one after the other, until one tells all dims apart
-    (`numgrad.kernels.pointwise.loop_order`).
+    (`numgrad.kernels.move.loop_order`).
     """
     found: frozenset[int] = frozenset()
     for array in arrays:
