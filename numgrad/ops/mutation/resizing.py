@@ -16,6 +16,7 @@ from numgrad.graph.inplace import (
 )
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
+from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, holder_of, level_counter
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.ops.arguments.dims import read_sizes
