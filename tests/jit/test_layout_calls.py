@@ -43,7 +43,6 @@ NOT_TRACED = {
     "randint_like",
     "randn_like",
     "storage",
-    "tensor",
     "untyped_storage",
 }
 
