@@ -244,12 +244,7 @@ def test_indices_under_jit_are_as_without(call: str, kind: str) -> None:
     """The same numbers, or the same refusal; a mask whose numbers are not known is refused."""
     x = ng.arange(9.0).reshape(3, 3)
     i = ng.tensor([1, 0, 2], dtype=getattr(ng, kind))
-
-    def f(x: ng.Tensor, i: ng.Tensor) -> ng.Tensor:
-        names = {"x": x, "i": i, "ng": ng, "put": _put}
-        found: ng.Tensor = eval(call, names)
-        return found
-
+    f = eval(f"lambda x, i: {call}", {"ng": ng, "put": _put})
     expected, found = _outcome(lambda: f(x, i)), _outcome(lambda: ng.jit(f)(x, i))
     unknown = "indexing with a mask"
     assert found == expected or (kind == "uint8" and isinstance(found, str) and unknown in found)
