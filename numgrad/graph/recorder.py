@@ -32,6 +32,7 @@ __all__ = [
     "is_traced_array",
     "note_alternative",
     "note_copy",
+    "note_given",
     "note_numbers",
     "place_of",
     "refuse_shape_of",
@@ -99,6 +100,9 @@ class Recorder(Protocol):
 
     def copies(self, array: Array) -> None:
         """Note that the function copies an array, which may have been there before it."""
+
+    def takes(self, value: Any) -> None:
+        """Note an array or a number of NumPy's that the function gives to an operation."""
 
     def laid_out(self, array: Traced, place: Array, source: Traced) -> Traced:
         """Return a copy that lies as `place` does, which follows from how `source` lies."""
@@ -315,6 +319,13 @@ def note_copy(array: Any) -> None:
     """Say that a traced function copies the numbers in an array, whoever made that."""
     if modes.trace is not None and type(array) is np.ndarray:
         modes.trace.copies(array)
+    note_given(array)
+
+
+def note_given(value: Any) -> None:
+    """Say that a traced function gives an array or a number to an operation, if it is NumPy's."""
+    if modes.trace is not None and isinstance(value, (np.ndarray, np.generic)):
+        modes.trace.takes(value)
 
 
 def follow_strides(source: Any, result: Any) -> None:

@@ -45,6 +45,7 @@ class Trace(NamedTuple):
     outside: tuple[Edge, ...]  # where gradients go that leave the function, but for its arguments
     baked: dict[int, Any]  # arrays whose numbers the trace depends on, and what they held; by id
     copied: dict[int, Any]  # arrays of which the trace has copies; by id
+    given: dict[int, Any]  # arrays and numbers of NumPy's that operations were given; by id
     required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
     strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
 
@@ -130,6 +131,7 @@ def _trace(
         tuple(outside),
         tracer.baked,
         tracer.copied,
+        tracer.given,
         required,
         strides,
     )

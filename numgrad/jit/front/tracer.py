@@ -60,6 +60,8 @@ class Tracer:
         self.baked: dict[int, tuple[Array, Array]] = {}
         # Arrays that were copied; by the id of the array whose memory it is.
         self.copied: dict[int, Array] = {}
+        # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
+        self.given: dict[int, Any] = {}
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -269,6 +271,11 @@ class Tracer:
         root = root_of(array)
         self.copied[id(root)] = root
 
+    def takes(self, value: Any) -> None:
+        """Note an array or a number of NumPy's that the function gives to an operation."""
+        known = root_of(value) if isinstance(value, np.ndarray) else value
+        self.given[id(known)] = known
+
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise for an operation whose result's shape depends on numbers."""
         self._fail(
@@ -278,6 +285,8 @@ class Tracer:
 
     def _known(self, parameter: Any) -> Any:
         """Return a parameter with values in the place of traced arrays."""
+        if isinstance(parameter, np.generic):
+            self.takes(parameter)
         if type(parameter) is Traced:
             return self.value_of(parameter)
         if type(parameter) in (tuple, list):

@@ -100,6 +100,7 @@ class Watch(Lookups):
         self.baked: dict[int, tuple[Any, Any]] = {}
         self._arrays: dict[int, Any] = {}
         self._seen: dict[Any, Any] = {}  # the values keep alive what the ids are of
+        self._numbers: dict[int, Any] = {}  # of NumPy's
         self._words: set[str] = set()
         self._looked_at: list[tuple[Any, str]] = []  # objects of which attributes are read
         self.visit(function, own_dict(function).get("__name__", "the function"))
@@ -127,11 +128,14 @@ class Watch(Lookups):
         """Note the numbers that a trace went by; what others hold of them is not copied again.
 
         Those of an array that was copied, or that the graph does not read: NumPy has computed with
-        that, or may have.
+        that, or may have. Where an operation was given an array or a number that stands nowhere,
+        NumPy has computed that, of any array that there is.
         """
         self.baked |= trace.baked
         found = (v.attributes["array"] for v in trace.graph.values() if v.operation == "array")
         read = {id(root_of(array)) for array in found} - self.computed.keys() - trace.copied.keys()
+        if not self._known().issuperset((*trace.copied, *trace.given)):
+            read = set()
         for array in self._arrays.values():
             if id(root_of(array)) not in read and array.dtype.kind != "O":
                 self.baked.setdefault(id(array), (array, array.copy()))
@@ -143,12 +147,19 @@ class Watch(Lookups):
             same = [each for each in known if each[0] is pair[0] and not _differ(each[1], pair[1])]
             self.baked[key] = same[0] if same else pair
 
+    def _known(self) -> set[int]:
+        """Return the ids of the numbers of NumPy's and of the memory that were there before."""
+        arrays = [*self._arrays.values(), *(array for _, array, _ in self.tensors)]
+        return {id(root_of(array)) for array in arrays} | self._numbers.keys()
+
     # --- looking at values ------------------------------------------------------------------------
 
     def visit(self, value: Any, label: str) -> None:
         """Look at a value as a whole."""
         if is_a(value, str):  # it may be the name of an attribute
             self._words.update(value.split(".") if len(value) < 80 else ())
+        if is_a(value, np.generic):
+            self._numbers[id(value)] = value
         if is_number(value) or is_a(value, PLAIN) or id(value) in self._seen:
             return
         self._seen[id(value)] = value

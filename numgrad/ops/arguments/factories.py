@@ -13,6 +13,7 @@ from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import order_in_memory, strided
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
+from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
 from numgrad.kernels.move.memory_order import laid_out_like
 
@@ -168,6 +169,7 @@ def read_number(function: str, name: str, position: int, value: Any) -> Any:
         )
     if isinstance(value, Tensor):
         return value._array.item()
+    note_given(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise OverflowError(
             "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
@@ -343,6 +345,7 @@ def checked_number(value: Any, dtype: dtypes.dtype, name: str | None = None) -> 
     RuntimeError
         If the number is out of the range of `dtype`, or complex where `dtype` is real.
     """
+    note_given(value)
     if name is None:
         name = dtype.c_name
     if _overflows(value, dtype):

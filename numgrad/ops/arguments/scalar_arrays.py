@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.recorder import note_given
 
 __all__ = ["overflow_error", "scalar_array"]
 
@@ -24,6 +25,7 @@ def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
     RuntimeError
         If the dtype cannot hold the number.
     """
+    note_given(value)
     if isinstance(value, (complex, np.complexfloating)) and dtype.kind != "c":
         if value.imag != 0:
             raise overflow_error(dtype)

@@ -21,7 +21,7 @@ from numgrad.graph.anomaly import note_node, note_write
 from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import next_sequence
-from numgrad.graph.recorder import at_hand
+from numgrad.graph.recorder import at_hand, note_given
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
@@ -278,6 +278,7 @@ class ElementwisePrimitive:
         arrays: list[Any] = []
         for position, operand in enumerate(operands):
             if not isinstance(operand, Tensor):
+                note_given(operand)
                 arrays.append(self._number(position, operand, compute))
                 continue
             array = operand._array

@@ -11,7 +11,7 @@ from numgrad.base import dtypes
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import RECYCLED_BYTES
 from numgrad.graph.modes import modes
-from numgrad.graph.recorder import at_hand, note_copy
+from numgrad.graph.recorder import at_hand, note_copy, note_given
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, fresh, wrap
 from numgrad.kernels.move.memory_order import copy_like, laid_out_like
 from numgrad.ops.arguments.factories import (
@@ -207,6 +207,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         data = _writable(array_of(data))
     if isinstance(data, np.ndarray):
         array = check_array(data)
+        note_given(array)
         if wanted is None or wanted.numpy == array.dtype:
             return wrap(array)
         note_copy(array)
@@ -268,6 +269,7 @@ def asarray(
             raise ValueError("can't alias memory that may not be written to into a tensor.")
         obj = _writable(obj)
     if isinstance(obj, (Tensor, np.ndarray)):
+        note_given(obj)
         source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
         if requires_grad is None and source.requires_grad:
             warnings.warn(_INHERITS_REQUIRES_GRAD, UserWarning, stacklevel=2)
@@ -334,6 +336,7 @@ def from_numpy(array: Array) -> Tensor:
             UserWarning,
             stacklevel=2,
         )
+    note_given(array)
     return wrap(array)
 
 

@@ -16,6 +16,7 @@ from numgrad.graph.recorder import (
     Traced,
     at_hand,
     is_traced_array,
+    note_given,
     note_numbers,
     refuse_shape_of,
 )
@@ -71,6 +72,7 @@ def _read(item: Any) -> Any:
         return item
     if isinstance(item, Tensor):
         return _read_array(item._array)
+    note_given(item)
     if isinstance(item, np.ndarray):
         return _read_array(plain(item))
     if isinstance(item, (int, np.integer)):

@@ -590,6 +590,45 @@ COMPUTED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 }
 
 
+def _renamed(compute: Callable[[Any, Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
+    """Return a function that reads an array under two names, of which NumPy knows one."""
+
+    def make(a: Any) -> Callable[[Any], Any]:
+        def function(x: Any) -> Any:
+            b = a
+            return compute(x * a, b)
+
+        return function
+
+    return make
+
+
+def _written(y: Any, b: Any) -> Any:
+    y = y.clone()
+    y[0] = b[1] + b.mean()
+    y[1:].fill_(b.max() - b[0])
+    return y
+
+
+COMPUTED |= {
+    "sum": _renamed(lambda y, b: y + b.sum()),
+    "in a helper": _renamed(lambda y, b: y + (lambda q: np.sin(q))(b)),
+    "of two": lambda a: lambda x: x * a + (a * a),
+    "tensor of what is computed": _renamed(lambda y, b: y + ng.tensor(np.cos(b))),
+    "shared with what is computed": _renamed(lambda y, b: ng.stack([y, ng.from_numpy(b + 1)])),
+    "divided": _renamed(lambda y, b: y / (b.max() + b.min())),
+    "operand of NumPy": _renamed(lambda y, b: np.multiply(y, b * 2)),
+    "chosen": _renamed(lambda y, b: ng.where(y > b.mean(), y, b.mean())),
+    "clamped": _renamed(lambda y, b: y.clamp(max=b.mean())),
+    "power": _renamed(lambda y, b: (y * y) ** b.mean()),
+    "written": _renamed(_written),
+    "filled": _renamed(lambda y, b: y + ng.full((2,), b.sum())),
+    "index": _renamed(lambda y, b: y + y[int(b.argmax()) * 0 + np.int64(b[0] > 4)]),
+    "indices": _renamed(lambda y, b: y[np.argsort(-b * (b[0] - 4))]),
+    "joined": _renamed(lambda y, b: ng.cat([y, ng.asarray(b[::-1].copy())])),
+}
+
+
 @pytest.mark.parametrize("way", COMPUTED)
 def test_an_array_that_is_computed_with_is_compared(way: str) -> None:
     held = np.array([2.0, 3.0])
