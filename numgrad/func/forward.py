@@ -20,7 +20,7 @@ from numgrad.func.arguments import (
     split_aux,
 )
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.primitive import Primitive
+from numgrad.graph.upward import upward
 from numgrad.ops.creation.from_data import from_numpy
 
 __all__ = ["jvp", "linear_map", "linearize"]
@@ -252,5 +252,5 @@ def _fit(tangent: Tensor, primal: Tensor) -> Tensor:
         raise RuntimeError(
             f"{_API}: Expected the tangent of a real primal to be real, got {tangent.dtype}"
         )
-    cast: Tensor = Primitive.cast(tangent, like.dtype)
+    cast: Tensor = upward.cast(tangent, like.dtype)
     return cast

@@ -7,7 +7,7 @@ there is one pass for each, and what they give is recorded by ``stack`` of the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,22 +19,15 @@ from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 
-__all__ = ["check_batches", "room_for_rows", "run_batch", "set_stack", "stack_rows", "zero_rows"]
+__all__ = ["check_batches", "room_for_rows", "run_batch", "stack_rows", "zero_rows"]
 
 # Elements of the largest gradient in a pass that does the work of several.
 TOGETHER = 1 << 16
-
-_stack: Callable[[Sequence[Tensor], int], Tensor] | None = None
-
-
-def set_stack(function: Callable[[Sequence[Tensor], int], Tensor]) -> None:
-    """Install the ``stack`` of the catalogue, which stands a floor above."""
-    global _stack
-    _stack = function
 
 
 def check_batches(outputs: Sequence[Tensor], batches: Sequence[Any]) -> int:
@@ -281,13 +274,11 @@ def _stack_recorded(
     rows: Sequence[Tensor], place: np.ndarray[Any, Any], shared: Sequence[bool]
 ) -> Tensor:
     """Return tensors stacked along a first dim, which lie as a place does, by operations."""
-    if _stack is None:
-        raise RuntimeError("the catalogue, which has the function that stacks, is not there")
     order = loop_order(place.shape, [place])
     parts = []
     for row in rows:
         for dim, each in enumerate(shared):
             row = row.narrow(dim, 0, 1) if each else row
         parts.append(row.permute(order))
-    stacked = _stack(parts, 0).permute([0, *_back(order)])
+    stacked = upward.stack(parts, 0).permute([0, *_back(order)])
     return stacked.expand(len(rows), *place.shape) if any(shared) else stacked

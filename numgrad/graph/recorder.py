@@ -18,7 +18,8 @@ import numpy as np
 
 from numgrad.base.dtypes import of_numpy
 from numgrad.graph.modes import modes
-from numgrad.graph.tensor import Tensor, set_tensor_class
+from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 
 __all__ = [
     "Recorder",
@@ -391,4 +392,4 @@ def _tensor_class(array: Any) -> type[Tensor]:
     return TracedTensor if type(array) is Traced else Tensor
 
 
-set_tensor_class(_tensor_class)
+upward.tensor_class = _tensor_class

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.handles import Hooks
 from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.upward import upward
 
 if TYPE_CHECKING:
     from numgrad.graph.node import Node
@@ -37,8 +38,6 @@ __all__ = [
     "new_counter",
     "plain",
     "refresh_view",
-    "set_tensor_class",
-    "set_view_history",
     "uncounted",
     "view_of",
     "wrap",
@@ -320,19 +319,6 @@ _new = object.__new__
 _ndarray = np.ndarray
 
 
-def _plain(array: Any) -> type[Tensor]:
-    return Tensor
-
-
-_tensor_class: Callable[[Any], type[Tensor]] = _plain
-
-
-def set_tensor_class(function: Callable[[Any], type[Tensor]]) -> None:
-    """Install what says of which class a tensor on something else than a NumPy array is."""
-    global _tensor_class
-    _tensor_class = function
-
-
 class NoCounter(list[Any]):
     """What inference tensors have in place of a version counter.
 
@@ -413,7 +399,7 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
         tensor: Tensor = _new(Tensor)
     else:
         array = plain(array)
-        tensor = _new(_tensor_class(array))
+        tensor = _new(upward.tensor_class(array))
     tensor._array = array
     tensor._counter = new_counter() if interceptors else [0]
     return tensor
@@ -421,7 +407,7 @@ def wrap(array: np.ndarray[Any, Any]) -> Tensor:
 
 def uncounted(array: np.ndarray[Any, Any]) -> Tensor:
     """Return what `wrap` does, for who gives it a counter."""
-    tensor: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    tensor: Tensor = _new(Tensor if type(array) is _ndarray else upward.tensor_class(array))
     tensor._array = array
     return tensor
 
@@ -436,7 +422,7 @@ def fresh(array: np.ndarray[Any, Any]) -> Tensor:
 
 def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
     """Return a view tensor over `array`, which shares the memory of `tensor`; no history yet."""
-    view: Tensor = _new(Tensor if type(array) is _ndarray else _tensor_class(array))
+    view: Tensor = _new(Tensor if type(array) is _ndarray else upward.tensor_class(array))
     view._array = array
     view._counter = counter = tensor._counter
     view._base = base = tensor if tensor._base is None else tensor._base
@@ -460,18 +446,6 @@ def _without_base(view: Tensor, tensor: Tensor) -> Tensor:
     """Return a view of an inference tensor as PyTorch has it: a tensor in the same memory."""
     view._base, view._owner = None, holder_of(tensor)
     return view
-
-
-_view_history: Callable[[Tensor, Tensor], Edge] | None = None
-
-
-def set_view_history(function: Callable[[Tensor, Tensor], Edge]) -> None:
-    """Install how a view gets its edge from its base after a write to their storage.
-
-    The catalogue does it: the edge is a node of its ``as_strided``, and it stands a floor above.
-    """
-    global _view_history
-    _view_history = function
 
 
 def refresh_view(view: Tensor, reading: bool = False) -> None:
@@ -509,9 +483,8 @@ def refresh_view(view: Tensor, reading: bool = False) -> None:
         return
     if view._view_origin:
         raise RuntimeError(forbidden_view(view, "its base or another view of its base has been"))
-    if _view_history is not None:
-        view._edge = _view_history(view, base)
-        move_retained(view, edge, view._edge)
+    view._edge = upward.view_history(view, base)
+    move_retained(view, edge, view._edge)
     view._view_version = version
 
 

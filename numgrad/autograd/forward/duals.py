@@ -24,9 +24,9 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import intercept, modes, set_grad_enabled, stop_intercepting
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import zeros_with_gaps
 from numgrad.kernels.move.strides import layout_of, may_overlap, repeats_elements
-from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.strided import geometry_of, strided
 
 __all__ = ["DualLevel", "laid_out_as", "lie_as", "own"]
@@ -251,7 +251,7 @@ def _primal(tensor: Tensor) -> Tensor:
 def _in_dtype(tangent: Tensor, dtype: np.dtype[Any]) -> Tensor:
     if tangent._array.dtype == dtype:
         return tangent
-    cast: Tensor = Primitive.cast(tangent, dtype)
+    cast: Tensor = upward.cast(tangent, dtype)
     return cast
 
 

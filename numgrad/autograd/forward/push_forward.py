@@ -21,9 +21,10 @@ from numgrad.graph.func_levels import Level, StandIn
 from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.accumulate import add_arrays
 from numgrad.ops.core.gradient_plan import ElementwiseNode
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode
+from numgrad.ops.core.primitive import PrimitiveNode
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.strided import strided, strided_scatter
@@ -86,7 +87,7 @@ class TangentMaps:
             if tangent is None or declared is None:
                 continue
             if tangent._array.dtype != dtype:
-                tangent = Primitive.cast(tangent, dtype)
+                tangent = upward.cast(tangent, dtype)
             if tangent._array.shape != shape:
                 tangent = tangent.expand(shape)
             environment["g"] = tangent

@@ -22,7 +22,7 @@ from numgrad.graph.saved_tensors import (
     restore_tensor,
 )
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
-from numgrad.ops.core.primitive import Primitive
+from numgrad.graph.upward import upward
 
 __all__ = ["NOTHING", "NO_TENSOR", "DelayedError", "FunctionNode", "Kept"]
 
@@ -231,7 +231,7 @@ class FunctionNode(Node):
                     f"Function {type(self).__name__} returned an invalid gradient at index {index} "
                     f"- got {list(array.shape)} but expected shape compatible with {list(shape)}"
                 )
-            gradient = Primitive.sum_to_size(gradient, shape)
+            gradient = upward.sum_to_size(gradient, shape)
         if array.dtype != dtype:
             if array.dtype.kind == "c" and dtype.kind != "c":
                 raise RuntimeError(
@@ -239,7 +239,7 @@ class FunctionNode(Node):
                     "grad_is_complex) to be true, but got false.  (Could this error message be "
                     "improved?  If so, please report an enhancement request to PyTorch.)"
                 )
-            gradient = Primitive.cast(gradient, dtype)
+            gradient = upward.cast(gradient, dtype)
         return gradient
 
     def run_tangents(self, tangents: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:

@@ -24,7 +24,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import grad
 from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
-from numgrad.ops.core.primitive import Primitive
+from numgrad.graph.upward import upward
 
 __all__ = ["hvp", "jvp", "vhp", "vjp"]
 
@@ -279,7 +279,7 @@ def _push(
         if tangent is None:
             tangent = fresh(np.ones(array.shape, array.dtype))
         elif tangent._array.dtype != array.dtype:
-            tangent = Primitive.cast(tangent, array.dtype)
+            tangent = upward.cast(tangent, array.dtype)
         directions.append(tangent)
     with enable_grad():
         edges = [NO_EDGE if output is None else gradient_edge(output) for output in outputs]

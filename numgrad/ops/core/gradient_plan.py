@@ -25,10 +25,11 @@ from numgrad.graph.node import (
 )
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.dispatch import attach_source, run_source
 from numgrad.ops.core.half_kernels import ElementwiseKernel
-from numgrad.ops.core.primitive import Primitive, Rule
+from numgrad.ops.core.primitive import Rule
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
 from numgrad.ops.core.spare import WithSpare, spare_of
@@ -138,9 +139,9 @@ class ElementwiseNode(Node):
                 continue
             tensor = wrap(array)
             if array.shape != shape:
-                tensor = Primitive.sum_to_size(tensor, shape)
+                tensor = upward.sum_to_size(tensor, shape)
             if array.dtype != dtype:
-                tensor = Primitive.cast(tensor, dtype)
+                tensor = upward.cast(tensor, dtype)
             fitted[position] = tensor._array
             fitted_owned[position] = tensor._base is None and tensor._array is not array
         return fitted, fitted_owned
@@ -224,9 +225,9 @@ class ElementwiseNode(Node):
             if self.metas is not None:
                 shape, dtype = self.metas[1][position]
                 if result._array.shape != shape:
-                    result = Primitive.sum_to_size(result, shape)
+                    result = upward.sum_to_size(result, shape)
                 if result._array.dtype != dtype:
-                    result = Primitive.cast(result, dtype)
+                    result = upward.cast(result, dtype)
             results.append(result)
         return results
 
@@ -254,9 +255,9 @@ class ElementwiseNode(Node):
             if result is not None and self.metas is not None:
                 shape, dtype = self.metas[1][position]
                 if found.shape != (*shape, count):
-                    result = Primitive.sum_to_size(result, (*shape, count))
+                    result = upward.sum_to_size(result, (*shape, count))
                 if found.dtype != dtype:
-                    result = Primitive.cast(result, dtype)
+                    result = upward.cast(result, dtype)
             results.append(result)
         return results
 

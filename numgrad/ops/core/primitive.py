@@ -25,6 +25,7 @@ from numgrad.graph.recorder import Traced
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
+from numgrad.graph.upward import upward
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
 __all__ = [
@@ -193,7 +194,7 @@ def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
 
     def wide(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return Primitive.cast(value, WIDE) if value._array.dtype == HALF else value
+            return upward.cast(value, WIDE) if value._array.dtype == HALF else value
         return [wide(each) for each in value] if type(value) is list else widened(value)
 
     return {name: wide(value) for name, value in environment.items()}
@@ -259,9 +260,9 @@ class PrimitiveNode(Node):
                 shape += behind
                 array = result._array
                 if array.shape != shape:
-                    result = primitive.sum_to_size(result, shape)
+                    result = upward.sum_to_size(result, shape)
                 if array.dtype != dtype:
-                    result = primitive.cast(result, dtype)
+                    result = upward.cast(result, dtype)
                 results[position] = result
         return results
 
@@ -389,10 +390,6 @@ class Primitive:
         tensors, and its keyword arguments; ``make(*shape, low=-3, high=3, distinct=False)`` gives
         a float64 tensor that requires grad.
     """
-
-    # Set once by the modules that define these two operations.
-    sum_to_size: ClassVar[Any]
-    cast: ClassVar[Any]
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.float_errors import restore, silence, silent
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array, read_number, write_result
 from numgrad.ops.core.primitive import Primitive, require_tensor
@@ -330,7 +331,7 @@ def addr(
             )
     _check_expands(input, vec1._array.size, vec2._array.size)
     common = result_dtype([input, vec1, vec2])
-    input, vec1, vec2 = (Primitive.cast(x, common.numpy) for x in (input, vec1, vec2))
+    input, vec1, vec2 = (upward.cast(x, common.numpy) for x in (input, vec1, vec2))
     factors = _read("addr", beta, alpha, common)
     return write_result("addr", _ADDR.apply(input, vec1, vec2, **factors), out)
 

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.ops.arguments.factories import is_integer, type_name
-from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.einsum_path import Path, contraction_path
@@ -322,7 +322,7 @@ def einsum(*arguments: Any) -> Tensor:
     common = result_dtype(operands).numpy
     left: list[tuple[Tensor, list[str]]] = []
     for operand, diagonals, term in zip(operands, plan.diagonals, plan.terms, strict=True):
-        cast = Primitive.cast(operand, common)
+        cast = upward.cast(operand, common)
         for first, second in diagonals:
             cast = diagonal(cast, 0, first, second)
         left.append((cast, term))

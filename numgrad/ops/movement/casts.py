@@ -21,6 +21,7 @@ from numgrad.base.layouts import (
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced, note_alternative
 from numgrad.graph.tensor import Tensor, holder_of, uncounted
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
@@ -177,8 +178,8 @@ def _sum_to_size(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return result
 
 
-Primitive.cast = staticmethod(cast)
-Primitive.sum_to_size = staticmethod(_sum_to_size)
+upward.cast = cast
+upward.sum_to_size = _sum_to_size
 
 
 def _copy(array: Array, contiguous: bool | tuple[int, ...]) -> Array:

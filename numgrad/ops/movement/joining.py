@@ -9,10 +9,10 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last_of
-from numgrad.graph.batched import set_stack
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import accept_axis, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.primitive import Primitive
@@ -261,7 +261,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     return result if out is None else _write_out(result, out, "stack")
 
 
-set_stack(stack)
+upward.stack = stack
 
 
 def _all(tensors: Any, function: str, change: Any) -> list[Tensor]:

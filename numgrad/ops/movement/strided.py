@@ -13,7 +13,8 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import address_of, place_of
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, set_view_history, wrap
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
 from numgrad.kernels.move.memory_order import copy_like, empty_like
 from numgrad.kernels.move.strides import Layout, extent, layout_of, repeats_elements, strided_view
@@ -387,4 +388,4 @@ def _recorded(primitive: Primitive, source: Tensor, array: Array, **parameters: 
     return result
 
 
-set_view_history(_view_history)
+upward.view_history = _view_history

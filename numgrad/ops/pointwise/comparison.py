@@ -11,10 +11,10 @@ from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.core.domains import REAL, number
-from numgrad.ops.core.registry import public, publish
+from numgrad.ops.core.registry import FUNCTIONS, public, publish
 from numgrad.ops.pointwise.selection import where
 
-__all__ = ["allclose", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
+__all__ = ["allclose", "eq", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
 
 _NO_GRADIENT = "No gradient flows."
 
@@ -51,6 +51,8 @@ for _name, _alias, _words, _accepts, _values in (
         ),
         *_alias,
     )
+
+eq = FUNCTIONS["eq"]
 
 for _name, _words, _values in (
     ("logical_and", "neither element is 0", "False, False,  True"),

@@ -10,10 +10,10 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.graph.upward import upward
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
-from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public, publish
 from numgrad.ops.movement.complex_views import real as real_view
 from numgrad.ops.pointwise.selection import where
@@ -257,6 +257,6 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1.5708, 3.1416])
     """
     if input._array.dtype.kind in "iub":
-        input = Primitive.cast(input, dtypes.default_dtype().numpy)
+        input = upward.cast(input, dtypes.default_dtype().numpy)
     result: Tensor = _ANGLE(input, out=out)
     return result

@@ -9,10 +9,10 @@ from typing import Any
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import POSITIVE, REAL, number
-from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public, publish
 from numgrad.ops.pointwise.complex import conj, is_complex, real, zero_of
 from numgrad.ops.pointwise.selection import where
@@ -311,6 +311,6 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
     def widened(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return complex(value) if is_complex else float(value)
-        return value if value.dtype is dtype else Primitive.cast(value, dtype.numpy)
+        return value if value.dtype is dtype else upward.cast(value, dtype.numpy)
 
     return pow(widened(input), widened(exponent), out=out)

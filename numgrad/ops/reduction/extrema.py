@@ -18,10 +18,11 @@ from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import check_dims, named_dims, reduced_dim, reduced_dims
 from numgrad.ops.core import return_types
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import add, mul
+from numgrad.ops.pointwise.comparison import eq, isnan
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.selection import maximum, minimum, where
 from numgrad.ops.reduction.along import place_along
@@ -32,22 +33,21 @@ __all__ = ["amax", "amin", "aminmax", "max", "min"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
-_eq, _isnan = FUNCTIONS["eq"], FUNCTIONS["isnan"]
 
 
 def shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
     """Return the cotangent of an extreme, shared out between all elements that are equal to it."""
     shape = input._array.shape
-    mask = _eq(input, restore_dims(y, shape, dims, keepdim))
+    mask = eq(input, restore_dims(y, shape, dims, keepdim))
     numbers = sum_(mask, dims, True) if dims else mask
     return div(mul(restore_dims(g, shape, dims, keepdim), mask), numbers)
 
 
 def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
     """Return the cotangent of the extreme of all elements, shared out; nan is equal to nan here."""
-    value, mask = y._array, _eq(input, y)
+    value, mask = y._array, eq(input, y)
     if modes.trace is not None or value != value:  # a trace has no number to look at
-        mask = mask | _isnan(input)
+        mask = mask | isnan(input)
     return where(mask, div(g, sum_(mask)), 0)
 
 

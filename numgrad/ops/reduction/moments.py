@@ -15,10 +15,11 @@ from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core.primitive import Primitive, make_node_class
-from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.core.short_reductions import ShortCalls, ShortNode
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
+from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import mean, restore_dims, spread
@@ -27,7 +28,6 @@ __all__ = ["std", "std_mean", "var", "var_mean"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
-_eq = FUNCTIONS["eq"]
 
 
 def _var_rule(
@@ -43,14 +43,14 @@ def _var_rule(
     g = restore_dims(g, shape, dims, keepdim)
     average = mean(input, dims or None, True)
     if degrees <= 0 and not named:
-        return mul(g, where(_eq(input, average), math.nan, math.inf))
+        return mul(g, where(eq(input, average), math.nan, math.inf))
     factor = math.inf if degrees == 0 else 2.0 / degrees
     return mul(mul(g, factor), sub(input, average))
 
 
 def _std_cotangent(g: Tensor, y: Tensor) -> Tensor:
     """Return the cotangent of the variance: g / (2 y), 0 where y is."""
-    return where(_eq(y, 0), 0, div(g, mul(y, 2)))
+    return where(eq(y, 0), 0, div(g, mul(y, 2)))
 
 
 def _std_rule(

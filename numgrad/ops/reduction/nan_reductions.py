@@ -14,9 +14,10 @@ from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.pointwise.comparison import isnan, logical_not
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.reduction.reductions import spread, sum
 
@@ -24,7 +25,6 @@ __all__ = ["nanmean", "nansum"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
-_isnan, logical_not = FUNCTIONS["isnan"], FUNCTIONS["logical_not"]
 
 
 _NUMBERS = Elementwise(
@@ -50,7 +50,7 @@ _NANSUM: Primitive = Primitive(
     [
         # A product, not a choice: the gradient of a mean of nothing but nan is nan, as in PyTorch.
         lambda g, input, input_shape, dims, keepdim: mul(
-            spread(g, input_shape, dims, keepdim), logical_not(_isnan(input))
+            spread(g, input_shape, dims, keepdim), logical_not(isnan(input))
         )
     ],
     samples=[
@@ -123,5 +123,5 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.scalar_name}"
         )
-    numbers = sum(logical_not(_isnan(input)), dims, keepdim)
+    numbers = sum(logical_not(isnan(input)), dims, keepdim)
     return div(nansum(input, dim, keepdim, dtype=dtype), numbers)

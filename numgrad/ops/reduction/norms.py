@@ -9,15 +9,17 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.kernels import softmax
 from numgrad.kernels.reduce import moments, reductions
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.reductions import NO_DIM, check_dims, in_dtype, named_dims, reduced_dims
 from numgrad.ops.core.primitive import Primitive, require_tensor
-from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
+from numgrad.ops.pointwise.comparison import eq, isnan
 from numgrad.ops.pointwise.complex import absolute, conj, sgn
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.exponential import exp, pow
@@ -29,7 +31,6 @@ __all__ = ["logsumexp", "norm", "vector_norm"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
-_eq, _isnan = FUNCTIONS["eq"], FUNCTIONS["isnan"]
 
 
 def _norm(array: Array, dims: Dims, keepdim: bool, p: float, dtype: Any) -> Array:
@@ -46,26 +47,26 @@ def _norm_rule(
     if p == 0:
         return None
     if dtype is not None:
-        input = Primitive.cast(input, dtype)
+        input = upward.cast(input, dtype)
     shape = input._array.shape
     g, y = restore_dims(g, shape, dims, keepdim), restore_dims(y, shape, dims, keepdim)
     if p == 1:
         return mul(sgn(input), g)
     if p == 2:
-        return mul(g, where(_eq(y, 0), 0, div(input, y)))
+        return mul(g, where(eq(y, 0), 0, div(input, y)))
     size = absolute(input)
     if math.isinf(p):
-        mask = _eq(size, y) | _isnan(size)
+        mask = eq(size, y) | isnan(size)
         numbers = sum_(mask, dims, True) if dims else mask
         return mul(sgn(input), mul(div(g, numbers), mask))
     if p < 1:
-        scaled = mul(sgn(input), where(_eq(input, 0), 0, pow(size, p - 1)))
+        scaled = mul(sgn(input), where(eq(input, 0), 0, pow(size, p - 1)))
         return mul(mul(scaled, g), pow(y, 1 - p))
     if p < 2:
         scaled = mul(sgn(input), pow(size, p - 1))
     else:
         scaled = mul(input, pow(size, p - 2))
-    return mul(scaled, where(_eq(y, 0), 0, div(g, pow(y, p - 1))))
+    return mul(scaled, where(eq(y, 0), 0, div(g, pow(y, p - 1))))
 
 
 _NORM: Primitive = Primitive(
@@ -306,6 +307,6 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
         )
     dims = reduced_dims("logsumexp", input, dim, keepdim)
     if input._array.dtype.kind not in "fc":
-        input = Primitive.cast(input, dtypes.default_dtype().numpy)
+        input = upward.cast(input, dtypes.default_dtype().numpy)
     result = _SHORT_LOGSUMEXP.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
     return result

@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dim, reduced_dims
@@ -39,7 +40,7 @@ def _prod_rule(
 ) -> Tensor:
     """Return g y / x; if there is an element that is 0, g times the product of the others."""
     if dtype is not None:
-        input = Primitive.cast(input, dtype)
+        input = upward.cast(input, dtype)
     shape = input._array.shape
     g = restore_dims(g, shape, dims, keepdim)
     y = restore_dims(y, shape, dims, keepdim)

@@ -8,14 +8,16 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import recurrences, scans
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import NO_DIM, in_dtype, read_dtype, scanned_dim
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import mul, sub
+from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.pointwise.exponential import exp
 from numgrad.ops.pointwise.selection import where
@@ -23,7 +25,6 @@ from numgrad.ops.pointwise.selection import where
 __all__ = ["cumprod", "cumsum", "exclusive_product", "logcumsumexp"]
 
 Array = np.ndarray[Any, Any]
-_eq = FUNCTIONS["eq"]
 
 
 def _scanned(scan: Any, array: Array, dim: int, reverse: bool, dtype: Any) -> Array:
@@ -163,7 +164,7 @@ def _cumprod_rule(
     between i and k. Summed over k, the latter is a recurrence from the other end.
     """
     if dtype is not None:
-        input = Primitive.cast(input, dtype)
+        input = upward.cast(input, dtype)
     before = _SHIFT.apply(y, dim=dim, by=-1 if reverse else 1, fill=1.0)
     # Factor i of a recurrence connects i - 1 and i: in reverse that is what element i - 1 does.
     factors = _SHIFT.apply(input, dim=dim, by=1, fill=1.0) if reverse else input
@@ -253,7 +254,7 @@ def _logcumsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dim: int) -> Tensor:
     Equal infinities are no distance apart: only infinite elements themselves get nan.
     """
     before = _SHIFT.apply(y, dim=dim, by=1, fill=0.0)
-    factors = conj(exp(where(_eq(before, y), 0, sub(before, y))))
+    factors = conj(exp(where(eq(before, y), 0, sub(before, y))))
     total = _RECURRENCE.apply(factors, g, dim=dim, reverse=True)
     product: Tensor = mul(conj(exp(sub(input, y))), total)
     return product

@@ -1,0 +1,36 @@
+"""What this floor and the core of operations call that stands on a floor above: one table.
+
+================  ==========================================  =====================  ==============
+name              what it does                                called from            defined in
+================  ==========================================  =====================  ==============
+`tensor_class`    the class of a tensor on an array           graph/tensor           graph/recorder
+`view_history`    a view's edge, after a write to its base    graph/tensor           ops/movement
+`stack`           tensors as rows of one                      graph/batched          ops/movement
+`cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
+`sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
+================  ==========================================  =====================  ==============
+
+Each is assigned once, when the module that defines it is imported, before any tensor is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["upward"]
+
+
+class _Upward:
+    """The functions by name."""
+
+    __slots__ = ("cast", "stack", "sum_to_size", "tensor_class", "view_history")
+
+    cast: Callable[..., Any]
+    stack: Callable[..., Any]
+    sum_to_size: Callable[..., Any]
+    tensor_class: Callable[..., Any]
+    view_history: Callable[..., Any]
+
+
+upward = _Upward()
