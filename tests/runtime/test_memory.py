@@ -223,6 +223,7 @@ def test_a_recycled_buffer_costs_no_page_faults() -> None:
 
     always_mapped = 1 << 26  # below 32 MiB, glibc too may keep what a test before this one freed
     set_memory_limit(2 * always_mapped)
+    empty_cache()
 
     def faults() -> int:
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
