@@ -223,15 +223,19 @@ def test_a_recycled_buffer_costs_no_page_faults() -> None:
 
     always_mapped = 1 << 26  # below 32 MiB, glibc too may keep what a test before this one freed
     set_memory_limit(2 * always_mapped)
-    empty_cache()
 
     def faults() -> int:
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
         empty(always_mapped, np.uint8).fill(1)
         return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
 
-    assert faults() > 0
-    assert min(faults() for _ in range(5)) == 0  # the system may take a page back meanwhile
+    def faults_of_fresh_memory() -> int:
+        empty_cache()
+        return faults()
+
+    # The system may have pages at hand for once, or take one back meanwhile.
+    assert max(faults_of_fresh_memory() for _ in range(5)) > 0
+    assert min(faults() for _ in range(5)) == 0
 
 
 def run_script(script: str) -> str:
