@@ -1,9 +1,10 @@
 """Scalar functions that kernels and users' own ``@njit`` code call: real and complex.
 
-Every elementwise operation is here as a function of numbers, with the bits that it has on tensors,
-and beside it its derivative rule, ``<name>_vjp``: a function of the cotangent and the operands that
-returns the gradient of the operand, or a tuple of those that have one. Both are Numba dispatchers,
-made when they are first asked for. `ufunc` gives an operation as a NumPy ufunc.
+Every elementwise operation of the catalogue is here as a function of numbers, under the catalogue's
+name and with the bits that it has on tensors of their dtype. Beside it is its derivative rule,
+``<name>_vjp``: a function of the cotangent and the operands that returns the gradient of the
+operand, or a tuple of those that have one. Both are Numba dispatchers, made when they are first
+asked for; ``dir(numgrad.math)`` lists them. `ufunc` gives an operation as a NumPy ufunc.
 
 >>> from numba import njit
 >>> from numgrad import math
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.math.functions import has_function, scalar_function, ufunc
+from numgrad.math.functions import FORMULAS, has_function, scalar_function, ufunc
 
 __all__ = ["ufunc"]
 
@@ -29,3 +30,8 @@ def __getattr__(name: str) -> Any:
     if not has_function(name):
         raise AttributeError(f"module 'numgrad.math' has no attribute {name!r}")
     return scalar_function(name)
+
+
+def __dir__() -> list[str]:
+    rules = filter(has_function, [f"{name}_vjp" for name in FORMULAS])
+    return sorted({*globals(), *FORMULAS, *rules})

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba import types
+from numba.core.caching import NullCache
 from numba.np.numpy_support import as_dtype, from_dtype
 
-from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.math.scalar import stands_in
 
@@ -33,8 +34,8 @@ class Formula(NamedTuple):
         Takes a dict of symbols by those names, returns the symbol of the result.
     rules : tuple
         For each operand a rule and the names of its parameters, or None.
-    promotes : bool
-        Whether integers and bools are taken for floating point numbers.
+    kind : str
+        How the dtype of the result follows from that of the operands, as of `ElementwisePrimitive`.
     accepts : str
         The kinds of dtypes that there is a result for.
     doc : str
@@ -44,7 +45,7 @@ class Formula(NamedTuple):
     inputs: tuple[str, ...]
     compute: Callable[[dict[str, Symbol]], Symbol]
     rules: tuple[tuple[Callable[..., Any], tuple[str, ...]] | None, ...]
-    promotes: bool
+    kind: str
     accepts: str
     doc: str
 
@@ -126,7 +127,7 @@ def ufunc(name: str) -> Any:
     known = _ufuncs.get(name)
     if known is None or known[0] is not formula:
         count = len(formula.inputs)
-        kinds = formula.accepts if not formula.promotes else formula.accepts.translate(_FLOATING)
+        kinds = formula.accepts if formula.kind != "float" else formula.accepts.translate(_FLOATING)
         # All loops at once: whoever has some takes the first that operands can be cast to.
         signatures = [
             (from_dtype(np.dtype(code)),) * count for code in _LOOPS if np.dtype(code).kind in kinds
@@ -145,12 +146,12 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     def chosen(*given: Any) -> Any:
         if len(given) != len(inputs):
             return None
-        common = _common_type(given, formula.promotes or is_rule)
-        return None if common is None else _of_type(name, inputs, formula, is_rule, given, common)
+        common = _common_type(given, formula.kind == "float" or is_rule)
+        if common is None or as_dtype(common).kind not in formula.accepts:
+            return None
+        return _of_type(name, inputs, formula, is_rule, given, common)
 
-    def by_type(*_numbers: Any) -> Any:
-        raise TypeError(f"{name} is for compiled code")
-
+    by_type = _ByType(name)
     stands_in(by_type, chosen)
     arguments = ", ".join(inputs)
     namespace = {"by_type": by_type}
@@ -160,7 +161,30 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     function.__doc__ = (
         f"Return the gradients of `{name[: -len(_VJP)]}`." if is_rule else formula.doc
     )
-    return numba.njit(error_model="numpy", nogil=True)(function)
+    dispatcher = kernel(function)
+    dispatcher._cache = NullCache()  # what it calls is in the cache, and does not follow from it
+    return dispatcher
+
+
+class _ByType:
+    """What compiled code calls in the place of a function, by types; another process makes it anew.
+
+    Parameters
+    ----------
+    name : str
+        That of the function.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _by_type, (self.name,)
+
+
+def _by_type(name: str) -> Any:
+    """Return what stands in for the function of that name in this process."""
+    return scalar_function(name).py_func.__globals__["by_type"]
 
 
 def _common_type(given: Sequence[Any], promotes: bool) -> Any:
@@ -206,7 +230,12 @@ def _of_type(
         typed = text if text in ("True", "False") else f"{type_name}({text})"
         body.append(f"{constant} = {typed}")
     body += lines
-    returned = results[0] if len(results) == 1 else f"({', '.join(results)},)"
+    if len(results) == 1:
+        # Numba computes small integers as int64.
+        is_common = formula.kind in ("same", "float") and not is_rule
+        returned = f"{type_name}({results[0]})" if is_common else results[0]
+    else:
+        returned = f"({', '.join(results)},)"
     source = "\n".join(
         [
             f'"""{name}, of numbers in {common}."""',

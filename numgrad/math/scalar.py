@@ -125,6 +125,44 @@ def _for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
     return decorate
 
 
+# --- casts ----------------------------------------------------------------------------------------
+
+
+@part
+def to_int32(x):  # type: ignore[no-untyped-def]
+    """Return a floating point number as an int32: the least one if it does not fit, or is nan.
+
+    That is what x86's instructions give; LLVM's own conversion may give anything.
+    """
+    fits = (x > like(x, -2147483649.0)) & (x < like(x, 2147483648.0))
+    return np.int32(x if fits else like(x, -2147483648.0))
+
+
+@part
+def to_int64(x):  # type: ignore[no-untyped-def]
+    """Return a floating point number as an int64: the least one if it does not fit, or is nan."""
+    fits = (x >= like(x, -9223372036854775808.0)) & (x < like(x, 9223372036854775808.0))
+    return np.int64(x if fits else like(x, -9223372036854775808.0))
+
+
+@part
+def to_uint32(x):  # type: ignore[no-untyped-def]
+    """Return a floating point number as a uint32, as C does on x86: negative ones wrap around."""
+    half = like(x, 2147483648.0)
+    if x >= half:
+        return np.uint32(to_int32(x - half)) ^ np.uint32(1 << 31)
+    return np.uint32(to_int32(x))
+
+
+@part
+def to_uint64(x):  # type: ignore[no-untyped-def]
+    """Return a floating point number as a uint64, as C does on x86: negative ones wrap around."""
+    half = like(x, 9223372036854775808.0)
+    if x >= half:
+        return np.uint64(to_int64(x - half)) ^ np.uint64(1 << 63)
+    return np.uint64(to_int64(x))
+
+
 # --- choosing ---------------------------------------------------------------------------------
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math as python_math
 import os
+import pickle
+import subprocess
+import sys
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -99,6 +104,44 @@ def test_a_ufunc_broadcasts_casts_reduces_and_writes_where_it_is_told() -> None:
     assert hypot(x, 4.0, out=out) is out and out[0] == 5
     assert hypot.reduce(np.array([2.0, 3.0, 6.0])) == pytest.approx(7)
     assert hypot.outer([3.0], [4.0, 0.0]).shape == (1, 2)
+
+
+def test_small_integers_wrap_and_bools_stay_bools() -> None:
+    assert math.add(np.uint8(255), np.uint8(2)) == 1
+    assert math.add(np.int8(127), np.int8(1)) == -128
+    assert math.add(True, True) is True
+    add = math.ufunc("add")
+    assert add(np.uint8([255]), np.uint8([2])).dtype == np.uint8
+
+
+def test_functions_go_to_other_processes() -> None:
+    tanh = math.tanh
+    twice = njit(lambda x: 2 * tanh(x))
+    script = "import pickle, sys; print([float(f(0.25)) for f in pickle.load(sys.stdin.buffer)])"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        input=pickle.dumps([tanh, twice, math.ufunc("tanh")]),
+        capture_output=True,
+        check=True,
+    )
+    values = [tanh(0.25), twice(0.25), tanh(0.25)]
+    assert json.loads(found.stdout) == values
+
+
+def test_functions_are_compiled_where_numba_is_disabled() -> None:
+    script = """
+    from numba import njit
+    from numgrad import math
+    print(njit(lambda x: math.tanh(x) - math.tanh(x))(0.5))
+    """
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    assert found.stdout.strip() == b"0.0"
 
 
 def test_unknown_names() -> None:

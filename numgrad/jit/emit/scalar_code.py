@@ -66,6 +66,9 @@ def cast_code(name: str, source: np.dtype[Any], target: np.dtype[Any]) -> str:
         return f"({name} != 0)"
     if source.kind == "c" and target.kind != "c":
         name = f"{name}.real"
+    if source.kind in "fc" and target.kind in "iu":
+        kind = target.name if target.itemsize >= 4 else "int32"
+        name = f"scalar.to_{kind}({name})"
     if source.kind == "b":
         name = f"np.uint8({name})"
     return f"{type_code(target)}({name})"

@@ -144,10 +144,8 @@ class ElementwisePrimitive:
         self._specialised: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
         if listed:
             enter(self)
-            promotes, title = kind == "float", doc.partition("\n")[0]
-            FORMULAS[name] = Formula(
-                self.inputs, self._symbol, self.rules, promotes, accepts, title
-            )
+            title = doc.partition("\n")[0]
+            FORMULAS[name] = Formula(self.inputs, self._symbol, self.rules, kind, accepts, title)
 
     def _symbol(self, symbols: dict[str, Symbol]) -> Symbol:
         """Return what is computed of symbols."""
