@@ -89,6 +89,9 @@ class Lookups:
                 return value._grad
             name = name if name in own_dict(value) else ""
         is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
+        if is_whole and is_a(value, CONTAINERS) and _is_users(in_class(type(value), name)[0]):
+            self.visit(value, label)
+            is_whole = False
         if is_number(value) or is_whole or not name:
             self.visit(value, label)
             return STOP
@@ -285,6 +288,11 @@ def in_class(owner: type, name: str) -> tuple[Any, Any]:
         if name in each.__dict__:
             return each, each.__dict__[name]
     return None, None
+
+
+def _is_users(kind: Any) -> bool:
+    """Whether a class is neither Python's nor of its standard containers."""
+    return kind is not None and kind.__module__ not in ("builtins", "collections")
 
 
 def _is_data_descriptor(raw: Any) -> bool:

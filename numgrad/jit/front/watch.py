@@ -21,7 +21,7 @@ import gc
 import operator
 import sys
 import weakref
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextvars import ContextVar
 from types import (
@@ -197,7 +197,8 @@ class Watch(Lookups):
 
     def _visit_container(self, value: Any, label: str) -> None:
         if is_a(value, dict):
-            keys, values = tuple(dict.keys(value)), tuple(dict.values(value))
+            kind = OrderedDict if is_a(value, OrderedDict) else dict  # each has an order of its own
+            keys, values = tuple(kind.keys(value)), tuple(kind.values(value))
             self.guards.add(label, "same_keys({o}, {v})", value, (*keys, *values))
             for key, item in zip(keys, values, strict=True):
                 self.visit(key, label)

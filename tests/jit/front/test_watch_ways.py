@@ -852,3 +852,62 @@ def test_what_is_counted_in_an_attribute_is_counted_in_every_call() -> None:
     for calls in range(1, 5):
         compiled(ng.ones(2))
         assert holder.calls == calls
+
+
+class _Scaled:
+    """What a container of one's own has besides what it contains."""
+
+    scale = 1.0
+
+    def total(self) -> Any:
+        return self.scale * len(self)  # type: ignore[arg-type]
+
+    @property
+    def doubled(self) -> Any:
+        return 2 * self.scale
+
+
+OWN_CONTAINERS: dict[str, Any] = {
+    kind.__name__: type(f"Own{kind.__name__}", (_Scaled, kind), {})
+    for kind in (list, dict, set, collections.deque, collections.OrderedDict, collections.Counter)
+}
+
+
+@pytest.mark.parametrize("kind", OWN_CONTAINERS)
+@pytest.mark.parametrize("read", ["total", "doubled"])
+def test_methods_of_containers_are_followed(kind: str, read: str) -> None:
+    held = OWN_CONTAINERS[kind]([("a", 1.0), ("b", 2.0)] if kind.lower().endswith("dict") else "ab")
+    functions = {"total": lambda x: x * held.total(), "doubled": lambda x: x * held.doubled}
+    compiled, x = ng.jit(functions[read]), ng.ones(2)
+    for scale in (1.0, 5.0, 7.0):
+        held.scale = scale
+        assert compiled(x).tolist() == functions[read](x).tolist()
+    misses = compiled.cache_info().misses
+    compiled(x)
+    assert compiled.cache_info().misses == misses
+
+
+@pytest.mark.parametrize("change", ["move_to_end", "update", "pop", "popitem"])
+def test_the_order_of_an_ordered_dict_is_its_own(change: str) -> None:
+    held = collections.OrderedDict(a=1.0, b=2.0, c=3.0)
+    held.move_to_end("a")
+
+    def function(x: Any) -> Any:
+        for key in held:
+            x = x * held[key] + 1
+        return x + sum(held.values())
+
+    compiled, x = ng.jit(function), ng.ones(2)
+    changes: list[Callable[[], Any]] = [
+        lambda: held.__setitem__("a", 9.0),
+        {
+            "move_to_end": lambda: held.move_to_end("b"),
+            "update": lambda: held.update(b=7.0),
+            "pop": lambda: held.pop("b"),
+            "popitem": lambda: held.popitem(last=False),
+        }[change],
+    ]
+    assert compiled(x).tolist() == function(x).tolist()
+    for apply in changes:
+        apply()
+        assert compiled(x).tolist() == function(x).tolist()
