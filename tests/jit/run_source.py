@@ -131,9 +131,12 @@ def _near_sin_cos(angles: Array, start: int, count: int, sines: Array, cosines: 
     _wave(np.cos)(angles, start, count, cosines)
 
 
+_SCALAR = {**UFUNCS, "where": lambda c, a, b: a if c else b}
+_SCALAR |= {f"to_{name}": _Number(name) for name in ("int32", "int64", "uint32", "uint64")}
+
 _PYTHON: dict[str, Any] = {
     "np": _NUMPY,
-    "scalar": SimpleNamespace(**{**UFUNCS, "where": lambda c, a, b: a if c else b}),
+    "scalar": SimpleNamespace(**_SCALAR),
     "element": _element,
     "store": _store,
     "part": _part,
