@@ -6,33 +6,28 @@ tensors: what is saved, and the one kernel that computes all of the gradients in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
+from numgrad.base.tuning import FEW_ELEMENTS, KEPT_LAYOUTS, RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.node import (
-    FREED,
-    FROM_FIRST_OUTPUTS,
-    Node,
-    OutputMeta,
-    next_sequence,
-    unpack_array,
-)
+from numgrad.graph.modes import interceptors
+from numgrad.graph.node import FREED, Node, OutputMeta, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.pointwise.elementwise import FLOATING
-from numgrad.ops.core.dispatch import attach_source, run_source
 from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.plain_calls import run_source
 from numgrad.ops.core.primitive import Rule
+from numgrad.ops.core.programs import Saved, compile_rules
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
 from numgrad.ops.core.spare import WithSpare, spare_of
+from numgrad.ops.core.steps import Step, note_steps
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
@@ -56,33 +51,103 @@ class Differentiable(Protocol):
         """Whether the gradient of an operand is the cotangent itself."""
 
 
+class UnequalCall:
+    """What nodes share whose operands were broadcast or cast on the way forward.
+
+    Attributes
+    ----------
+    plan : GradientPlan
+    metas : tuple
+        The dtype of the computation, and (shape, dtype) of each input.
+    programs : dict or None
+        Of calls that are remembered: for how a cotangent lies in memory, what gives the gradients.
+    """
+
+    __slots__ = ("metas", "plan", "programs")
+
+    def __init__(self, plan: GradientPlan, metas: tuple[Any, Sequence[Any]]) -> None:
+        self.plan = plan
+        self.metas = metas
+        self.programs: dict[Any, Any] | None = None
+
+    @property
+    def saved_places(self) -> Saved:
+        """What is saved."""
+        return self.plan.saved_places
+
+    def forgotten(self) -> UnequalCall:
+        """Return the same, for a node that is unlike others of its kind."""
+        return UnequalCall(self.plan, self.metas)
+
+    def remember(self) -> None:
+        """Let what gives the gradients be remembered, if the node keeps no operand beside."""
+        if self.programs is None and self.plan.closer is None:
+            self.programs = {}
+
+    def run(self, node: ElementwiseNode, gradient: Any) -> Gradients:
+        """Run the fused kernel; bring what it gives into the shapes and dtypes of the inputs."""
+        programs = self.programs
+        if gradient is None or programs is None or interceptors:
+            return node.run_rules((gradient,))
+        key = gradient.strides, gradient.dtype
+        program = programs.get(key)
+        if program is None:
+            saved = node.saved or ()
+            arrays = [gradient, *[value for value in saved[::3] if type(value) is np.ndarray]]
+            if len(programs) >= KEPT_LAYOUTS or len(set(map(id, arrays))) < len(arrays):
+                return node.run_rules((gradient,))
+            return node.note_rules(programs, key, gradient)
+        result: Gradients = program(node, (gradient,))
+        return result
+
+
 class ElementwiseNode(Node):
     """The node of an elementwise primitive: one fused kernel for all gradients that are needed."""
 
-    __slots__ = ("metas", "plan")
+    __slots__ = ("call",)
 
     primitive: ClassVar[Differentiable]
-    plan: GradientPlan
-    # None where every tensor input has the output's shape and dtype. Otherwise the dtype of the
-    # computation, and (shape, dtype) of each input.
-    metas: tuple[Any, Sequence[Any]] | None
+    # A plan, where every tensor input has the output's shape and dtype.
+    call: GradientPlan | UnequalCall
+
+    plan = property(lambda self: self.call.plan)
+    metas = property(lambda self: self.call.metas)
 
     def run_arrays(self, gradients: Sequence[Any]) -> Gradients:
         """Run the fused gradient kernel."""
-        if self.metas is None:
-            result: Gradients = self.plan.run(self, gradients[0])
-            return result
+        result: Gradients = self.call.run(self, gradients[0])
+        return result
+
+    def run_rules(self, gradients: Sequence[Any]) -> Gradients:
+        """Run it by what is in the node, and nothing that is remembered of others like it."""
         gradient, plan = gradients[0], self.plan
+        if self.metas is None:
+            result: Gradients = plan.run(self, gradient)
+            return result
         if gradient is None:
-            return plan.nothing
-        if plan.kernel_outputs == 0:
-            arrays: list[Array] = []
-        else:
-            if self.saved is None:
-                raise RuntimeError(FREED)
-            self.raise_if_modified()
-            arrays = self._run_unequal(gradient)
+            found: Gradients = plan.nothing
+            return found
+        arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
         return self._fit(*plan.place(gradient, arrays))
+
+    def note_rules(self, programs: dict[Any, Any], key: Any, gradient: Array) -> Gradients:
+        """Run the kernel, and remember what was done with its results."""
+        plan = self.plan
+        arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
+        placed, owned = plan.place(gradient, arrays)
+        tensors = [None if array is None else wrap(array) for array in placed]
+        (results, fitted), steps = note_steps(self._fit_tensors, tensors, owned)
+        if arrays:
+            inputs: list[Any] = [wrap(gradient)]
+            inputs += [
+                wrap(saved) if type(saved) is np.ndarray else f"a{index}"
+                for index, saved in enumerate(self.saved[::3])  # type: ignore[index]
+            ]
+            kernel, outputs = self._kernel_of(gradient), [wrap(array) for array in arrays]
+            steps.steps.insert(0, Step(None, tuple(inputs), {}, tuple(outputs), kernel, True))
+        program = compile_rules(self, (gradient,), steps, results, fitted)
+        programs[key] = program or type(self).run_rules
+        return [None if each is None else each._array for each in results], fitted
 
     def run_any_size(self, gradient: Array) -> Gradients:
         """Run the kernel where no operand was broadcast or cast on the way forward."""
@@ -104,45 +169,66 @@ class ElementwiseNode(Node):
         arrays = kernel(gradient.shape, operands, [dtype] * plan.kernel_outputs)
         return plan.place(gradient, arrays)
 
-    def _run_unequal(self, gradient: Array) -> list[Array]:
-        """Run the kernel for operands that were broadcast or cast on the way forward."""
-        plan, (compute, _), saved = self.plan, self.metas, self.saved  # type: ignore[misc]
-        operands = [gradient]
-        for position, operand in zip(plan.positions, saved[::3], strict=True):  # type: ignore[index]
-            is_input = type(operand) is np.ndarray and position >= 0
-            if is_input and operand.dtype != compute and position not in self.primitive.masks:
-                operand = operand.astype(compute)
-            operands.append(operand)
+    def _kernel_of(self, gradient: Array) -> Callable[..., list[Array]]:
+        """Return what computes the gradients of operands that were broadcast or cast.
+
+        It takes the cotangent, which lies as this one, and what was saved.
+        """
+        plan, (compute, metas) = self.plan, self.metas
+        casts = [
+            position >= 0 and position not in self.primitive.masks for position in plan.positions
+        ]
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
         shapes = None
         if gradient.size > FEW_ELEMENTS:  # sums of few numbers are not worth a kernel of their own
-            shapes = tuple(
-                [meta[0] for meta, s in zip(self.metas[1], plan.sources, strict=True) if s]  # type: ignore[index]
-            )
+            shapes = tuple([meta[0] for meta, s in zip(metas, plan.sources, strict=True) if s])
             if all(shape == gradient.shape for shape in shapes):
                 shapes = None
         outputs = [wide] * plan.kernel_outputs
-        kernel, beside = plan.kernel_with(saved, wide)
-        operands += [each.astype(compute, copy=False) for each in beside]
-        arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
-        return arrays
+        kernel, beside = plan.kernel_with(self.saved, wide)
+
+        def run(gradient: Array, *saved: Any) -> list[Array]:
+            operands = [gradient]
+            for operand, cast in zip(saved, casts, strict=True):
+                if cast and type(operand) is np.ndarray and operand.dtype != compute:
+                    operand = operand.astype(compute)
+                operands.append(operand)
+            operands += [each.astype(compute, copy=False) for each in beside]
+            arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
+            return arrays
+
+        return run
+
+    def _run_unequal(self, gradient: Array) -> list[Array]:
+        """Run the kernel for operands that were broadcast or cast on the way forward."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        self.raise_if_modified()
+        return self._kernel_of(gradient)(gradient, *self.saved[::3])
 
     def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:
         """Return gradients in their inputs' shapes and dtypes."""
-        fitted, fitted_owned = list(arrays), list(owned)
-        for position, array in enumerate(arrays):
-            if array is None:
+        tensors = [None if array is None else wrap(array) for array in arrays]
+        fitted, owned = self._fit_tensors(tensors, owned)
+        return [None if each is None else each._array for each in fitted], owned
+
+    def _fit_tensors(
+        self, tensors: Sequence[Tensor | None], owned: Sequence[bool | None]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        fitted, fitted_owned = list(tensors), list(owned)
+        for position, tensor in enumerate(tensors):
+            if tensor is None:
                 continue
-            shape, dtype = self.metas[1][position]  # type: ignore[index]
+            shape, dtype = self.metas[1][position]
+            array = tensor._array
             if array.shape == shape and array.dtype == dtype:
                 continue
-            tensor = wrap(array)
             if array.shape != shape:
                 tensor = upward.sum_to_size(tensor, shape)
             if array.dtype != dtype:
                 tensor = upward.cast(tensor, dtype)
-            fitted[position] = tensor._array
+            fitted[position] = tensor
             fitted_owned[position] = tensor._base is None and tensor._array is not array
         return fitted, fitted_owned
 
@@ -284,14 +370,13 @@ class GradientPlan:
         itself, None if it gets none.
     owned : tuple of (bool or None)
         For each input whether its gradient is the receiver's to write to; see `Node.run_arrays`.
-    attach : callable
-        ``attach(tensor, input, other, number)`` records a node where nothing is broadcast or cast.
+    saved_places : tuple
+        The same as `numgrad.ops.core.programs.Saved`.
     run : callable
         ``run(node, gradient)`` does what `Node.run_arrays` does for such a node.
     """
 
     __slots__ = (
-        "attach",
         "closer",
         "closer_entries",
         "entries",
@@ -303,8 +388,11 @@ class GradientPlan:
         "pattern",
         "positions",
         "run",
+        "saved_places",
         "sources",
     )
+
+    metas = None  # nothing was broadcast or cast
 
     def __init__(self, primitive: Differentiable, needs: int, kinds: str) -> None:
         wanted = [
@@ -357,15 +445,10 @@ class GradientPlan:
             )
         namespace = {
             "FREED": FREED,
-            "FROM_FIRST": FROM_FIRST_OUTPUTS,
             "FEW_ELEMENTS": FEW_ELEMENTS,
             "empty": np.empty,
             "closer_entries": self.closer_entries,
             "entries": self.entries,
-            "gradient_edge": gradient_edge,
-            "new": object.__new__,
-            "next_sequence": next_sequence,
-            "node_class": primitive.node_class,
             "nothing": self.nothing,
             "owned": self.owned,
             "plan": self,
@@ -380,11 +463,24 @@ class GradientPlan:
             spare=self.closer is not None,
         )
         self.run = define("run", run, f"run of {name}", namespace)
-        if kinds in ("t", "tt", "tn"):
-            attach = attach_source(
-                kinds, self.positions, primitive.tensor_count, spare=self.closer is not None
-            )
-            self.attach = define("attach", attach, f"attach of {name}", namespace)
+        self.saved_places: Saved = tuple(
+            [
+                ("output", 0) if p < 0 else ("number" if kinds[p] in "nq" else "input", p)
+                for p in self.positions
+            ]
+        )
+
+    @property
+    def plan(self) -> GradientPlan:
+        """Itself: of nodes that share nothing else."""
+        return self
+
+    def remember(self) -> None:
+        """Do nothing: what it runs is made once, and looks at how its arrays lie."""
+
+    def forgotten(self) -> GradientPlan:
+        """Return itself."""
+        return self
 
     def kernel_with(
         self, saved: Any, dtype: np.dtype[Any]

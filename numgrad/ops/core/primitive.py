@@ -14,19 +14,22 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.base.tuning import FEW_ELEMENTS, KEPT_LAYOUTS
 from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
+from numgrad.graph.node import FREED, Node, SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.upward import upward
+from numgrad.ops.core.programs import Saved, attach_for, compile_rules
 from numgrad.ops.core.saved_names import fact_properties, saved_name
+from numgrad.ops.core.steps import note_steps
 
 __all__ = [
     "CATALOGUE",
@@ -200,31 +203,129 @@ def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
     return {name: wide(value) for name, value in environment.items()}
 
 
+class Call:
+    """What the nodes of one kind of call share.
+
+    Attributes
+    ----------
+    primitive : Primitive
+    needs : int
+        Bit i is set if input i needs a gradient.
+    parameters : dict
+    shapes, output_metas : tuple
+        (shape, dtype) of each input, and of each output.
+    saved_places : tuple
+        What is saved; see `numgrad.ops.core.programs.Saved`.
+    programs : dict or None
+        Of calls that are remembered: for how gradients lie in memory, what runs the rules on them.
+    """
+
+    __slots__ = (
+        "needs",
+        "output_metas",
+        "parameters",
+        "primitive",
+        "programs",
+        "saved_places",
+        "shapes",
+    )
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        needs: int,
+        parameters: dict[str, Any],
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+    ) -> None:
+        self.primitive = primitive
+        self.needs = needs
+        self.parameters = parameters
+        self.shapes = tuple([(each._array.shape, each._array.dtype) for each in inputs])
+        self.output_metas = tuple([(each._array.shape, each._array.dtype) for each in outputs])
+        plan = primitive.plan(needs, len(inputs))
+        self.saved_places: Saved = plan.saved
+        if plan.held and _holds(plan, parameters):  # then there is something to be freed
+            self.saved_places += (("held", plan.held),)
+        self.programs: dict[Any, Any] | None = None
+
+    def forgotten(self) -> Call:
+        """Return the same, for a node that is unlike others of its kind."""
+        call = copy(self)
+        call.programs = None
+        return call
+
+    def remember(self) -> None:
+        """Let what runs the rules be remembered, if that does not depend on numbers."""
+        if self.programs is None and not self.primitive.by_numbers:
+            self.programs = {}
+
+
 class PrimitiveNode(Node):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
-    __slots__ = ("needs", "output_metas", "parameters", "shapes")
+    __slots__ = ("call",)
 
     primitive: ClassVar[Primitive]
-    needs: int  # bit i is set if input i needs a gradient
-    parameters: dict[str, Any]
-    shapes: tuple[Any, ...]  # (shape, dtype) of each input
-    output_metas: tuple[Any, ...]  # (shape, dtype) of each output
+    call: Call
+
+    needs = property(lambda self: self.call.needs)
+    parameters = property(lambda self: self.call.parameters)
+    shapes = property(lambda self: self.call.shapes)
+    output_metas = property(lambda self: self.call.output_metas)
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Run the rules on arrays, by what is remembered of calls like this."""
+        programs = self.call.programs
+        if programs is None or interceptors:
+            return self.run_rules(gradients)
+        key: Any
+        if len(gradients) == 1:
+            (gradient,) = gradients
+            if gradient is None:
+                return self.run_rules(gradients)
+            key = gradient.strides, gradient.dtype
+        else:
+            key = tuple(
+                [None if each is None else (each.strides, each.dtype) for each in gradients]
+            )
+        program = programs.get(key)
+        if program is None:
+            return self._note_rules(programs, key, gradients)
+        result: tuple[Sequence[Any], Sequence[bool | None]] = program(self, gradients)
+        return result
+
+    def _note_rules(
+        self, programs: dict[Any, Any], key: Any, gradients: Sequence[Any]
+    ) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Run the rules, and remember what they came to."""
+        saved = self.saved or ()
+        arrays = [*gradients, *[value for value in saved[::3] if type(value) is not str]]
+        known = [id(array) for array in arrays if array is not None]
+        if len(programs) >= KEPT_LAYOUTS or len(set(known)) < len(known):
+            return self.run_rules(gradients)
+        (results, owned), steps = note_steps(self._run_on_wrapped, gradients)
+        program = compile_rules(self, gradients, steps, results, owned)
+        programs[key] = program or PrimitiveNode.run_rules
+        return [None if each is None else each._array for each in results], owned
+
+    def run_rules(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Run the rules on tensors that record nothing, and say which results are new memory."""
+        results, owned = self._run_on_wrapped(gradients)
+        return [None if each is None else each._array for each in results], owned
+
+    def _run_on_wrapped(
+        self, gradients: Sequence[Any]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
-        results: list[Any] = []
         owned: list[bool] = []
         arguments = set(map(id, tensors))
-        for result in self.run_tensors(tensors):
-            if result is None:
-                results.append(None)
-                owned.append(False)
-            else:
-                results.append(result._array)
-                owned.append(result._base is None and id(result) not in arguments)
-                arguments.add(id(result))
+        results = self.run_tensors(tensors)
+        for result in results:
+            owned.append(
+                result is not None and result._base is None and id(result) not in arguments
+            )
+            arguments.add(id(result))
         return results, owned
 
     def run_batched(
@@ -383,6 +484,13 @@ class Primitive:
     takes_half : bool
         Whether the forward takes float16 as it is, as those of views do. Others get float32, and
         their results are rounded.
+    quick : callable, optional
+        ``quick(*arrays, **parameters)`` returns a function of arrays that lie as these do, which
+        does what the forward does with less around it; or None.
+    few : callable, optional
+        The same, for few elements of one dtype, in C order.
+    by_numbers : bool
+        Whether a rule looks at numbers in tensors, so that what it does differs between calls.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -409,9 +517,14 @@ class Primitive:
         gaps: bool = False,
         takes_half: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
+        quick: Callable[..., Any] | None = None,
+        few: Callable[..., Any] | None = None,
+        by_numbers: bool = False,
         listed: bool = True,
     ) -> None:
         self.name = name
+        self.quick, self.few = quick, few
+        self.by_numbers = by_numbers
         self.samples = tuple(samples)
         self.forward = forward
         self.inputs = tuple(inputs)
@@ -534,7 +647,42 @@ class Primitive:
             self._hand_on_tangents(inputs, (output,), parameters)
         elif needs and modes.grad:
             self._record(inputs, (output,), parameters)
+        if interceptors and modes.steps is not None:
+            self._note(inputs, parameters, (output,), several=False)
         return output
+
+    def _note(
+        self,
+        inputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        outputs: Sequence[Tensor],
+        *,
+        several: bool,
+    ) -> None:
+        """Tell who notes the steps of a call of this one."""
+        arrays = [tensor._array for tensor in inputs]
+        run = self.function_for(arrays, parameters)
+        modes.steps.note(self, inputs, parameters, outputs, run, several)
+
+    def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
+        """Return the forward for parameters, and for arrays that lie as these do."""
+        dtype = arrays[0].dtype
+        is_half = dtype in HALVES or parameters.get("dtype") is HALF
+        found: Callable[..., Any] | None = None
+        if self.few is not None and dtype != HALF:
+            if all(
+                array.dtype == dtype and array.flags.c_contiguous and 0 < array.size <= FEW_ELEMENTS
+                for array in arrays
+            ):
+                found = self.few(*arrays, **parameters)
+        elif self.quick is not None and (self.takes_half or not is_half):
+            found = self.quick(*arrays, **parameters)
+        if found is not None:
+            return found
+        forward = self.forward
+        if not self.takes_half and is_half:
+            forward = self._forward_of_halves
+        return functools.partial(forward, **parameters) if parameters else forward
 
     def _forward_of_halves(self, *arrays: Any, **parameters: Any) -> Any:
         """Run the forward in float32; what it gives is rounded if no operand is wider."""
@@ -570,6 +718,8 @@ class Primitive:
             self._hand_on_tangents(inputs, outputs, parameters)
         elif modes.grad:
             self._record(inputs, outputs, parameters)
+        if interceptors and modes.steps is not None:
+            self._note(inputs, parameters, outputs, several=True)
         return tuple(outputs)
 
     def _hand_on_tangents(
@@ -600,8 +750,7 @@ class Primitive:
                 needs |= 1 << position
         if not needs:
             return
-        differentiable = [output for output in outputs if output._array.dtype.kind in "fc"]
-        if not differentiable:
+        if not any(output._array.dtype.kind in "fc" for output in outputs):
             return
         cls = self.node_class
         if self.variable_outputs:
@@ -614,32 +763,15 @@ class Primitive:
                     num_outputs=len(outputs),
                     gives_views=self.view,
                 )
-        node = cls.__new__(cls)
-        edges = [gradient_edge(tensor) for tensor in inputs]
-        node.targets = tuple([target for target, _ in edges])
-        node.numbers = tuple([number for _, number in edges])
-        node.sequence = next_sequence()
-        node.attached = None
-        node.needs = needs
-        node.parameters = parameters
-        node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
-        node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
-        saved: tuple[Any, ...] = ()
-        plan = self.plan(needs, len(inputs))
-        for kind, position in plan.saved:
-            saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
-        if plan.held and _holds(plan, parameters):  # then there is something to be freed
-            saved += (plan.held, None, 0)
-        node.saved = saved
-        for position, output in enumerate(outputs):
-            if output._array.dtype.kind in "fc":
-                output._edge = (node, position)
+        call = Call(self, needs, parameters, inputs, outputs)
+        reached = tuple([i for i, out in enumerate(outputs) if out._array.dtype.kind in "fc"])
+        node = attach_for(call.saved_places, None, reached)(cls, call, inputs, outputs)
         if interceptors:
             note_node(node)
             if modes.saved_hooks:
                 kept = [
                     inputs[position] if kind == "input" else outputs[position]
-                    for kind, position in plan.saved
+                    for kind, position in self.saved_for(needs, len(inputs))
                 ]
                 pack_saved(node, kept)
 

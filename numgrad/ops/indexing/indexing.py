@@ -16,10 +16,18 @@ from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexe
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
-from numgrad.ops.indexing.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
+from numgrad.ops.indexing.index_keys import (
+    Indices,
+    apply_key,
+    mask_alone,
+    select_first,
+    to_indices,
+    written_key,
+)
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import expand, unsqueeze, view
 from numgrad.ops.movement.slicing import alias, slice_view
@@ -176,6 +184,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
 )
 
 
+@dispatched("input", written={"key": written_key})
 def getitem(input: Tensor, key: Any) -> Tensor:
     """Return ``input[key]``.
 

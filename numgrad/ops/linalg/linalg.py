@@ -16,6 +16,7 @@ from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array, write_result
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -49,6 +50,7 @@ def _unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @public()
+@dispatched("input", "other")
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the matrix product, what ``input @ other`` computes.
 
@@ -159,6 +161,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public("outer", "ger")
+@dispatched("input", "vec2")
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the matrix of the products of two vectors' elements.
 
@@ -192,6 +195,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public()
+@dispatched("input", "other")
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the sums of products over the last dims of two tensors; neither is conjugated.
 

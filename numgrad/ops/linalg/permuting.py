@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import read_sizes, wrap_dim
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
 from numgrad.ops.pointwise.complex import conj
@@ -21,6 +23,7 @@ _PERMUTE: Primitive = Primitive(
     lambda array, dims: array.transpose(dims),
     ["input"],
     [lambda g, dims: permute(g, tuple(np.argsort(dims).tolist()))],
+    quick=lambda array, dims: methodcaller("transpose", dims),
     view=True,
     linear=True,
     samples=[
@@ -35,6 +38,7 @@ _TRANSPOSE: Primitive = Primitive(
     lambda array, dim0, dim1: array.swapaxes(dim0, dim1) if array.ndim else array[...],
     ["input"],
     [lambda g, dim0, dim1: transpose(g, dim0, dim1)],
+    quick=lambda array, dim0, dim1: methodcaller("swapaxes", dim0, dim1) if array.ndim else None,
     view=True,
     linear=True,
     samples=[
@@ -49,6 +53,7 @@ _T: Primitive = Primitive(
     lambda array: array.transpose(),
     ["input"],
     [lambda g: t(g)],
+    quick=lambda array: methodcaller("transpose"),
     view=True,
     linear=True,
     samples=[
@@ -61,6 +66,7 @@ _T: Primitive = Primitive(
 
 
 @public(method=False)
+@dispatched("input")
 def permute(input: Tensor, dims: Any) -> Tensor:
     """Return a view with the dims in another order.
 
@@ -99,6 +105,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
 
 
 @public("permute", function=False)
+@dispatched("input")
 def permute_method(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Return a view with the dims in another order, given as ints or as one tuple.
 
@@ -112,6 +119,7 @@ def permute_method(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 
 @public("transpose", "swapdims")
+@dispatched("input")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dims exchanged.
 
@@ -139,6 +147,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @public()
+@dispatched("input")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Return a view with two dims exchanged; `transpose` by NumPy's name.
 
@@ -150,6 +159,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 @public()
+@dispatched("input")
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix as a view; a tensor of fewer dims as it is.
 
@@ -195,7 +205,12 @@ def _reversed(input: Tensor) -> Tensor:
             UserWarning,
             stacklevel=2,
         )
-    return permute(input, tuple(range(ndim - 1, -1, -1)))
+    return _all_reversed(input)
+
+
+@dispatched("input")
+def _all_reversed(input: Tensor) -> Tensor:
+    return permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
 
 
 def _matrices(input: Tensor, name: str) -> None:
@@ -206,6 +221,7 @@ def _matrices(input: Tensor, name: str) -> None:
         )
 
 
+@dispatched("input")
 def _matrix_transpose(input: Tensor) -> Tensor:
     """Return a view with the last two dims exchanged: ``input.mT``.
 
@@ -267,6 +283,7 @@ METHODS["mH"] = property(lambda input: _adjoint(input, "mH"))  # type: ignore[as
 
 
 @public("movedim", "moveaxis")
+@dispatched("input")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Return a view with some dims moved; the others keep their order.
 

@@ -6,16 +6,15 @@ forward and reverse mode algorithmic differentiation" (2008), with adjoints for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.float_errors import restore, silence
-from numgrad.graph.node import unpack_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array, write_result
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class, require_tensor
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.permuting import transpose
 from numgrad.ops.movement.shape import reshape
@@ -82,29 +81,6 @@ def matrix_product(input: Array, other: Array) -> Array:
         restore(before)
 
 
-class _MatrixProductNode(PrimitiveNode):
-    """The node of a product of two matrices, whose rules need no tensors."""
-
-    __slots__ = ()
-
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Return ``(g other^T, input^T g)``, as far as they are needed."""
-        gradient, saved = gradients[0], self.saved
-        if gradient is None or gradient.dtype.kind != "f" or saved is None:
-            return super().run_arrays(gradients)
-        results: list[Any] = [None, None]
-        for index, (_, position) in enumerate(self.primitive.saved_for(self.needs, 2)):
-            array = unpack_array(saved[3 * index : 3 * index + 3], self.edge(position), None)
-            if array.dtype != gradient.dtype:
-                return super().run_arrays(gradients)
-            if position:
-                results[0] = matrix_product(gradient, array.swapaxes(-2, -1))
-            else:
-                results[1] = matrix_product(array.swapaxes(-2, -1), gradient)
-        return results, _OWNED
-
-
-_OWNED = (True, True)
 _DOT = Primitive(
     "dot",
     "DotBackward0",
@@ -172,11 +148,6 @@ _BMM = Primitive(
         lambda make: (bmm, [make(2, 2, 0), make(2, 0, 3)], {}),
     ],
 )
-for _primitive, _name in ((_MM, "MmBackward0"), (_BMM, "BmmBackward0")):
-    _primitive.node_class = make_node_class(
-        _name, _MatrixProductNode, {"input", "mat2"}, primitive=_primitive
-    )
-
 # What PyTorch's kernels multiply; bools and the wider unsigned integers are not among it.
 _REFUSED = frozenset(map(np.dtype, ("bool", "uint16", "uint32", "uint64")))
 
@@ -205,6 +176,7 @@ def _check_vectors(input: Tensor, other: Tensor) -> None:
 
 
 @public()
+@dispatched("input", "tensor")
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the sum of the products of two vectors' elements; neither is conjugated.
 
@@ -234,6 +206,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public()
+@dispatched("input", "other")
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the sum of the products of two vectors' elements, the first ones conjugated.
 
@@ -286,6 +259,7 @@ def check_matrix_vector(mat: Tensor, vec: Tensor, input: Tensor | None = None) -
 
 
 @public()
+@dispatched("input", "vec")
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of a matrix and a vector.
 
@@ -345,6 +319,7 @@ def _fit(first: Any, second: Any) -> bool:
 
 
 @public()
+@dispatched("input", "mat2")
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the product of two matrices.
 
@@ -397,6 +372,7 @@ def check_batches(batch1: Tensor, batch2: Tensor) -> None:
 
 
 @public()
+@dispatched("input", "mat2")
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the products of two batches of matrices, pair by pair.
 

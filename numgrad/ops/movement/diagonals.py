@@ -10,6 +10,7 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -185,6 +186,7 @@ def _planes(offset: int, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
 
 
 @public()
+@dispatched("input")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a view of the diagonal of two dims, which becomes the last dim.
 

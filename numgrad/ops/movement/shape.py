@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import Traced, note_alternative, reshaped
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -28,6 +30,10 @@ def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
+def _reshape_quickly(array: Array, shape: tuple[int, ...]) -> Any:
+    return methodcaller("reshape", shape)
+
+
 def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:
     view = reshaped(input, shape)
     return np.empty(shape, input.dtype) if view is None else view
@@ -39,6 +45,7 @@ _VIEW: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -55,6 +62,7 @@ _UNSAFE_VIEW: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     linear=True,
     rows=True,
     lies=_memory_of_reshaped,
@@ -125,6 +133,7 @@ def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 @public(function=False)
+@dispatched("input")
 def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """Return the elements in another shape, or the memory as another dtype, as a view of it.
 
@@ -177,6 +186,7 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
 
 
 @public(function=False)
+@dispatched("input", "other")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.view(other.size())``; see `view`.
 
@@ -188,6 +198,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public(method=False)
+@dispatched("input")
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """Return the elements in another shape: a view where that is possible, else a copy.
 
@@ -227,6 +238,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 
 
 @public("reshape", function=False)
+@dispatched("input")
 def reshape_method(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """Return the elements in another shape, given as ints or as one tuple; see `numgrad.reshape`.
 
@@ -238,6 +250,7 @@ def reshape_method(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 
 @public(function=False)
+@dispatched("input", "other")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.reshape(other.size())``; see `reshape`.
 
@@ -249,6 +262,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public()
+@dispatched("input")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Return the tensor with the dims from `start_dim` to `end_dim` made one.
 
@@ -283,6 +297,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
+@dispatched("input")
 @accept_axis
 def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Return the tensor with one dim split into several, as a view.
@@ -334,6 +349,7 @@ unflatten = public("unflatten")(_unflatten)
 
 
 @public()
+@dispatched("input")
 def ravel(input: Tensor) -> Tensor:
     """Return the elements in one dimension: a view where that is possible, else a copy.
 
@@ -358,6 +374,7 @@ _SQUEEZE = {
         _reshape,
         ["input"],
         [lambda g, input_shape: reshape(g, input_shape)],
+        quick=_reshape_quickly,
         view=True,
         linear=True,
         rows=True,
@@ -372,6 +389,7 @@ _SQUEEZE = {
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Return a view without the dims of size 1, or without those of them that are named.
@@ -412,6 +430,7 @@ _UNSQUEEZE: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -424,6 +443,7 @@ _UNSQUEEZE: Primitive = Primitive(
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a dim of size 1 put in before `dim`.
@@ -452,6 +472,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @public(function=False)
+@dispatched("input")
 def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Return a view in which dims of size 1 are repeated, and new ones stand in front.
 
@@ -511,6 +532,7 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @public(function=False)
+@dispatched("input", "other")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.expand(other.size())``; see `expand`.
 
@@ -522,6 +544,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public(method=False)
+@dispatched("input")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 
@@ -533,6 +556,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 
 @public("broadcast_to", function=False)
+@dispatched("input")
 def broadcast_to_method(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Return the input, expanded to a size given as ints or as one tuple; see `expand`.
 

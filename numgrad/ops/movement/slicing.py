@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index as to_int
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import accept_axis, refuse_complex_gradient, wrap_dim
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -65,6 +68,7 @@ _SELECT: Primitive = Primitive(
             g, shape=input_shape, dim=dim, index=index
         )
     ],
+    quick=lambda array, dim, index: itemgetter(_at(dim, index)),
     view=True,
     linear=True,
     rows=True,
@@ -80,6 +84,7 @@ _SELECT_BACKWARD: Primitive = Primitive(
     lambda array, shape, dim, index: _embed(array, shape, _at(dim, index)),
     ["input"],
     [lambda g, dim, index: _SELECT.apply(g, dim=dim, index=index)],
+    quick=lambda array, shape, dim, index: partial(_embed, shape=shape, key=_at(dim, index)),
     linear=True,
     rows=True,
     samples=[
@@ -105,6 +110,7 @@ _SLICE: Primitive = Primitive(
             g, shape=input_shape, dim=dim, start=start, stop=stop, step=step
         )
     ],
+    quick=lambda array, dim, start, stop, step: itemgetter(_between(dim, start, stop, step)),
     view=True,
     linear=True,
     rows=True,
@@ -122,6 +128,9 @@ _SLICE_BACKWARD: Primitive = Primitive(
     ),
     ["input"],
     [lambda g, dim, start, stop, step: slice_of(g, dim, start, stop, step)],
+    quick=lambda array, shape, dim, start, stop, step: partial(
+        _embed, shape=shape, key=_between(dim, start, stop, step)
+    ),
     linear=True,
     rows=True,
     samples=[
@@ -217,6 +226,7 @@ def slice_view(input: Tensor, dim: int, key: slice) -> Tensor:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
     """Return a view at one position of a dim; the dim goes.
@@ -257,6 +267,7 @@ def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """Return a view of `length` positions of a dim, from `start` on.

@@ -10,6 +10,7 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import accept_axis, read_sizes, wrap_dim
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.joining import cat, stack
@@ -100,6 +101,7 @@ def _require_dims(input: Tensor, function: str) -> None:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def split(
     input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any
@@ -150,6 +152,7 @@ def split(
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dim, of the given sizes; see `split`.
@@ -176,6 +179,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of at most `chunks` parts of a dim, all but the last of one size.
@@ -211,6 +215,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of all positions of a dim; the dim goes.

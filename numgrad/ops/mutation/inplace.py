@@ -342,7 +342,7 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
                     if modes.dual is not None:
                         modes.dual.copy_tangent(entries[at], copies[id(entries[at])])
                 entries[at : at + 3] = (copies[id(entries[at])], [0], 0)
-        node.saved = tuple(entries)
+        _keep_otherwise(node, entries)
 
 
 def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
@@ -351,7 +351,15 @@ def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
     for at in range(0, len(entries), 3):
         if entries[at + 1] is counter:
             entries[at : at + 3] = replacement
+    _keep_otherwise(node, entries)
+
+
+def _keep_otherwise(node: Node, entries: list[Any]) -> None:
+    """Change what a node saved, which need no longer lie as in other calls of its kind."""
     node.saved = tuple(entries)
+    call = getattr(node, "call", None)
+    if call is not None:
+        node.call = call.forgotten()  # type: ignore[attr-defined]
 
 
 def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
