@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from numgrad.base.tuning import FEW_ELEMENTS, KEPT_LAYOUTS, RECYCLED_BYTES
+from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.modes import interceptors
-from numgrad.graph.node import FREED, Node, OutputMeta, unpack_array
+from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.node import FREED, OutputMeta, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
@@ -23,16 +23,15 @@ from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.plain_calls import run_source
 from numgrad.ops.core.primitive import Rule
-from numgrad.ops.core.programs import Saved, compile_rules
+from numgrad.ops.core.programs import Gradients, RecordedNode, Saved, SharedCall
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
 from numgrad.ops.core.spare import WithSpare, spare_of
-from numgrad.ops.core.steps import Step, note_steps
+from numgrad.ops.core.steps import Step
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
 Array = np.ndarray[Any, Any]
-Gradients = tuple[Sequence[Any], Sequence[bool | None]]
 
 
 class Differentiable(Protocol):
@@ -51,7 +50,7 @@ class Differentiable(Protocol):
         """Whether the gradient of an operand is the cotangent itself."""
 
 
-class UnequalCall:
+class UnequalCall(SharedCall):
     """What nodes share whose operands were broadcast or cast on the way forward.
 
     Attributes
@@ -59,52 +58,26 @@ class UnequalCall:
     plan : GradientPlan
     metas : tuple
         The dtype of the computation, and (shape, dtype) of each input.
-    programs : dict or None
-        Of calls that are remembered: for how a cotangent lies in memory, what gives the gradients.
     """
 
-    __slots__ = ("metas", "plan", "programs")
+    __slots__ = ("metas", "plan", "saved_places")
 
     def __init__(self, plan: GradientPlan, metas: tuple[Any, Sequence[Any]]) -> None:
         self.plan = plan
         self.metas = metas
-        self.programs: dict[Any, Any] | None = None
-
-    @property
-    def saved_places(self) -> Saved:
-        """What is saved."""
-        return self.plan.saved_places
-
-    def forgotten(self) -> UnequalCall:
-        """Return the same, for a node that is unlike others of its kind."""
-        return UnequalCall(self.plan, self.metas)
+        self.saved_places = plan.saved_places
+        self.programs = None
 
     def remember(self) -> None:
-        """Let what gives the gradients be remembered, if the node keeps no operand beside."""
-        if self.programs is None and self.plan.closer is None:
-            self.programs = {}
-
-    def run(self, node: ElementwiseNode, gradient: Any) -> Gradients:
-        """Run the fused kernel; bring what it gives into the shapes and dtypes of the inputs."""
-        programs = self.programs
-        if gradient is None or programs is None or interceptors:
-            return node.run_rules((gradient,))
-        key = gradient.strides, gradient.dtype
-        program = programs.get(key)
-        if program is None:
-            saved = node.saved or ()
-            arrays = [gradient, *[value for value in saved[::3] if type(value) is np.ndarray]]
-            if len(programs) >= KEPT_LAYOUTS or len(set(map(id, arrays))) < len(arrays):
-                return node.run_rules((gradient,))
-            return node.note_rules(programs, key, gradient)
-        result: Gradients = program(node, (gradient,))
-        return result
+        """Let what gives the gradients be remembered, if the nodes keep no operand beside."""
+        if self.plan.closer is None:
+            super().remember()
 
 
-class ElementwiseNode(Node):
+class ElementwiseNode(RecordedNode):
     """The node of an elementwise primitive: one fused kernel for all gradients that are needed."""
 
-    __slots__ = ("call",)
+    __slots__ = ()
 
     primitive: ClassVar[Differentiable]
     # A plan, where every tensor input has the output's shape and dtype.
@@ -113,41 +86,34 @@ class ElementwiseNode(Node):
     plan = property(lambda self: self.call.plan)
     metas = property(lambda self: self.call.metas)
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Gradients:
-        """Run the fused gradient kernel."""
-        result: Gradients = self.call.run(self, gradients[0])
-        return result
-
     def run_rules(self, gradients: Sequence[Any]) -> Gradients:
-        """Run it by what is in the node, and nothing that is remembered of others like it."""
-        gradient, plan = gradients[0], self.plan
-        if self.metas is None:
-            result: Gradients = plan.run(self, gradient)
-            return result
-        if gradient is None:
-            found: Gradients = plan.nothing
-            return found
-        arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
-        return self._fit(*plan.place(gradient, arrays))
+        """Run the kernel by what is in the node, and nothing that is remembered of others."""
+        if self.metas is not None:
+            return super().run_rules(gradients)
+        found: Gradients = self.plan.run(self, gradients)
+        return found
 
-    def note_rules(self, programs: dict[Any, Any], key: Any, gradient: Array) -> Gradients:
-        """Run the kernel, and remember what was done with its results."""
-        plan = self.plan
+    def rules_on(
+        self, gradients: Sequence[Any]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        """Run the kernel for operands that were broadcast or cast, and fit what it gives."""
+        gradient, plan = gradients[0], self.plan
+        if gradient is None:
+            nothing: tuple[Any, Any] = plan.nothing
+            return nothing
         arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
-        placed, owned = plan.place(gradient, arrays)
-        tensors = [None if array is None else wrap(array) for array in placed]
-        (results, fitted), steps = note_steps(self._fit_tensors, tensors, owned)
-        if arrays:
-            inputs: list[Any] = [wrap(gradient)]
-            inputs += [
+        if arrays and interceptors and modes.steps is not None:
+            operands: list[Any] = [wrap(gradient)]
+            operands += [
                 wrap(saved) if type(saved) is np.ndarray else f"a{index}"
                 for index, saved in enumerate(self.saved[::3])  # type: ignore[index]
             ]
             kernel, outputs = self._kernel_of(gradient), [wrap(array) for array in arrays]
-            steps.steps.insert(0, Step(None, tuple(inputs), {}, tuple(outputs), kernel, True))
-        program = compile_rules(self, (gradient,), steps, results, fitted)
-        programs[key] = program or type(self).run_rules
-        return [None if each is None else each._array for each in results], fitted
+            step = Step(None, tuple(operands), {}, tuple(outputs), kernel, True)
+            modes.steps.steps.append(step)
+        placed, owned = plan.place(gradient, arrays)
+        tensors = [None if array is None else wrap(array) for array in placed]
+        return self._fit(tensors, owned)
 
     def run_any_size(self, gradient: Array) -> Gradients:
         """Run the kernel where no operand was broadcast or cast on the way forward."""
@@ -159,7 +125,7 @@ class ElementwiseNode(Node):
         if gradient.size <= FEW_ELEMENTS and dtype in FLOATING and dtype not in entries:
             pattern = plan.pattern + "a" * len(beside)
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
-            result: Gradients = plan.run(self, gradient)
+            result: Gradients = plan.run(self, (gradient,))
             return result
         operands = [gradient, *saved[::3], *beside]
         if dtype in FLOATING and gradient.nbytes < RECYCLED_BYTES:
@@ -207,15 +173,10 @@ class ElementwiseNode(Node):
         self.raise_if_modified()
         return self._kernel_of(gradient)(gradient, *self.saved[::3])
 
-    def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:
-        """Return gradients in their inputs' shapes and dtypes."""
-        tensors = [None if array is None else wrap(array) for array in arrays]
-        fitted, owned = self._fit_tensors(tensors, owned)
-        return [None if each is None else each._array for each in fitted], owned
-
-    def _fit_tensors(
+    def _fit(
         self, tensors: Sequence[Tensor | None], owned: Sequence[bool | None]
     ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        """Return gradients in their inputs' shapes and dtypes."""
         fitted, fitted_owned = list(tensors), list(owned)
         for position, tensor in enumerate(tensors):
             if tensor is None:
@@ -373,7 +334,7 @@ class GradientPlan:
     saved_places : tuple
         The same as `numgrad.ops.core.programs.Saved`.
     run : callable
-        ``run(node, gradient)`` does what `Node.run_arrays` does for such a node.
+        ``run(node, gradients)`` does what `Node.run_arrays` does for such a node.
     """
 
     __slots__ = (

@@ -19,7 +19,7 @@ def run_source(
     *,
     spare: bool = False,
 ) -> str:
-    """Return the source of ``run(node, gradient)``: the gradients of a node's inputs, and `owned`.
+    """Return the source of ``run(node, gradients)``: the gradients of a node's inputs, and `owned`.
 
     It is for a node whose inputs that are tensors have the shape and dtype of its output.
 
@@ -42,7 +42,12 @@ def run_source(
             outputs.append(f"out{len(outputs)}")
         results.append(outputs[-1] if source else "None" if source is None else "gradient")
     result = f"({', '.join(results)},), owned"
-    lines = ["def run(node, gradient):", "    if gradient is None:", "        return nothing"]
+    lines = [
+        "def run(node, gradients):",
+        "    gradient = gradients[0]",
+        "    if gradient is None:",
+        "        return nothing",
+    ]
     if not outputs:
         return "\n".join([*lines, f"    return {result}"]) + "\n"
     lines += [

@@ -14,11 +14,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
-from numgrad.base.tuning import FEW_ELEMENTS, KEPT_LAYOUTS
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import FREED, Node, SavedArray
@@ -27,9 +26,8 @@ from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.upward import upward
-from numgrad.ops.core.programs import Saved, attach_for, compile_rules
+from numgrad.ops.core.programs import RecordedNode, Saved, SharedCall, attach_for
 from numgrad.ops.core.saved_names import fact_properties, saved_name
-from numgrad.ops.core.steps import note_steps
 
 __all__ = [
     "CATALOGUE",
@@ -203,8 +201,8 @@ def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
     return {name: wide(value) for name, value in environment.items()}
 
 
-class Call:
-    """What the nodes of one kind of call share.
+class Call(SharedCall):
+    """What the nodes of one kind of call of a `Primitive` share.
 
     Attributes
     ----------
@@ -214,10 +212,6 @@ class Call:
     parameters : dict
     shapes, output_metas : tuple
         (shape, dtype) of each input, and of each output.
-    saved_places : tuple
-        What is saved; see `numgrad.ops.core.programs.Saved`.
-    programs : dict or None
-        Of calls that are remembered: for how gradients lie in memory, what runs the rules on them.
     """
 
     __slots__ = (
@@ -225,7 +219,6 @@ class Call:
         "output_metas",
         "parameters",
         "primitive",
-        "programs",
         "saved_places",
         "shapes",
     )
@@ -247,24 +240,18 @@ class Call:
         self.saved_places: Saved = plan.saved
         if plan.held and _holds(plan, parameters):  # then there is something to be freed
             self.saved_places += (("held", plan.held),)
-        self.programs: dict[Any, Any] | None = None
-
-    def forgotten(self) -> Call:
-        """Return the same, for a node that is unlike others of its kind."""
-        call = copy(self)
-        call.programs = None
-        return call
+        self.programs = None
 
     def remember(self) -> None:
         """Let what runs the rules be remembered, if that does not depend on numbers."""
-        if self.programs is None and not self.primitive.by_numbers:
-            self.programs = {}
+        if not self.primitive.by_numbers:
+            super().remember()
 
 
-class PrimitiveNode(Node):
+class PrimitiveNode(RecordedNode):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
-    __slots__ = ("call",)
+    __slots__ = ()
 
     primitive: ClassVar[Primitive]
     call: Call
@@ -274,53 +261,14 @@ class PrimitiveNode(Node):
     shapes = property(lambda self: self.call.shapes)
     output_metas = property(lambda self: self.call.output_metas)
 
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Run the rules on arrays, by what is remembered of calls like this."""
-        programs = self.call.programs
-        if programs is None or interceptors:
-            return self.run_rules(gradients)
-        key: Any
-        if len(gradients) == 1:
-            (gradient,) = gradients
-            if gradient is None:
-                return self.run_rules(gradients)
-            key = gradient.strides, gradient.dtype
-        else:
-            key = tuple(
-                [None if each is None else (each.strides, each.dtype) for each in gradients]
-            )
-        program = programs.get(key)
-        if program is None:
-            return self._note_rules(programs, key, gradients)
-        result: tuple[Sequence[Any], Sequence[bool | None]] = program(self, gradients)
-        return result
-
-    def _note_rules(
-        self, programs: dict[Any, Any], key: Any, gradients: Sequence[Any]
-    ) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Run the rules, and remember what they came to."""
-        saved = self.saved or ()
-        arrays = [*gradients, *[value for value in saved[::3] if type(value) is not str]]
-        known = [id(array) for array in arrays if array is not None]
-        if len(programs) >= KEPT_LAYOUTS or len(set(known)) < len(known):
-            return self.run_rules(gradients)
-        (results, owned), steps = note_steps(self._run_on_wrapped, gradients)
-        program = compile_rules(self, gradients, steps, results, owned)
-        programs[key] = program or PrimitiveNode.run_rules
-        return [None if each is None else each._array for each in results], owned
-
-    def run_rules(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Run the rules on tensors that record nothing, and say which results are new memory."""
-        results, owned = self._run_on_wrapped(gradients)
-        return [None if each is None else each._array for each in results], owned
-
-    def _run_on_wrapped(
+    def rules_on(
         self, gradients: Sequence[Any]
     ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        """Run the rules on tensors that record nothing."""
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        results = self.run_tensors(tensors)
         owned: list[bool] = []
         arguments = set(map(id, tensors))
-        results = self.run_tensors(tensors)
         for result in results:
             owned.append(
                 result is not None and result._base is None and id(result) not in arguments

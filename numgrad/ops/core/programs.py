@@ -9,20 +9,31 @@ one place that says how a node is made; calls that take the long way run what it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from numgrad.base.tuning import FEW_ELEMENTS
+import numpy as np
+
+from numgrad.base.tuning import FEW_ELEMENTS, KEPT_LAYOUTS
 from numgrad.codegen.define import define
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, next_sequence
+from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter
 from numgrad.ops.core.spare import WithSpare
-from numgrad.ops.core.steps import Step, Steps
+from numgrad.ops.core.steps import Step, Steps, note_steps
 
-__all__ = ["Saved", "attach_for", "attach_plain", "compile_call", "compile_rules"]
+__all__ = [
+    "Gradients",
+    "RecordedNode",
+    "Saved",
+    "SharedCall",
+    "attach_for",
+    "attach_plain",
+    "compile_call",
+]
 
 # What is saved: ("input", i), ("output", i), ("number", i) for an operand that is no tensor, or
 # ("held", name) for a parameter that counts as saved.
@@ -444,7 +455,115 @@ def compile_call(
     return _define("call", parameters, [*lines, f"return {returned}"], writer.namespace)
 
 
-def compile_rules(
+# What `Node.run_arrays` returns.
+Gradients = tuple[Sequence[Any], Sequence[bool | None]]
+
+
+class SharedCall:
+    """What the nodes of one kind of call share, and what runs their rules.
+
+    Attributes
+    ----------
+    saved_places : tuple
+        What they save; see `Saved`.
+    programs : dict or None
+        Of calls that are remembered: for how gradients lie in memory, what runs the rules on them.
+    """
+
+    __slots__ = ("programs",)
+
+    programs: dict[Any, Any] | None
+    saved_places: Saved
+
+    def remember(self) -> None:
+        """Let what runs the rules be remembered."""
+        if self.programs is None:
+            self.programs = {}
+
+    def forgotten(self) -> SharedCall:
+        """Return the same, for a node that is unlike others of its kind."""
+        call = copy(self)
+        call.programs = None
+        return call
+
+    def run(self, node: RecordedNode, gradients: Sequence[Any]) -> Gradients:
+        """Return the gradients of the inputs of a node; see `Node.run_arrays`."""
+        programs = self.programs
+        if programs is None or interceptors:
+            return node.run_rules(gradients)
+        key: Any
+        if len(gradients) == 1:
+            (gradient,) = gradients
+            if gradient is None:
+                return node.run_rules(gradients)
+            key = gradient.strides, gradient.dtype
+        else:
+            key = tuple(
+                [each if each is None else (each.strides, each.dtype) for each in gradients]
+            )
+        program = programs.get(key)
+        if program is None:
+            if len(programs) >= KEPT_LAYOUTS:
+                return node.run_rules(gradients)
+            return _note_rules(programs, key, node, gradients)
+        found: Gradients = program(node, gradients)
+        return found
+
+
+class RecordedNode(Node):
+    """The node of a primitive."""
+
+    __slots__ = ("call",)
+
+    call: Any  # a SharedCall, or a plan
+
+    def run_arrays(self, gradients: Sequence[Any]) -> Gradients:
+        """Run the rules on arrays, by what is remembered of calls like this."""
+        found: Gradients = self.call.run(self, gradients)
+        return found
+
+    def run_rules(self, gradients: Sequence[Any]) -> Gradients:
+        """Run the rules by what is in the node, and nothing that is remembered of others."""
+        results, owned = self.rules_on(gradients)
+        return [None if each is None else each._array for each in results], owned
+
+    def rules_on(
+        self, gradients: Sequence[Any]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        """Run the rules on arrays, and return tensors and whose memory these are."""
+        raise NotImplementedError
+
+
+def _note_rules(
+    programs: dict[Any, Any], key: Any, node: RecordedNode, gradients: Sequence[Any]
+) -> Gradients:
+    """Run the rules of a node, and remember what they came to."""
+    saved = node.saved
+    # An array that is there twice need not be the next time: each is told by what it is.
+    met: set[int] = set()
+    gradients = [_another_if_met(gradient, met) for gradient in gradients]
+    if saved is not None:
+        node.saved = tuple([_another_if_met(value, met) for value in saved])
+    try:
+        (results, owned), steps = note_steps(node.rules_on, gradients)
+        program = _compile_rules(node, gradients, steps, results, owned)
+    finally:
+        node.saved = saved
+    programs[key] = program or type(node).run_rules
+    return [None if each is None else each._array for each in results], owned
+
+
+def _another_if_met(value: Any, met: set[int]) -> Any:
+    """Return an array, or another one over its memory if it was met before."""
+    if type(value) is not np.ndarray:
+        return value
+    if id(value) in met:
+        value = value[...]
+    met.add(id(value))
+    return value
+
+
+def _compile_rules(
     node: Any, gradients: Sequence[Any], steps: Steps, results: Sequence[Any], owned: Sequence[Any]
 ) -> Callable[..., Any] | None:
     """Return ``run(node, gradients)``, which does on arrays what rules did; None if there is none.
