@@ -18,7 +18,7 @@ from typing import Any
 from numgrad.base import dtypes
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.define import define
-from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.modes import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 from numgrad.ops.core.programs import compile_call
 from numgrad.ops.core.steps import Steps, note_steps
@@ -133,7 +133,7 @@ class Calls:
         if program is not None:
             result = program(tensors) if self.sequence else program(*tensors)
             return function(*arguments, **keywords) if result is None else result
-        if interceptors:
+        if modes.inference:
             return function(*arguments, **keywords)
         if typed_key not in self.seen:
             if len(self.seen) >= REMEMBERED_CALLS:

@@ -255,7 +255,7 @@ class ElementwisePrimitive:
             self._record(tensor, operands, compute)
         if interceptors and modes.steps is not None:
             modes.steps.note(self, operands, {"compute": compute}, (tensor,), call)
-        elif key_of_call is not None and not interceptors:
+        elif key_of_call is not None and not modes.inference:
             self._remember(key_of_call, operands, tensor, call, compute)
         return tensor
 
@@ -536,7 +536,7 @@ class ElementwisePrimitive:
         count = self.tensor_count
         call = plan if equal else UnequalCall(plan, (compute, metas[:count]))
         tensors = tuple([isinstance(operand, Tensor) for operand in operands[:count]])
-        attach = attach_for(plan.saved_places, tensors, (0,), self.closer is not None)
+        attach = attach_for(plan.saved_places, tensors, (0,))
         attach(self.node_class, call, values, (tensor,))
         if interceptors:
             self._note(tensor, operands, plan)

@@ -14,7 +14,7 @@ import numpy as np
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import modes
 from numgrad.graph.node import FREED, OutputMeta, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
@@ -26,7 +26,7 @@ from numgrad.ops.core.primitive import Rule
 from numgrad.ops.core.programs import Gradients, RecordedNode, Saved, SharedCall
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
-from numgrad.ops.core.spare import WithSpare, spare_of
+from numgrad.ops.core.spare import spare_of
 from numgrad.ops.core.steps import Step
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
@@ -102,11 +102,11 @@ class ElementwiseNode(RecordedNode):
             nothing: tuple[Any, Any] = plan.nothing
             return nothing
         arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
-        if arrays and interceptors and modes.steps is not None:
+        if arrays and modes.steps is not None:
             operands: list[Any] = [wrap(gradient)]
             operands += [
                 wrap(saved) if type(saved) is np.ndarray else f"a{index}"
-                for index, saved in enumerate(self.saved[::3])  # type: ignore[index]
+                for index, saved in enumerate(plan.values(self.saved))
             ]
             kernel, outputs = self._kernel_of(gradient), [wrap(array) for array in arrays]
             step = Step(None, tuple(operands), {}, tuple(outputs), kernel, True)
@@ -127,7 +127,7 @@ class ElementwiseNode(RecordedNode):
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
             result: Gradients = plan.run(self, (gradient,))
             return result
-        operands = [gradient, *saved[::3], *beside]
+        operands = [gradient, *plan.values(saved), *beside]
         if dtype in FLOATING and gradient.nbytes < RECYCLED_BYTES:
             arrays = plan.run_flat(kernel, operands)
             if arrays is not None:
@@ -171,7 +171,7 @@ class ElementwiseNode(RecordedNode):
         if self.saved is None:
             raise RuntimeError(FREED)
         self.raise_if_modified()
-        return self._kernel_of(gradient)(gradient, *self.saved[::3])
+        return self._kernel_of(gradient)(gradient, *self.plan.values(self.saved))
 
     def _fit(
         self, tensors: Sequence[Tensor | None], owned: Sequence[bool | None]
@@ -264,7 +264,7 @@ class ElementwiseNode(RecordedNode):
                 continue
             rule, parameters = self.primitive.rules[position]  # type: ignore[misc]
             if self.primitive.closer is not None:
-                spare = spare_of(self.saved)
+                spare = spare_of(self.saved, len(plan.positions))
                 if spare is not None and spare.dtype == gradient._array.dtype:
                     rule, parameters = self.primitive.closer
                     environment["input"] = wrap(spare)
@@ -292,7 +292,7 @@ class ElementwiseNode(RecordedNode):
             raise RuntimeError(FREED)
         self.raise_if_modified()
         kernel, beside = plan.kernel_with(self.saved, array.dtype)
-        kept = [*self.saved[::3], *beside]
+        kept = [*plan.values(self.saved), *beside]
         operands = [o[..., None] if type(o) is np.ndarray else o for o in kept]
         outputs = [array.dtype] * plan.kernel_outputs
         arrays = kernel(array.shape, [array, *operands], outputs) if outputs else []
@@ -413,7 +413,6 @@ class GradientPlan:
             "nothing": self.nothing,
             "owned": self.owned,
             "plan": self,
-            "WithSpare": WithSpare,
             "walks_otherwise": _walks_otherwise,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
@@ -429,7 +428,7 @@ class GradientPlan:
                 ("output", 0) if p < 0 else ("number" if kinds[p] in "nq" else "input", p)
                 for p in self.positions
             ]
-        )
+        ) + ((("input", 0),) if primitive.closer is not None else ())  # `spare_of` finds it there
 
     @property
     def plan(self) -> GradientPlan:
@@ -443,12 +442,17 @@ class GradientPlan:
         """Return itself."""
         return self
 
+    def values(self, saved: Any) -> tuple[Any, ...]:
+        """Return the arrays and numbers among what a node saved, without what stands behind."""
+        found: tuple[Any, ...] = saved[: 3 * len(self.positions) : 3]
+        return found
+
     def kernel_with(
         self, saved: Any, dtype: np.dtype[Any]
     ) -> tuple[ElementwiseKernel, list[Array]]:
         """Return the kernel for what a node saved, and what it takes besides that."""
         if self.closer is not None and dtype.kind == "f":
-            spare = spare_of(saved)
+            spare = spare_of(saved, len(self.positions))
             if spare is not None:
                 return self.closer, [spare]
         return self.kernel, []

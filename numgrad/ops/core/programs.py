@@ -19,10 +19,9 @@ import numpy as np
 from numgrad.base.tuning import FEW_ELEMENTS, KEPT_LAYOUTS
 from numgrad.codegen.define import define
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, Node, next_sequence
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter
-from numgrad.ops.core.spare import WithSpare
 from numgrad.ops.core.steps import Step, Steps, note_steps
 
 __all__ = [
@@ -45,7 +44,6 @@ _NAMES = {
     "NOWHERE": NOWHERE,
     "NO_EDGE": NO_EDGE,
     "Tensor": Tensor,
-    "WithSpare": WithSpare,
     "gradient_edge": gradient_edge,
     "interceptors": interceptors,
     "modes": modes,
@@ -56,7 +54,7 @@ _NAMES = {
 
 
 def record_lines(
-    node: str, node_class: str, call: str, edges: list[str], saved: list[str], spare: str = ""
+    node: str, node_class: str, call: str, edges: list[str], saved: list[str]
 ) -> list[str]:
     """Return the lines that make a node.
 
@@ -68,10 +66,7 @@ def record_lines(
         What gives ``node.targets`` and ``node.numbers``.
     saved : list of str
         For each value that is saved its array, version counter and version.
-    spare : str
-        The same of an operand that is kept beside; see `numgrad.ops.core.spare`.
     """
-    values = f"({', '.join(saved)}{',' if saved else ''})"
     return [
         f"{node} = new({node_class})",
         f"{node}.targets = {edges[0]}",
@@ -79,17 +74,13 @@ def record_lines(
         f"{node}.sequence = next_sequence()",
         f"{node}.attached = None",
         f"{node}.call = {call}",
-        *(
-            [f"{node}.saved = kept = WithSpare({values})", f"kept.spare = {spare}"]
-            if spare
-            else [f"{node}.saved = {values}"]
-        ),
+        f"{node}.saved = ({', '.join(saved)}{',' if saved else ''})",
     ]
 
 
 @lru_cache(1 << 10)
 def attach_for(
-    saved: Saved, tensors: tuple[bool, ...] | None, outputs: tuple[int, ...], spare: bool = False
+    saved: Saved, tensors: tuple[bool, ...] | None, outputs: tuple[int, ...]
 ) -> Callable[..., Any]:
     """Return ``attach(node_class, call, inputs, outputs)``, which makes a node and returns it.
 
@@ -101,8 +92,6 @@ def attach_for(
         For each operand that has an edge whether it is a tensor; by default any number of tensors.
     outputs : tuple of int
         Which outputs hang on the node.
-    spare : bool
-        Whether the first operand is kept beside what is saved.
     """
     lines = []
     if tensors is None:
@@ -119,15 +108,12 @@ def attach_for(
         else:
             lines += [f"t{number} = {kind}s[{at}]", f"c{number} = t{number}._counter"]
             values.append(f"t{number}._array, c{number}, c{number}[0]")
-    if spare:
-        lines += ["first = inputs[0]", "counter = first._counter"]
     lines += record_lines(
         "node",
         "node_class",
         "call",
         ["tuple([edge[0] for edge in edges])", "tuple([edge[1] for edge in edges])"],
         values,
-        "first._array, counter, counter[0]" if spare else "",
     )
     lines += [f"outputs[{number}]._edge = (node, {number})" for number in outputs]
     return _define("attach", "node_class, call, inputs, outputs", [*lines, "return node"], {})
@@ -159,11 +145,7 @@ def attach_plain(primitive: Any, plan: Any, kinds: str, needs: int) -> Callable[
         else:
             writer.lines.append(f"counter_{name} = {name}._counter")
             saved.append(f"{name}._array, counter_{name}, counter_{name}[0]")
-    spare = ""
-    if primitive.closer is not None:
-        writer.lines.append("counter = t0._counter")
-        spare = "t0._array, counter, counter[0]"
-    lines = record_lines("node", "node_class", "plan", _edges_source(edges), saved, spare)
+    lines = record_lines("node", "node_class", "plan", _edges_source(edges), saved)
     namespace = {"node_class": primitive.node_class, "plan": plan}
     lines = [*writer.lines, *lines, "tensor._edge = (node, 0)"]
     return _define("attach", ", ".join([*operands, "tensor"]), lines, namespace)
@@ -377,9 +359,8 @@ class _CallWriter:
                 saved.append(f"convert{number}({arguments[at]}), None, 0")
             else:
                 saved.append(self._saved(operands[at] if kind == "input" else outputs[at]))
-        spare = self._saved(operands[0]) if type(node.saved) is WithSpare else ""
         made = (name, f"class{number}", f"call{number}")
-        self.lines += record_lines(*made, _edges_source(edges), saved, spare)
+        self.lines += record_lines(*made, _edges_source(edges), saved)
         for index, (output, value) in enumerate(zip(step.outputs, outputs, strict=True)):
             if output._edge is None or output._edge[0] is not node:
                 continue
@@ -447,7 +428,7 @@ def compile_call(
             )
     lines = writer.lines
     if any(step.primitive.view for step in steps.steps):
-        lines = ["if interceptors: return None", *lines]
+        lines = ["if interceptors and modes.inference: return None", *lines]
     parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
     if sequence:
         lines = [f"[{parameters}] = tensors", *lines]
@@ -489,7 +470,7 @@ class SharedCall:
     def run(self, node: RecordedNode, gradients: Sequence[Any]) -> Gradients:
         """Return the gradients of the inputs of a node; see `Node.run_arrays`."""
         programs = self.programs
-        if programs is None or interceptors:
+        if programs is None or call_interceptors:
             return node.run_rules(gradients)
         key: Any
         if len(gradients) == 1:
