@@ -156,4 +156,8 @@ def _make_front(
         "refresh_view": refresh_view,
     }
     title = f"front of functions of {arity}"
-    return define("function", front_source(arity), title, namespace)
+    function = define("function", front_source(arity), title, namespace)
+    operand = "Tensor" if arity == 1 else "Any"
+    names = dict.fromkeys(("input", "other", "return"), operand)
+    function.__annotations__ = {**names, "out": "Tensor | None"}
+    return function
