@@ -322,8 +322,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
         _fill_where(input, mask, source)
         return
-    if type(key) is int:
-        part = select_first(input, key)
+    if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
+        part = getitem(input, key)
+        if part._array.shape == input._array.shape and _are_slices(key):
+            part = input  # all of it
     elif key is None or key is True:
         part = unsqueeze(input, 0)
     elif key is Ellipsis:
@@ -353,6 +355,11 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part.copy_(source)
     else:
         part.fill_(source)
+
+
+def _are_slices(key: Any) -> bool:
+    parts = key if type(key) is tuple else (key,)
+    return all(type(part) is slice or part is Ellipsis for part in parts)
 
 
 def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:

@@ -17,7 +17,14 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
 from numgrad.kernels.move.memory_order import copy_like, empty_like
-from numgrad.kernels.move.strides import Layout, extent, layout_of, repeats_elements, strided_view
+from numgrad.kernels.move.strides import (
+    Layout,
+    extent,
+    layout_of,
+    may_overlap,
+    repeats_elements,
+    strided_view,
+)
 from numgrad.ops.arguments.dims import read_sizes
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -353,6 +360,22 @@ def _in_pairs(tensor: Tensor) -> Tensor:
         if last != itemsize or any(s % (2 * itemsize) for s in others)
         else tensor
     )
+
+
+def inside_of(array: Array, geometry: Geometry) -> Any:
+    """Return the part of an array in the place of the base that `strided` gives, as an array.
+
+    None if it does not lie as the base did, or if what is read there is more than once in it.
+    """
+    outer, (size, steps, first), parts = geometry
+    if parts or not scatter.same_layout(array, outer) or may_overlap((size, steps, first)):
+        return None
+    return strided_view(array, (size, steps, first - outer[2]))
+
+
+def scattered(array: Array, source: Array, geometry: Geometry) -> Array:
+    """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about."""
+    return _scatter_arrays(array, source, geometry.outer, geometry.inner)
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:

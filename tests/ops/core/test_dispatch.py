@@ -209,6 +209,39 @@ def test_programs(data: st.DataObject) -> None:
     agree(call)
 
 
+WRITES: dict[str, Callable[..., Any]] = {
+    "row": lambda out, x: out.__setitem__(1, x[0] * x[1]),
+    "element": lambda out, x: out.__setitem__((0, -1), x[0, 0] * 2),
+    "part": lambda out, x: out.__setitem__((slice(None), slice(1, 3)), x[:, :2]),
+    "number": lambda out, x: out.__setitem__(slice(1, None), 0.5),
+    "itself": lambda out, x: out.__setitem__(0, out[1] * out[2]),
+    "broadcast": lambda out, x: out.__setitem__(..., x[2]),
+    "exp_ of a row": lambda out, x: out[2].exp_(),
+    "mul_ of columns": lambda out, x: out[:, ::2].mul_(x[:, ::2]),
+    "add_": lambda out, x: out.add_(x),
+    "copy_": lambda out, x: out.T.copy_(x.T),
+    "tanh_ of a transpose": lambda out, x: out.T.tanh_(),
+    "sum of a view": lambda out, x: out[0].mul_(out.sum()),
+}
+
+
+@given(
+    writes=st.lists(st.sampled_from(sorted(WRITES)), min_size=1, max_size=3),
+    layout=st.sampled_from(sorted(LAYOUTS)),
+    dtype=st.sampled_from([ng.float64, ng.float32, ng.complex128]),
+)
+def test_writes(writes: list[str], layout: str, dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x = LAYOUTS[layout](make)
+        out = make(3, 4) * 1
+        view = out[1]
+        for name in writes:
+            WRITES[name](out, x)
+        return out, view * 1, out.sum(0)
+
+    agree(call, dtype)
+
+
 @given(value=st.sampled_from([0, 1, False, True, 0.0, -0.0, 1.0, None, "a", (0,), [0], (0.0,)]))
 @pytest.mark.parametrize("other", [0, 1, False, True, None, "a", (0,), [0], (1, 0), (True,), 1.0])
 def test_arguments_of_other_types_are_other_arguments(value: Any, other: Any) -> None:
