@@ -160,7 +160,7 @@ def _plain_call(entries: str, arrays: list[str], tensors: list[str], kinds: str)
         *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
         f"    entry = {entries}.get(dtype)",
         # Of fewer than two dims, strides leave no choice of the result's.
-        "    if entry is None or array.size > FEW_ELEMENTS or (",
+        "    if not entry or array.size > FEW_ELEMENTS or (",
         f"        len(shape) > 1 and not ({contiguous})",
         "    ):",
         f"        if entry is None: find_entry(dtype, {number})",

@@ -436,7 +436,7 @@ class Primitive:
         ``quick(*arrays, **parameters)`` returns a function of arrays that lie as these do, which
         does what the forward does with less around it; or None.
     few : callable, optional
-        The same, for few elements of one dtype, in C order.
+        The same, for few elements of one dtype, in C order; it is asked first.
     by_numbers : bool
         Whether a rule looks at numbers in tensors, so that what it does differs between calls.
     listed : bool
@@ -617,13 +617,13 @@ class Primitive:
         dtype = arrays[0].dtype
         is_half = dtype in HALVES or parameters.get("dtype") is HALF
         found: Callable[..., Any] | None = None
-        if self.few is not None and dtype != HALF:
-            if all(
-                array.dtype == dtype and array.flags.c_contiguous and 0 < array.size <= FEW_ELEMENTS
-                for array in arrays
-            ):
-                found = self.few(*arrays, **parameters)
-        elif self.quick is not None and (self.takes_half or not is_half):
+        few = self.few is not None and dtype != HALF
+        if few and all(
+            array.dtype == dtype and array.flags.c_contiguous and 0 < array.size <= FEW_ELEMENTS
+            for array in arrays
+        ):
+            found = self.few(*arrays, **parameters)  # type: ignore[misc]
+        if found is None and self.quick is not None and (self.takes_half or not is_half):
             found = self.quick(*arrays, **parameters)
         if found is not None:
             return found

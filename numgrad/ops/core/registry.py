@@ -121,10 +121,10 @@ def _make_front(
     entries: tuple[dict[Any, Any], ...] = ({}, {})
 
     def find_entry(dtype: Any, with_number: bool) -> None:
-        """Find the kernel's loop for calls like one that was not the plain case, if it can be."""
-        if dtype in FLOATING and dtype in plain:
-            pattern = "as" if with_number else "a" * arity
-            entries[with_number][dtype] = kernel.entry(pattern, dtype, 1)
+        """Find the kernel's loop for a dtype; False if the plain case can't be of that."""
+        pattern = "as" if with_number else "a" * arity
+        is_plain = dtype in FLOATING and dtype in plain
+        entries[with_number][dtype] = is_plain and kernel.entry(pattern, dtype, 1)
 
     recorders: dict[str, dict[int, Any]] = {"t": {}, "tt": {}, "tn": {}}
 

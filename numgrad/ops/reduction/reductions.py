@@ -109,10 +109,17 @@ def _sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
     return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
 
 
-def _quick_sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+def _sum_of_few(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return None
     return kernels.short("sum", array.shape, array.dtype, dims, keepdim)
+
+
+def _quick_sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None:
+        return None
+    total = kernels.sum
+    return lambda array: total(array, dims, keepdim)
 
 
 _TOTAL: Primitive = Primitive(
@@ -122,7 +129,8 @@ _TOTAL: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape: spread(g, input_shape, tuple(range(len(input_shape))), False)],
     linear=True,
-    few=lambda input, dtype=None: _quick_sum(input, tuple(range(input.ndim)), False, dtype),
+    few=lambda input, dtype=None: _sum_of_few(input, tuple(range(input.ndim)), False, dtype),
+    quick=lambda input, dtype=None: _quick_sum(input, tuple(range(input.ndim)), False, dtype),
     samples=[
         sample("sum", (2, 3)),
         sample("sum", (4,), dtype=dtypes.complex128),
@@ -139,7 +147,8 @@ _SUM: Primitive = Primitive(
     [lambda g, input_shape, dims, keepdim: spread(g, input_shape, dims, keepdim)],
     linear=True,
     rows=True,
-    few=_quick_sum,
+    few=_sum_of_few,
+    quick=_quick_sum,
     samples=[
         sample("sum", (2, 3), dim=1),
         sample("sum", (2, 3, 4), dim=(0, -1)),
