@@ -225,7 +225,9 @@ class ElementwisePrimitive:
         self, operands: Sequence[Any], out: Tensor | None, key_of_call: Any = None
     ) -> Tensor:
         """Do what `apply` does for calls that are not remembered, or not yet."""
-        if modes.trace is not None or (out is not None and interceptors):
+        if modes.trace is not None or (
+            out is not None and (interceptors or self.deciding is not None)
+        ):
             return self._apply_general(operands, out)
         key: list[Any] = [dtypes.defaults.floating]
         values: list[Any] = []
@@ -340,7 +342,7 @@ class ElementwisePrimitive:
         return arrays
 
     def _apply_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-        """Do what `apply` does while tracing, and of an output that somebody looks at."""
+        """Do what `apply` does while tracing, and for outputs that are more than assigned to."""
         records = False
         values = []
         for operand in operands:
