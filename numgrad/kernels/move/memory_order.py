@@ -110,9 +110,12 @@ def copy_with_gaps(array: Array) -> Array:
     >>> copy_with_gaps(np.zeros((2, 6))[:, ::3]).strides
     (48, 24)
     """
-    if array.flags.c_contiguous or is_dense(array) or repeats_elements(array):
+    if array.flags.c_contiguous:
+        copy = empty(array.shape, array.dtype)
+    elif is_dense(array) or repeats_elements(array):
         return copy_like(array)
-    copy = zeros_with_gaps(array)
+    else:
+        copy = zeros_with_gaps(array)
     copy[...] = array
     return copy
 

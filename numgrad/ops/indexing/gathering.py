@@ -377,7 +377,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 _TAKE: Primitive = Primitive(
     "take",
     "TakeBackward0",
-    lambda array, index: np.asarray(array.reshape(-1)[index, ...], order="C"),
+    lambda array, index: (
+        array.reshape(-1).take(index) if index.ndim else array.reshape(-1)[index, ...]
+    ),
     ["input"],
     [lambda g, input_shape, index: _TAKE_BACKWARD.apply(g, shape=input_shape, index=index)],
     linear=True,

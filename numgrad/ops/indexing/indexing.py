@@ -38,6 +38,8 @@ def _draw(*positions: Any) -> Indices:
 def _take(array: Array, indices: Indices) -> Array:
     """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
     result = take_indexed(array, indices)
+    if result.ndim < 2:  # there is only one order
+        return result
     if _is_in_order(array):
         for positions in indices:
             if positions is not None and not _is_in_order(positions):

@@ -62,10 +62,15 @@ def _add_products(input: Array, left: Array, right: Array, beta: Any, alpha: Any
     return _sum(input, matrix_product(left, right), beta, alpha)
 
 
-@silent
 def _add_outer(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
-    found = _sum(input, np.multiply.outer(left, right), beta, alpha)
-    return in_order_of(np.asarray(found, order="C"), _walked(input, left, right))
+    before = silence()
+    try:
+        found = _sum(input, np.multiply.outer(left, right), beta, alpha)
+    finally:
+        restore(before)
+    if not found.flags.c_contiguous:
+        found = np.asarray(found, order="C")
+    return in_order_of(found, _walked(input, left, right))
 
 
 def _walked(input: Array, left: Array, right: Array) -> list[Array]:

@@ -241,8 +241,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 def _average(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     """Return the mean; of complex numbers the sum over a complex number, as in PyTorch."""
+    if array.dtype.kind != "c":
+        return kernels.mean(array, dims, keepdim)
     count = math.prod([array.shape[dim] for dim in dims])
-    if array.dtype.kind != "c" or not count:
+    if not count:
         return kernels.mean(array, dims, keepdim)
     total = kernels.sum(array, dims, keepdim)
     (quotient,) = _QUOTIENT(total.shape, [total, complex(count)], [total.dtype])
