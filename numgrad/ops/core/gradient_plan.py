@@ -408,11 +408,11 @@ class GradientPlan:
         gradient, *saved = operands
         shape, dtype = gradient.shape, gradient.dtype
         pattern = self.pattern + "a" * (len(operands) - len(self.pattern))
-        if gradient.size > 1 and not any(gradient.strides):  # one number, seen everywhere
+        if gradient.flags.c_contiguous:
+            flat = [gradient.ravel()]
+        elif not any(gradient.strides):  # one number, seen everywhere
             pattern = "s" + pattern[1:]
             flat = [gradient[(0,) * gradient.ndim].item()]
-        elif gradient.flags.c_contiguous:
-            flat = [gradient.ravel()]
         else:
             return None
         for operand in saved:
