@@ -50,8 +50,10 @@ def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
 
     Of dims of length 1 any stride may be asked for.
     """
+    if len(shape) < 2 or not arrays:
+        return True
     first = arrays[0]
-    return len(shape) < 2 or (first.shape == shape and first.flags.c_contiguous and min(shape) > 1)
+    return first.shape == shape and first.flags.c_contiguous and min(shape) > 1
 
 
 def empty_like(array: Array, dtype: Any = None) -> Array:
