@@ -36,7 +36,8 @@ def test_results_lie_as_the_order_of_the_loops_says(
     order = loop_order(shape, arrays)
     expected = np.empty([shape[dim] for dim in order]).transpose(np.argsort(order).tolist())
     assert empty_for(shape, np.float64, arrays).strides == expected.strides
-    values = np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape)
+    values = np.empty(shape)
+    values[...] = np.arange(values.size).reshape(shape)
     placed = in_order_of(values, arrays)
     assert placed.strides == expected.strides
     np.testing.assert_array_equal(placed, values)
