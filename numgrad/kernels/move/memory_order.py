@@ -152,7 +152,7 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     Parameters
     ----------
     values : numpy.ndarray
-        In C order; the result is the same array where that is right.
+        The result is the same array where it lies right.
     arrays : sequence of numpy.ndarray
         What broadcasts to the shape of `values`, in the order in which it decides.
 
@@ -161,7 +161,7 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     >>> in_order_of(np.ones((2, 3)), [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
-    if _is_by_rows(values.shape, arrays):
+    if arrays and values.flags.c_contiguous and _is_by_rows(values.shape, arrays):
         return values
     placed = empty_for(values.shape, values.dtype, arrays)
     if placed.strides == values.strides:
