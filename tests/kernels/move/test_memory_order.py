@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, in_order_of
+from tests.cases import examples
 
 
 @st.composite
@@ -28,6 +29,7 @@ def operands(draw: Any) -> tuple[tuple[int, ...], list[np.ndarray[Any, Any]]]:
     return shape, arrays
 
 
+@settings(max_examples=examples(1000))
 @given(operands(), st.booleans())
 def test_results_lie_as_the_order_of_the_loops_says(
     drawn: tuple[tuple[int, ...], list[np.ndarray[Any, Any]]],
