@@ -24,10 +24,10 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.lookups import CONTAINERS, in_class
+from numgrad.jit.front.lookups import in_class
 from numgrad.jit.front.origins import Libraries, is_ours, wrapped
 from numgrad.jit.front.stack import Lost, Tokens, Value, follow
-from numgrad.jit.front.values import ANY, Values, contents_of, rows
+from numgrad.jit.front.values import ANY, BESIDE, NUMBER, TENSOR, Values, contents_of, rows
 
 __all__ = ["arrays_gone_by"]
 
@@ -45,7 +45,14 @@ _ASKS = frozenset((
     "base_repr", "binary_repr", "count_nonzero", "format_float_positional", "iterable",
     "format_float_scientific", "save", "savetxt", "savez", "may_share_memory", "shares_memory",
 ))
-_OF_CONTAINERS = frozenset(n for kind in (*CONTAINERS, str) for n in dir(kind))
+# Methods and functions of ours that return no tensors.
+_NO_TENSORS = BESIDE | frozenset((
+    "is_tensor", "type", "get_device", "data_ptr", "storage_offset", "broadcast_shapes",
+    "result_type", "can_cast", "promote_types", "get_default_dtype", "finfo", "iinfo",
+    "is_same_size",
+    "dim_order", "is_grad_enabled", "is_nonzero", "equal", "allclose", "is_conj", "is_neg",
+    "is_inference", "is_view", "is_set_to", "is_shared", "is_pinned", "untyped_storage", "storage",
+))
 # Methods of containers that compare nothing.
 _PUTS = frozenset(("append", "appendleft", "extend", "extendleft", "values", "keys", "items"))
 # What Python calls where a class is called, or made.
@@ -122,7 +129,7 @@ class _Flows(Values):
 
     def follow(self, function: Callable[..., Any], static: Iterable[Any]) -> None:
         """Go through all code until nothing new is found."""
-        given = self.of_all(static)
+        given = self.of_all(static) | {TENSOR}
         is_awake = False
         while True:
             self.is_changed = False
@@ -271,21 +278,27 @@ class _Flows(Values):
         spread: Tokens,
         at: int,
     ) -> Tokens:
-        if not function.tokens:
-            return self.call_of_nothing(function.name, _every(given, named, spread))
+        if not function.tokens and not function.name:
+            return self.unknown(_every(given, named, spread))
         found: set[Any] = set()
         for token in function.tokens:
             found |= self.call_one(token, function.name, given, named, spread, at)
         return frozenset(found)
 
-    def call_of_nothing(self, name: str, every: Tokens) -> Tokens:
-        """Return what a method of a tensor, a number or a string gives."""
-        self.escape(frozenset(token for token in every if token[0] not in ("is", "of")))
-        if name in _OF_TENSORS:
-            return self.computed(every)
-        self.use_all(every)
-        self.escape(every)
-        return _NONE
+    def call_tensor(self, name: str, every: Tokens) -> Tokens:
+        """Return what a method of a tensor gives, or a function of this package.
+
+        A parameter may be asked for its number, and nothing tells of that: so what NumPy computed,
+        and what is as short as a list of dims, may decide.
+        """
+        for token in self.with_contents(every):
+            thing: Any = self.things.get(token)
+            is_array = is_a(thing, np.ndarray)
+            is_short = is_array and (not thing.ndim or thing.dtype.kind in "iub")
+            if token[0] == "of" or (is_short and thing.size <= 64):
+                self.decide((token,))
+        self.escape(frozenset(filter(self.is_called, every)))
+        return frozenset((NUMBER if name in _NO_TENSORS else TENSOR,))
 
     def call_one(
         self,
@@ -310,13 +323,18 @@ class _Flows(Values):
             if name not in _OF_ARRAYS and name not in _OF_TENSORS:
                 self.decide(frozenset((token,)))
                 self.use_all(every)
-            return self.computed(every) | {token}
+            return self.computed(frozenset((token,)), *_each(given, named, spread))
         if token[0] == "is":
             return self.call_object(self.things[token], token, name, given, named, spread, at)
         if token[0] == "made":
             return self.call_made(token, name, given, every)
         if token == ANY:
             return self.call_any(name, every)
+        if token == TENSOR:
+            return self.call_tensor(name, every)
+        if token == NUMBER:  # a method of a string, say
+            self.use_all(every)
+            return frozenset((NUMBER,))
         return self.unknown(every)
 
     def call_any(self, name: str, every: Tokens) -> Tokens:
@@ -324,8 +342,7 @@ class _Flows(Values):
         self.escape(every)
         self.wake_named(name)
         self.wake_named("__call__")
-        if name in _OF_CONTAINERS or (name not in _OF_TENSORS and name not in _OF_ARRAYS):
-            self.use_all(every)
+        self.use_all(every)
         return self.computed(every) | {ANY}
 
     def call_made(self, token: Any, name: str, given: Sequence[Value], every: Tokens) -> Tokens:
@@ -358,11 +375,11 @@ class _Flows(Values):
                 frame = self.frame_of(thing)
                 self.bind_arguments(frame, given, named, spread)
                 return self.returned(frame)
-            return self.call_library(thing, given, every, at)
+            return self.call_library(thing, given, named, spread, at)
         if is_a(thing, MethodType):
             found: Tokens = _NONE
-            for owner in self.of(thing.__self__) or (None,):
-                first = Value(_NONE if owner is None else frozenset((owner,)))
+            for owner in self.of(thing.__self__):
+                first = Value(frozenset((owner,)))
                 for each in self.of(thing.__func__):
                     found |= self.call_one(each, name, [first, *given], named, spread, at)
             return found
@@ -391,7 +408,7 @@ class _Flows(Values):
         if is_a(method, FunctionType) and not self.libraries.has_code(method.__code__):
             bound = frozenset(("bound", each, token) for each in self.of(method))
             return self.call(Value(bound, "__call__"), given, named, spread, at)
-        return self.call_library(thing, given, every, at)
+        return self.call_library(thing, given, named, spread, at)
 
     def call_class(
         self,
@@ -404,7 +421,7 @@ class _Flows(Values):
         """Return a new object of a class."""
         every = _every(given, named, spread)
         if self.libraries.has_class(kind):
-            return self.call_library(kind, given, every, at)
+            return self.call_library(kind, given, named, spread, at)
         token = ("made", self.frame.key if self.frame else None, at, id(kind))
         self.classes[token], self.things["class", id(kind)] = kind, kind
         self.put(frozenset((token,)), every)
@@ -422,15 +439,26 @@ class _Flows(Values):
             return frozenset((token, ANY))
         return own.tokens
 
-    def call_library(self, thing: Any, given: Sequence[Value], every: Tokens, at: int) -> Tokens:
+    def call_library(
+        self,
+        thing: Any,
+        given: Sequence[Value],
+        named: Mapping[str, Value],
+        spread: Tokens,
+        at: int,
+    ) -> Tokens:
         """Return what a function gives that is not followed, of Python's, NumPy's or ours."""
+        every = _every(given, named, spread)
         try:
             way = _BUILTINS.get(thing)
         except TypeError:  # it can't be a key
             way = None
         if way is not None:
             return self.call_builtin(way, given, every, at)
-        module = getattr(thing, "__module__", None) or type(thing).__module__
+        name = getattr(thing, "__name__", "")
+        module: Any = getattr(thing, "__module__", None) or type(thing).__module__
+        if is_a(thing, FunctionType):  # `functools.wraps` tells the name of another one
+            module = thing.__globals__.get("__name__")
         package = module.partition(".")[0] if isinstance(module, str) else ""
         kinds = (np.ufunc, FunctionType, BuiltinFunctionType, type)
         is_numpys = is_a(thing, np.ufunc) or (
@@ -438,17 +466,17 @@ class _Flows(Values):
         )
         functions = frozenset(filter(self.is_called, every))
         if is_numpys and not functions:
-            if getattr(thing, "__name__", "") in _ASKS:
+            if name in _ASKS:
                 self.use_all(every)
-            self.decide(frozenset(token for token in every if token[0] == "is"))
-            return self.computed(every)
+            self.decide(self.with_contents(every))
+            return self.computed(frozenset((NUMBER,)), *_each(given, named, spread))
         if package == "numgrad":
             inner = self.reach(thing)[1] if is_a(thing, FunctionType) else []
             found = set(functions)
             for each in (*functions, *self.of_all(f for f in inner if id(f) in self.known)):
                 rest = every - {each}
                 found |= self.call_one(each, "", (), {}, rest, at)
-            return frozenset(found) | self.computed(every - functions)
+            return frozenset(found) | self.call_tensor(name, every - functions)
         self.use_all(every)
         self.escape(every | self.of(thing))
         return frozenset((ANY,))
@@ -462,31 +490,31 @@ class _Flows(Values):
 
     def call_builtin(self, way: str, given: Sequence[Value], every: Tokens, at: int) -> Tokens:
         first = given[0].tokens if given else every
+        number: Tokens = frozenset((NUMBER,))
+        items = self.items(first) if way in ("computed", "compared", "hashed", "next") else _NONE
         if way == "nothing":
-            return _NONE
+            self.measure(every)
+            return number
         if way == "same":
             return every
         if way == "type":
             return self.computed(every) & {ANY}
         if way == "computed":
-            return self.computed(every) | self.computed(self.items(every))
+            return self.computed(every | items)
         if way == "decides":
             self.use_all(every)
-            return _NONE
+            return number
         if way in ("compared", "hashed"):
-            self.decide(every | self.items(every))
-            self.call_all(every, self.items(every))
-            return (
-                every | self.items(every) if way == "compared" else self.make(at, self.items(every))
-            )
+            self.decide(every | items | self.call_all(every, items))
+            return every | items if way == "compared" else self.make(at, items)
         if way == "list":
             return self.make(at, self.items(every))
         if way == "next":
-            return self.items(every)
+            return items | every - first
         if way == "zip":
             return rows([self.items(each.tokens) for each in given])
         if way == "enumerate":
-            return rows([_NONE, self.items(first)])
+            return rows([number, self.items(first)])
         if way in ("map", "filter"):
             items = frozenset().union(*[self.items(each.tokens) for each in given[1:]])
             found = self.call_all(first, items)
@@ -508,7 +536,7 @@ class _Flows(Values):
         """Return what functions among some values give of any items."""
         found: set[Any] = set()
         for token in functions:
-            if self.is_called(token):
+            if token[0] != "is" or callable(self.things[token]):
                 found |= self.call_one(token, "", [Value(given)] * 2, {}, _NONE, -1)
         return frozenset(found)
 
@@ -522,5 +550,12 @@ class _Flows(Values):
         return frozenset(found)
 
 
+def _each(given: Sequence[Value], named: Mapping[str, Value], spread: Tokens) -> list[Tokens]:
+    """Return the arguments of a call."""
+    found = [each.tokens for each in (*given, *named.values())]
+    return [*found, spread] if spread else found
+
+
 def _every(given: Sequence[Value], named: Mapping[str, Value], spread: Tokens) -> Tokens:
-    return spread.union(*[each.tokens for each in (*given, *named.values())])
+    """Return what any argument of a call may be."""
+    return frozenset().union(*_each(given, named, spread))

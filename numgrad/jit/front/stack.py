@@ -96,8 +96,14 @@ class Meaning(Protocol):
     def entered(self, value: Tokens) -> Tokens:
         """Return what ``with`` gives."""
 
-    def computed(self, value: Tokens) -> Tokens:
-        """Return what an operator makes of a value."""
+    def of(self, value: Any) -> Tokens:
+        """Return a constant."""
+
+    def computed(self, *values: Tokens) -> Tokens:
+        """Return what an operator makes of values."""
+
+    def measure(self, value: Tokens) -> None:
+        """Note that Python goes by how many items there are."""
 
     def decide(self, value: Tokens) -> None:
         """Note that Python goes by a value."""
@@ -121,7 +127,7 @@ _SILENT = frozenset((
 ))
 _PUSHES_NOTHING = frozenset((
     "LOAD_ASSERTION_ERROR", "LOAD_BUILD_CLASS", "LOAD_CLOSURE", "LOAD_COMMON_CONSTANT",
-    "LOAD_LOCALS", "RETURN_GENERATOR", "GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE",
+    "LOAD_LOCALS", "RETURN_GENERATOR", "MATCH_MAPPING", "MATCH_SEQUENCE",
     "WITH_EXCEPT_START",
 ))
 _ONLY_POPS = frozenset((
@@ -162,6 +168,7 @@ class _Run:
         self.handlers: Any = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
         self.stacks: dict[int, list[Value]] = {0: []}
         self.todo = [0]
+        self.plain = Value(meaning.of(None))
 
     def follow(self) -> None:
         while self.todo:
@@ -200,15 +207,21 @@ class _Run:
         if name in _SILENT:
             return
         if name in _ONLY_POPS:
-            _pop(stack, -dis.stack_effect(instruction.opcode, instruction.arg, jump=False))
+            popped = _pop(stack, -dis.stack_effect(instruction.opcode, instruction.arg, jump=False))
+            if name == "RAISE_VARARGS":
+                self.meaning.unknown(_union(popped))
         elif name in _CONSTANT:
-            stack.append(Value(constant=instruction.argval))
+            stack.append(Value(self.meaning.of(instruction.argval), "", instruction.argval))
         elif name in _PUSHES_NOTHING:
             stack.append(NOTHING)
         elif name == "PUSH_NULL":
             stack.append(_NULL)
         elif name == "PUSH_EXC_INFO":
             stack.insert(len(stack) - 1, NOTHING)
+            stack[-1] = Value(self.meaning.unknown(frozenset()))
+        elif name == "GET_LEN":
+            self.meaning.measure(stack[-1].tokens)
+            stack.append(self.plain)
         elif name == "COPY":
             stack.append(stack[-count])
         elif name == "SWAP":
@@ -222,7 +235,7 @@ class _Run:
             if not name.endswith("NONE"):
                 self.meaning.decide(value.tokens)
             if name in ("TO_BOOL", "UNARY_NOT"):
-                stack.append(NOTHING)
+                stack.append(self.plain)
         elif name in ("RETURN_VALUE", "YIELD_VALUE"):
             self.meaning.leave(stack.pop().tokens)
             if name == "YIELD_VALUE":  # what is sent
@@ -345,7 +358,7 @@ class _Run:
             if name == "BUILD_SLICE":
                 stack.append(Value(inside))
             elif name in ("BUILD_STRING", "BUILD_INTERPOLATION", "BUILD_TEMPLATE"):
-                stack.append(NOTHING)
+                stack.append(self.plain)
             else:
                 stack.append(Value(meaning.make(at, inside)))
 
@@ -364,28 +377,28 @@ class _Run:
             for one, other in ((left, right), (right, left)):
                 if isinstance(one.constant, (str, bytes, tuple)):  # repeated, or filled in
                     meaning.decide(other.tokens)
-            stack.append(Value(meaning.computed(left.tokens) | meaning.computed(right.tokens)))
+            stack.append(Value(meaning.computed(left.tokens, right.tokens)))
         elif name == "COMPARE_OP":
-            found = meaning.computed(_union(_pop(stack, 2)))
+            left, right = _pop(stack, 2)
+            found = meaning.computed(left.tokens, right.tokens)
             if instruction.argrepr.startswith("bool("):
                 meaning.decide(found)
-                found = frozenset()
+                found = self.plain.tokens
             stack.append(Value(found))
         elif name.startswith("UNARY_"):
             stack.append(Value(meaning.computed(stack.pop().tokens)))
         elif name == "CONTAINS_OP":
             value, container = _pop(stack, 2)
             meaning.find(value, container.tokens)
-            stack.append(NOTHING)
+            stack.append(self.plain)
         elif name == "IS_OP":
             _pop(stack, 2)
-            stack.append(NOTHING)
-        elif name in ("CHECK_EXC_MATCH", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"):
-            values = _pop(stack, 2 if name == "CHECK_EXC_MATCH" else 1 - _effect(instruction))
-            meaning.decide(_union(values))
-            if name == "CHECK_EXC_MATCH":
-                stack.append(NOTHING)
-            stack.append(NOTHING)
+            stack.append(self.plain)
+        elif name == "CHECK_EXC_MATCH":
+            stack[-1] = self.plain
+        elif name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"):
+            meaning.decide(_union(_pop(stack, 1 - _effect(instruction))))
+            stack.append(self.plain)
         elif name == "CONVERT_VALUE":
             meaning.decide(stack[-1].tokens)
         elif name == "SET_FUNCTION_ATTRIBUTE":

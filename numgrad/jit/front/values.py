@@ -27,11 +27,15 @@ from numgrad.jit.front.origins import Libraries, wrapped
 from numgrad.jit.front.stack import Tokens, Value
 from numgrad.jit.lowering.storage import root_of
 
-__all__ = ["ANY", "BESIDE", "ROWS", "Values", "contents_of", "rows"]
+__all__ = ["ANY", "BESIDE", "NUMBER", "ROWS", "TENSOR", "Values", "contents_of", "rows"]
 
 ANY: Any = ("any",)  # what is out of sight
+TENSOR: Any = ("tensor",)
+NUMBER: Any = ("number",)  # or a string, or something else in which there is no array
 ROWS = ("row", "rows")
 _NONE: Tokens = frozenset()
+_NUMBER: Tokens = frozenset((NUMBER,))
+_TENSOR: Tokens = frozenset((TENSOR,))
 _NO_OPERANDS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type, Tensor)
 
 # Attributes that say nothing of the numbers in an array or a tensor.
@@ -96,10 +100,10 @@ class Values:
 
     def of(self, value: Any) -> Tokens:
         """Return the tokens of an object from outside."""
-        if is_number(value) or is_a(value, (*PLAIN, TracedTensor)):
-            return _NONE
-        if is_a(value, Tensor) and not own_attributes(value).keys() - BESIDE:
-            return _NONE
+        if is_number(value) or is_a(value, PLAIN):
+            return _NUMBER
+        if is_a(value, TracedTensor) or (is_a(value, Tensor) and not own_attributes(value)):
+            return _TENSOR
         token = ("is", id(value))
         self.things[token] = value
         return frozenset((token,))
@@ -111,7 +115,7 @@ class Values:
 
     # --- what is gone by --------------------------------------------------------------------------
 
-    def decide(self, value: Tokens) -> None:
+    def decide(self, value: Iterable[Any]) -> None:
         for token in value:
             if token == ANY:
                 self.is_any_used = True
@@ -147,7 +151,7 @@ class Values:
         todo = list(value)
         while todo:
             token = todo.pop()
-            if token in self.escaped or token == ANY:
+            if token in self.escaped or len(token) == 1:
                 continue
             self.escaped.add(token)
             self.is_changed = True
@@ -204,7 +208,11 @@ class Values:
             if token == ANY:
                 found |= self.of_any(name)
             elif token[0] == "of":
-                found |= _NONE if name in BESIDE else {token}
+                if name in BESIDE:  # of how many elements there are
+                    self.decide(frozenset((token,)))
+                found.add(NUMBER if name in BESIDE else token)
+            elif token == TENSOR:
+                found.add(NUMBER if name in BESIDE else token)
             elif token[0] == "is":
                 found |= self.of_object(self.things[token], token, name)
             elif token[0] == "made":
@@ -228,7 +236,7 @@ class Values:
 
     def of_any(self, name: str) -> Tokens:
         if name in BESIDE and not any(name in vars(type(each)) for each in self.owners()):
-            return _NONE
+            return _NUMBER
         self.wake_named(name)  # it may be a property
         return frozenset((ANY,))
 
@@ -242,7 +250,9 @@ class Values:
         if is_a(thing, np.ndarray):
             if type(thing) is not np.ndarray:
                 self.decide(frozenset((token,)))
-            return _NONE if name in BESIDE else frozenset((("of", id(root_of(thing))),))
+            return _NUMBER if name in BESIDE else frozenset((("of", id(root_of(thing))),))
+        if is_a(thing, Tensor) and name not in own_attributes(thing):
+            return _NUMBER if name in BESIDE else _TENSOR
         if is_a(thing, ModuleType):
             if name in vars(thing):
                 return self.of(vars(thing)[name])
@@ -314,18 +324,19 @@ class Values:
         return frozenset((token,))
 
     def entry(self, value: Tokens, key: Value) -> Tokens:
+        thing: Any
         for token in key.tokens:
-            thing: Any = self.things.get(token)
+            thing = self.things.get(token)
             if not is_a(thing, np.ndarray) or not thing.ndim:
                 self.decide(frozenset((token,)))
         found: set[Any] = set()
         for token in value:
-            thing: Any = self.things.get(token)
+            thing = self.things.get(token)
             if type(thing) in (list, tuple, dict) and type(key.constant) in (int, str):
                 found |= self.inside.get(token, _NONE)
                 try:
                     found |= self.of(thing[key.constant])
-                except LookupError:
+                except (LookupError, TypeError):  # it is the key of another container
                     continue
             else:
                 found |= self.contents(token) | self.special(token, "__getitem__", [key])
@@ -343,7 +354,10 @@ class Values:
     def contents(self, token: Any) -> Tokens:
         """Return what may come out of something, and views of it."""
         found = self.inside.get(token, _NONE)
-        if token == ANY or token[0] == "of":
+        if len(token) == 1:
+            return frozenset((token,))
+        if token[0] == "of":
+            self.decide(frozenset((token,)))  # by how many there are
             return frozenset((*found, token))
         if token[0] in ROWS:
             return frozenset((*found, *frozenset().union(*token[1])))
@@ -384,27 +398,40 @@ class Values:
         return [rest.union(*[row[1][k] for row in rows]) for k in range(count)]
 
     def find(self, value: Value, container: Tokens) -> None:
-        if value.constant is not None:
-            return
-        self.decide(value.tokens | container)
-        self.decide(self.items(container) if value.tokens else _NONE)
+        if not isinstance(value.constant, str):
+            self.decide(value.tokens | container)
+            self.decide(self.with_contents(container))
+
+    def measure(self, value: Tokens) -> None:
+        self.decide(frozenset(token for token in value if token[0] == "of"))
 
     # --- what is computed -------------------------------------------------------------------------
 
-    def computed(self, value: Tokens) -> Tokens:
+    def computed(self, *values: Tokens) -> Tokens:
+        if any(map(self.is_tensor, values)):
+            return _TENSOR
+        if not all(values):  # nothing has been found yet
+            return _NONE
         found: set[Any] = set()
-        for token in self.with_contents(value):
+        for token in self.with_contents(frozenset().union(*values)):
             thing: Any = self.things.get(token)
-            if token[0] in ("of", "any"):
-                found.add(token)
-            elif is_a(thing, np.ndarray):
+            if is_a(thing, np.ndarray):
                 found.add(("of", id(root_of(thing))))
+            elif token[0] == "of" or len(token) == 1:
+                found.add(token)
             elif token[0] in ROWS or self.is_container(token):
+                self.decide(frozenset().union(*values))  # it may be repeated
                 found.add(token)
             elif token in self.classes or (token[0] == "is" and not is_a(thing, _NO_OPERANDS)):
                 self.escape(frozenset((token,)))
                 found.add(ANY)
         return frozenset(found)
+
+    def is_tensor(self, value: Tokens) -> bool:
+        """Whether a value is a tensor, and can't be anything else."""
+        return bool(value) and all(
+            token == TENSOR or is_a(self.things.get(token), Tensor) for token in value
+        )
 
     def with_contents(self, value: Iterable[Any]) -> set[Any]:
         """Return values with all that is in containers among them."""
