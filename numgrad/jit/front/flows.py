@@ -193,7 +193,7 @@ class _Flows(Values):
     def function(self, at: int, code: CodeType, defaults: Tokens) -> Tokens:
         token = ("code", self.frame.key, at)
         self.made[token] = code, self.frame
-        self.grow(self.inside.setdefault(token, set()), defaults)
+        self.grow(self.inside.setdefault(token, set()), self.items(defaults) - defaults)
         return frozenset((token,))
 
     def wake(self, function: FunctionType, bound: Sequence[Any]) -> None:
@@ -312,7 +312,10 @@ class _Flows(Values):
         every = _every(given, named, spread)
         if token[0] == "code":
             frame = self.frame_of_made(token)
-            self.bind_arguments(frame, given, named, spread | self.inside.get(token, _NONE))
+            rest = _parameters(frame.code)[len(given) :]
+            defaults = Value(frozenset(self.inside.get(token, _NONE)))
+            more = {each: defaults for each in rest if each not in named}
+            self.bind_arguments(frame, given, {**more, **named}, spread)
             if ANY in spread:
                 self.let_out(frame)
             return self.returned(frame)
@@ -424,7 +427,9 @@ class _Flows(Values):
             return self.call_library(kind, given, named, spread, at)
         token = ("made", self.frame.key if self.frame else None, at, id(kind))
         self.classes[token], self.things["class", id(kind)] = kind, kind
-        self.put(frozenset((token,)), every)
+        _, method = in_class(kind, "__init__")
+        if not is_a(method, FunctionType):  # else that says what becomes of them
+            self.put(frozenset((token,)), every)
         own = Value(frozenset((token,)))
         for maker, first in (("__new__", Value(self.of(kind))), ("__init__", own)):
             _, method = in_class(kind, maker)
@@ -548,6 +553,11 @@ class _Flows(Values):
             methods = self.attribute(frozenset((token,)), "__enter__")
             found |= self.call(Value(methods, "__enter__"), [], {}, _NONE, -1)
         return frozenset(found)
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    """Return the names of parameters, but for those that take all the rest."""
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _each(given: Sequence[Value], named: Mapping[str, Value], spread: Tokens) -> list[Tokens]:

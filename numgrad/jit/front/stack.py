@@ -245,8 +245,9 @@ class _Run:
         elif name.startswith("BUILD_") or name in _ADDS or name.startswith("UNPACK_"):
             self.containers(instruction, stack)
         elif name == "MAKE_FUNCTION":
-            *defaults, code = _pop(stack, 1 + (count & 15).bit_count())
-            found = self.meaning.function(instruction.offset, code.constant, _union(defaults))
+            *others, code = _pop(stack, 1 + (count & 15).bit_count())
+            defaults = _union(others[: (count & 3).bit_count()])  # then annotations, variables
+            found = self.meaning.function(instruction.offset, code.constant, defaults)
             stack.append(Value(found))
         else:
             self.others(instruction, stack)
@@ -363,7 +364,7 @@ class _Run:
                 stack.append(Value(meaning.make(at, inside)))
 
     def others(self, instruction: dis.Instruction, stack: list[Value]) -> None:
-        name, meaning = instruction.opname, self.meaning
+        name, count, meaning = instruction.opname, instruction.arg or 0, self.meaning
         if is_subscript(instruction):
             value, key = _pop(stack, 2)
             stack.append(Value(meaning.entry(value.tokens, key)))
@@ -403,7 +404,8 @@ class _Run:
             meaning.decide(stack[-1].tokens)
         elif name == "SET_FUNCTION_ATTRIBUTE":
             given, function = _pop(stack, 2)
-            meaning.put(function.tokens, given.tokens)
+            if count & 3:
+                meaning.put(function.tokens, meaning.items(given.tokens) - given.tokens)
             stack.append(function)
         elif name == "BEFORE_WITH":
             found = meaning.entered(stack.pop().tokens)

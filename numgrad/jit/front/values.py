@@ -64,7 +64,8 @@ class Values:
         self.found: set[int] = set()
         self.frame: Any = None  # the function that is followed
         self.things: dict[Any, Any] = {}  # that are from outside
-        self.inside: dict[Any, set[Any]] = {}  # of what is made; and attributes that are set
+        self.inside: dict[Any, set[Any]] = {}  # what is put in containers
+        self.attributes: dict[Any, dict[str, set[Any]]] = {}  # that are set
         self.classes: dict[Any, type] = {}  # of what is made of a class
         self.escaped: set[Any] = set()  # what is out of sight
         self.is_any_used = False  # whether something is gone by that is out of sight
@@ -144,7 +145,7 @@ class Values:
             if token not in seen:
                 seen.add(token)
                 self.use(token)
-                todo += self.inside.get(token, ())
+                todo += [*self.inside.get(token, ()), *self.in_attributes(token)]
 
     def escape(self, value: Tokens) -> None:
         """Note that something went out of sight: it may be given to anything."""
@@ -155,7 +156,7 @@ class Values:
                 continue
             self.escaped.add(token)
             self.is_changed = True
-            todo += self.inside.get(token, ())
+            todo += [*self.inside.get(token, ()), *self.in_attributes(token)]
             if token[0] == "is":
                 for function in self.reach(self.things[token])[1]:
                     self.wake(function, ())
@@ -205,6 +206,8 @@ class Values:
         found: set[Any] = set()
         for token in value:
             found |= self.inside.get(token, _NONE)
+            known = self.attributes.get(token, {})
+            found |= self.in_attributes(token) if name == "__dict__" else known.get(name, _NONE)
             if token == ANY:
                 found |= self.of_any(name)
             elif token[0] == "of":
@@ -223,6 +226,10 @@ class Values:
             else:
                 found.add(token)
         return frozenset(found)
+
+    def in_attributes(self, token: Any) -> Tokens:
+        """Return what was put in any attribute."""
+        return frozenset().union(*self.attributes.get(token, {}).values())
 
     def inherited(self, value: Tokens, name: str) -> Tokens:
         return frozenset().union(*[self.of_super(token, name) for token in value])
@@ -261,7 +268,7 @@ class Values:
             owner, raw = in_class(thing, name)
             if owner is None:
                 return self.of_class(type(thing), token, name)
-            return self.bind(raw, token, thing) if owner is not object else frozenset((token,))
+            return self.bind(raw, token, thing) if owner is not object else frozenset((ANY,))
         own = own_attributes(thing)
         if name in own:
             return self.of(own[name])
@@ -307,7 +314,14 @@ class Values:
         return frozenset((ANY,))
 
     def set_attribute(self, value: Tokens, name: str, given: Tokens) -> None:
-        self.put(value, given)
+        for token in value:
+            if token == ANY:
+                self.escape(given)
+            elif token[0] in ("is", "made", "code"):
+                names = self.attributes.setdefault(token, {})
+                self.grow(names.setdefault(name, set()), given)
+                if token in self.escaped:
+                    self.escape(given)
 
     def put(self, value: Tokens, given: Tokens) -> None:
         for token in value:

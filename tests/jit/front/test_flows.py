@@ -360,7 +360,7 @@ class Network:
                 x = ng.relu(x)
         if self.on:
             x = x * self.scale
-        with ng.no_grad():
+        with ng.enable_grad():
             x = x + 1
         for v, w in zip(self.weights, self.weights, strict=True):
             x = x * v + w
@@ -394,7 +394,8 @@ OPERANDS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("use", OPERANDS)
 def test_an_operand_is_not_compared(use: str) -> None:
     w = np.array([1.0, 2.0])
-    for function in (lambda x: OPERANDS[use](x, w), functools.partial(OPERANDS[use], w=w)):
+    apply = OPERANDS[use]
+    for function in (lambda x: apply(x, w), functools.partial(apply, w=w)):
         compiled = ng.jit(function)
         x = ng.tensor([1.0, -2.0], dtype=ng.float64)
         for given in ([1.0, 2.0], [5.0, 7.0]):
