@@ -41,7 +41,7 @@ from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.flows import arrays_gone_by
 from numgrad.jit.front.guards import is_a, is_number, own_dict
-from numgrad.jit.front.lookups import CONTAINERS, PLAIN, STOP, Lookups, own_attributes
+from numgrad.jit.front.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
 from numgrad.jit.front.origins import (
     Libraries,
     is_ours,
@@ -219,7 +219,7 @@ class Watch(Lookups):
 
     def _look_at_written(self, value: Any, label: str) -> None:
         """Look at what a container has by a class of its own."""
-        if type(value).__module__ not in ("builtins", "collections"):
+        if is_users(type(value)):
             self._looked_at.append((value, label))
 
     def _visit_holder(self, value: Any, label: str) -> None:
@@ -296,9 +296,14 @@ class Watch(Lookups):
         code = function.__code__
         if self.libraries.has_code(code):
             for cell in function.__closure__ or ():  # of a decorator or transform: what is in it?
-                self._visit_inside(_contents_of(cell), label)
+                inside = _contents_of(cell)
+                if type(inside) is dict and inside and all(is_a(each, type) for each in inside):
+                    items = (*inside, *inside.values())  # `functools.singledispatch` has those
+                    self.guards.add(f"what is in {label}", "same_keys({o}, {v})", inside, items)
+                self._visit_inside(inside, label)
             return
         self._functions.append((function, bound))
+        self.guards.add(f"the code of {label}", "{o}.__code__ is {v}", function, code)
         if vars(function):
             self._looked_at.append((function, label))
         reads = reads_of(code, "len" not in function.__globals__)
