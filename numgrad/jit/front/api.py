@@ -210,17 +210,20 @@ class Jitted:
             if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
                 compiled.left = Watch(self.function, static)
             else:
-                self._warn_of_own_changes(watch)
+                self._warn_of_own_changes(watch, reason)
         if len(self._compiled) > KEPT_TRACES:
             self._compiled.popitem(last=False)
             self._forget_short()
         return compiled
 
-    def _warn_of_own_changes(self, watch: Watch) -> None:
-        """Say, once, that no trace can be used again, since each changes what it reads."""
+    def _warn_of_own_changes(self, watch: Watch, reason: str | None) -> None:
+        """Say, once, that no trace can be used again, since each changes what it reads.
+
+        The `reason` is what had changed since the last trace for such arguments.
+        """
         label = watch.guards.broken()
-        self._restless = 0 if label is None else self._restless + 1
-        if self._restless == 3:
+        self._restless = 0 if label is None or reason is None else self._restless + 1
+        if self._restless == 2:
             warnings.warn(
                 f"jit: {label} is read by the function and changed by it, so that every call "
                 "traces it anew: change it outside, or pass it as an argument and return it",
