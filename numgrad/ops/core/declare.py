@@ -37,7 +37,6 @@ __all__ = [
     "NotDifferentiable",
     "binary",
     "elementwise",
-    "number_for",
     "unary",
 ]
 
@@ -210,20 +209,3 @@ def elementwise(
 ) -> Declared:
     """Declare an operation of any operands; see `Declared`."""
     return Declared(name, inputs, vjp, domains, doc=doc, **options)
-
-
-def number_for(value: Any, dtype: dtypes.dtype) -> Any:
-    """Return a Python number in the category of a dtype, as PyTorch converts a parameter.
-
-    Raises
-    ------
-    RuntimeError
-        If a complex number would lose its imaginary part.
-    """
-    if dtype.is_complex:
-        return complex(value)
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {dtype.c_name} without overflow")
-        value = value.real
-    return float(value) if dtype.is_floating_point else int(value)
