@@ -30,7 +30,7 @@ from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.formulas import rebound, try_out
-from numgrad.ops.core.primitive import RESERVED, Rule
+from numgrad.ops.core.primitive import RESERVED, Rule, check_name, check_names
 
 __all__ = [
     "Declared",
@@ -69,6 +69,9 @@ class Declared(ElementwisePrimitive):
         listed: bool = True,
     ) -> None:
         if RESERVED:  # complete: a declaration of somebody else's
+            for called in (name, name if function_name is None else function_name):
+                check_name(called)
+            check_names(name, inputs)
             formula, vjp = rebound(formula), [rebound(rule) for rule in vjp]
             _try_out(name, inputs, formula, vjp, accepts)
         if example is not None:

@@ -1,4 +1,3 @@
-
 """Numbers that a dtype cannot hold: parameters, factors, and what is filled or assigned with."""
 
 from __future__ import annotations
