@@ -199,6 +199,8 @@ torch.unravel_index(u.int(), 4)
 torch.unravel_index(u.long(), ())
 torch.unravel_index(torch.tensor([[1, 2], [3, 4]]), torch.Size([5, 6]))
 torch.unravel_index(u.long(), (2, -3))
+torch.unravel_index(u.long(), 'a')
+torch.unravel_index(u.long(), '')
 torch.unravel_index(u.long(), (2.,))
 torch.unravel_index(none, (0, 3))
 """
