@@ -115,11 +115,11 @@ _ENDINGS = {
     **dict.fromkeys(
         ("add", "sub", "mul", "div", "floor_divide", "true_divide"), (".Tensor", ".Tensor")
     ),
+    **dict.fromkeys(("eq", "ge", "gt", "le", "lt", "ne"), (".Tensor", ".Scalar")),
     **dict.fromkeys(
-        ("eq", "fill", "fmod", "ge", "gt", "le", "lerp", "lt", "masked_fill", "ne", "pow")
-        + ("copysign", "float_power", "remainder"),
-        (".Tensor", ".Scalar"),
+        ("copysign", "float_power", "fmod", "pow", "remainder"), (".Tensor", ".Scalar")
     ),
+    **dict.fromkeys(("fill", "lerp", "masked_fill"), (".Tensor", ".Scalar")),
     **dict.fromkeys(("clamp", "clamp_max", "clamp_min"), (".Tensor", "")),
     "bernoulli": (".Tensor", ".float"),
     "index_fill": (".int_Tensor", ".int_Scalar"),
