@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -60,8 +61,15 @@ def check_name(name: str) -> None:
     Raises
     ------
     ValueError
-        If numgrad has it.
+        If numgrad has it, or nobody could write it in a program.
+    TypeError
+        If it is no string.
     """
+    if RESERVED:  # our own have parts with names of other kinds
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an operation is a str, not {type(name).__name__}")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"an operation can't be called {name!r}: Python has no such names")
     if name in RESERVED:
         raise ValueError(
             f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
@@ -137,6 +145,10 @@ def check_names(
     for kind, names in (("an input", inputs), ("a parameter", parameters)):
         for each in names:
             each = each.lstrip("*")
+            if not each.isidentifier() or keyword.iskeyword(each):
+                raise ValueError(
+                    f"{name}: {kind} can't be called {each!r}: Python has no such names"
+                )
             if each in taken:
                 raise ValueError(
                     f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"

@@ -366,7 +366,7 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        return fresh(scalar_array(value, input._array.dtype))
+        return fresh(scalar_array(value, input._array.dtype, checks_half=False))
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")

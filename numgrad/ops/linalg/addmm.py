@@ -12,6 +12,7 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array, read_number, write_result
+from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -191,9 +192,12 @@ def _read(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[str
         "beta": read_number(function, "beta", 2, beta),
         "alpha": read_number(function, "alpha", 3, alpha),
     }
-    if dtype.category <= dtypes.INTEGER:
-        return {name: int(factor) for name, factor in factors.items()}
-    return factors
+    if dtype.is_complex:
+        return factors
+    if function in ("addmv", "addr"):  # the others take factors of float16 as float32
+        for factor in factors.values():
+            check_fits(factor, dtype.numpy)
+    return {name: number_for(factor, dtype) for name, factor in factors.items()}
 
 
 def _check_expands(input: Tensor, *shape: int) -> None:

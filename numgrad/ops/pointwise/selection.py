@@ -21,7 +21,7 @@ __all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
 Array = np.ndarray[Any, Any]
 
 _SMALL = 1 << 7  # a number that fits into every dtype
-_IN_EVERY_FLOAT = 3e38  # what is smaller fits into every floating point dtype
+_IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
 _where = elementwise(
     "where",
@@ -88,8 +88,12 @@ def where(
             )
             condition = condition != 0
         for value in (input, other):
-            if type(value) is int and not 0 <= value < _SMALL:  # which has to fit, or it raises
-                scalar_array(value, result_dtype([input, other]).numpy)
+            is_small = (type(value) is int and 0 <= value < _SMALL) or (
+                type(value) is float and -_IN_EVERY_FLOAT < value < _IN_EVERY_FLOAT
+            )
+            if type(value) in (int, float) and not is_small:  # it has to fit, or it raises
+                dtype = result_dtype([input, other]).numpy
+                scalar_array(value, dtype, checks_half=False)
     return _where(condition, input, other, out=out)
 
 
