@@ -50,10 +50,10 @@ def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
 
     Of dims of length 1 any stride may be asked for.
     """
+    if not arrays:
+        return True
     first = arrays[0]
-    return len(shape) < 2 or (
-        first.shape == shape and first.flags.c_contiguous and min(shape) > 1
-    )
+    return len(shape) < 2 or (first.shape == shape and first.flags.c_contiguous and min(shape) > 1)
 
 
 def empty_like(array: Array, dtype: Any = None) -> Array:
@@ -158,7 +158,7 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     >>> in_order_of(np.ones((2, 3)), [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
-    if _is_by_rows(values.shape, arrays):
+    if values.flags.c_contiguous and _is_by_rows(values.shape, arrays):
         return values
     placed = empty_for(values.shape, values.dtype, arrays)
     if placed.strides == values.strides:
