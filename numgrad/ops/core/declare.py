@@ -9,6 +9,10 @@
 `closer`
     Of an operation of one operand, a rule that names the input beside the output, and is the more
     accurate for it; see `numgrad.ops.core.spare`.
+`gradients_lie`
+    For operands whose gradient PyTorch computes in another order than the rule, a function of what
+    that names which has that order, and a number where gradients lie row by row: how they lie in
+    memory follows from it.
 `listed`
     Whether it is an operation of the catalogue, and not a part of one.
 `example`
@@ -66,6 +70,7 @@ class Declared(ElementwisePrimitive):
         refuses: Mapping[str, Exception] | None = None,
         example: str | None = None,
         closer: Rule | None = None,
+        gradients_lie: Mapping[str, Rule] | None = None,
         listed: bool = True,
     ) -> None:
         if RESERVED:  # complete: a declaration of somebody else's
@@ -91,6 +96,7 @@ class Declared(ElementwisePrimitive):
             function_name=function_name,
             deciding=deciding,
             closer=closer,
+            gradients_lie=gradients_lie,
             listed=listed,
         )
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"

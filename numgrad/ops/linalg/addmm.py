@@ -13,6 +13,7 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array, read_number, write_result
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
+from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -114,8 +115,12 @@ _ADDMM = Primitive(
     ["input", "mat1", "mat2"],
     [
         lambda g, beta: _times(g, beta),
-        lambda g, mat2, alpha: _times(mm(g, adjoint_of(mat2)), alpha),
-        lambda g, mat1, alpha: _times(mm(adjoint_of(mat1), g), alpha),
+        lambda g, mat2, alpha, mat1_lies: by_columns(
+            _times(mm(g, adjoint_of(mat2)), alpha), mat1_lies
+        ),
+        lambda g, mat1, alpha, mat2_lies: by_columns(
+            _times(mm(adjoint_of(mat1), g), alpha), mat2_lies
+        ),
     ],
     samples=_samples(
         lambda: addmm, ((2, 2), (2, 3), (3, 2)), ((2,), (1, 3), (3, 2)), ((), (2, 0), (0, 1))

@@ -12,7 +12,7 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
-from numgrad.ops.core.places import like_input
+from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -276,8 +276,7 @@ def _mask(*values: bool) -> Tensor:
 
 
 def _outside(g: Tensor, mask: Array) -> Tensor:
-    result: Tensor = where(wrap(mask), 0, g)
-    return result
+    return laid_out(where(wrap(mask), 0, g))  # a copy row by row, filled
 
 
 def _inside(g: Tensor, mask: Array) -> Tensor:

@@ -126,6 +126,8 @@ _EXTREMA = {
             apart(REAL),
             formula=formula,
             accepts="fiub",
+            # PyTorch fills g, copied row by row, where the other operand was chosen.
+            gradients_lie=dict.fromkeys(("input", "other") if formula else (), lambda g: 0),
             refuses={"c": RuntimeError(f"{name} not implemented for complex tensors.")},
             doc=f"Return the {word} of two elements, {of_nan}.\n\nDerivative: {derivative}",
             example=example,
@@ -198,6 +200,7 @@ _clamp_tensors = elementwise(
     ("input", "min", "max"),
     _BOTH,
     (REAL, interval(-2.0, -1.0), interval(0.5, 1.5)),
+    gradients_lie={"min": lambda g, input, min, max: where((input < min) & (min < max), g, 0)},
     formula=lambda input, min, max: minimum(maximum(input, min), max),
     accepts="fiu",
     node="ClampBackward0",
