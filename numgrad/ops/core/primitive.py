@@ -6,13 +6,15 @@ rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and be
 
 A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
 it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);
-the names of inputs; the names of static parameters; and ``<input>_shape``.
+the names of inputs; the names of static parameters; ``<input>_shape``; and ``<input>_lies``, how
+an input lay in memory (see `numgrad.ops.core.places`).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +28,7 @@ from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.upward import upward
+from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.programs import RecordedNode, Saved, SharedCall, attach_for
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
@@ -61,8 +64,15 @@ def check_name(name: str) -> None:
     Raises
     ------
     ValueError
-        If numgrad has it.
+        If numgrad has it, or nobody could write it in a program.
+    TypeError
+        If it is no string.
     """
+    if RESERVED:  # our own have parts with names of other kinds
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an operation is a str, not {type(name).__name__}")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"an operation can't be called {name!r}: Python has no such names")
     if name in RESERVED:
         raise ValueError(
             f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
@@ -133,11 +143,16 @@ def check_names(
     """
     taken = {"y": "the output", **_MEANINGS, **dict.fromkeys(outputs, "an output")}
     taken |= {f"{each.lstrip('*')}_shape": f"the shape of {each!r}" for each in inputs}
+    taken |= {f"{each.lstrip('*')}_lies": f"how {each!r} lies" for each in inputs}
     if len(outputs) == 1:
         taken[outputs[0]] = "the output"
     for kind, names in (("an input", inputs), ("a parameter", parameters)):
         for each in names:
             each = each.lstrip("*")
+            if not each.isidentifier() or keyword.iskeyword(each):
+                raise ValueError(
+                    f"{name}: {kind} can't be called {each!r}: Python has no such names"
+                )
             if each in taken:
                 raise ValueError(
                     f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"
@@ -172,6 +187,8 @@ class _Plan(NamedTuple):
         Whether they name all inputs or all shapes.
     held : str
         The parameter they name that may be an index or a mask, as large as a tensor that is saved.
+    lies : tuple
+        Names of how inputs lie, and which input.
     """
 
     rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
@@ -180,6 +197,7 @@ class _Plan(NamedTuple):
     shapes: tuple[tuple[str, int], ...]
     of_all: bool
     held: str
+    lies: tuple[tuple[str, int], ...]
 
 
 _HELD = {"index", "indices", "mask"}
@@ -212,9 +230,12 @@ class Call(SharedCall):
     parameters : dict
     shapes, output_metas : tuple
         (shape, dtype) of each input, and of each output.
+    lies : list
+        How those inputs lay for which the plan asks.
     """
 
     __slots__ = (
+        "lies",
         "needs",
         "output_metas",
         "parameters",
@@ -240,6 +261,7 @@ class Call(SharedCall):
         self.saved_places: Saved = plan.saved
         if plan.held and _holds(plan, parameters):  # then there is something to be freed
             self.saved_places += (("held", plan.held),)
+        self.lies = [strides_of(inputs[position]._array) for _, position in plan.lies]
         self.programs = None
 
     def remember(self) -> None:
@@ -260,6 +282,7 @@ class PrimitiveNode(RecordedNode):
     parameters = property(lambda self: self.call.parameters)
     shapes = property(lambda self: self.call.shapes)
     output_metas = property(lambda self: self.call.output_metas)
+    lies = property(lambda self: self.call.lies)
 
     def rules_on(
         self, gradients: Sequence[Any]
@@ -310,7 +333,9 @@ class PrimitiveNode(RecordedNode):
                 array = result._array
                 if array.shape != shape:
                     result = upward.sum_to_size(result, shape)
-                if array.dtype != dtype:
+                if array.dtype.kind == "c" != dtype.kind:
+                    result = result.real  # as PyTorch has it: a view
+                if result._array.dtype != dtype:
                     result = upward.cast(result, dtype)
                 results[position] = result
         return results
@@ -325,6 +350,9 @@ class PrimitiveNode(RecordedNode):
         environment: dict[str, Any] = dict(self.parameters)
         for name, position in plan.shapes:
             environment[name] = self.shapes[position][0] + behind
+        if plan.lies:
+            names = [name for name, _ in plan.lies]
+            environment.update(zip(names, self.lies, strict=True))
         if plan.of_all:
             environment["shapes"] = [shape + behind for shape, _ in self.shapes]
             inputs: list[Any] = [None] * len(self.targets)
@@ -563,6 +591,13 @@ class Primitive:
                     ]
                 ),
                 of_all=not named.isdisjoint(("inputs", "shapes")),
+                lies=tuple(
+                    [
+                        (f"{name}_lies", position)
+                        for position, name in enumerate(input_names)
+                        if f"{name}_lies" in named
+                    ]
+                ),
                 held=next(iter(named & _HELD - {*input_names, *self.outputs}), ""),
             )
         return plan

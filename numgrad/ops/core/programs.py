@@ -477,10 +477,11 @@ class SharedCall:
             (gradient,) = gradients
             if gradient is None:
                 return node.run_rules(gradients)
-            key = gradient.strides, gradient.dtype
+            key = gradient.strides, gradient.dtype, type(node.targets[0])
         else:
             key = tuple(
                 [each if each is None else (each.strides, each.dtype) for each in gradients]
+                + [type(node.targets[0])]
             )
         program = programs.get(key)
         if program is None:
@@ -590,7 +591,7 @@ def _compile_rules(
         arguments = []
         for position, operand in enumerate(step.operands):
             if isinstance(operand, Tensor):
-                known = id(operand._array)
+                known = id(step.read[position])
                 name = names.get(known, "")
                 if not name and known in constants:
                     name = f"k{number}_{position}"
@@ -607,8 +608,8 @@ def _compile_rules(
         target = f"[{', '.join(outputs)}]" if step.several else outputs[0]
         namespace[f"run{number}"] = step.run
         lines.append(f"{target} = run{number}({', '.join(arguments)})")
-        for output, name in zip(step.outputs, outputs, strict=True):
-            names[id(output._array)] = name
+        for array, name in zip(step.written, outputs, strict=True):
+            names[id(array)] = name
     found = ["None" if each is None else names.get(id(each._array), "") for each in results]
     if "" in found:
         return None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from numgrad.graph.modes import intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["Step", "Steps", "forget_steps", "note_steps"]
+__all__ = ["Step", "Steps", "forget_steps", "note_steps", "step_of"]
 
 
 class Step(NamedTuple):
@@ -30,6 +30,8 @@ class Step(NamedTuple):
         What computed the arrays of the outputs from those of the operands.
     several : bool
         Whether that returns a sequence of arrays.
+    read, written : tuple
+        The arrays of the operands and of the outputs then: a rule may give a tensor another one.
     """
 
     primitive: Any
@@ -38,6 +40,23 @@ class Step(NamedTuple):
     outputs: tuple[Tensor, ...]
     run: Callable[..., Any]
     several: bool
+    read: tuple[Any, ...]
+    written: tuple[Any, ...]
+
+
+def step_of(
+    primitive: Any,
+    operands: Sequence[Any],
+    parameters: dict[str, Any],
+    outputs: Sequence[Tensor],
+    run: Callable[..., Any],
+    several: bool = False,
+) -> Step:
+    """Return a step, with the arrays that tensors have now."""
+    read = [each._array if isinstance(each, Tensor) else None for each in operands]
+    written = [each._array for each in outputs]
+    facts = (primitive, tuple(operands), parameters, tuple(outputs), run, several)
+    return Step(*facts, tuple(read), tuple(written))
 
 
 class Steps:
@@ -62,7 +81,7 @@ class Steps:
     ) -> None:
         """Note that a primitive was applied."""
         operands, outputs = tuple(operands), tuple(outputs)
-        self.steps.append(Step(primitive, operands, parameters, outputs, run, several))
+        self.steps.append(step_of(primitive, operands, parameters, outputs, run, several))
         for tensor in (*operands, *outputs):
             if isinstance(tensor, Tensor):
                 if type(tensor._counter) is not list:

@@ -14,6 +14,7 @@ from numgrad.base.float_errors import restore, silence
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array, write_result
 from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.permuting import transpose
@@ -124,8 +125,8 @@ _MM = Primitive(
     matrix_product,
     ["input", "mat2"],
     [
-        lambda g, mat2: mm(g, adjoint_of(mat2)),
-        lambda g, input: mm(adjoint_of(input), g),
+        lambda g, mat2, input_lies: by_columns(mm(g, adjoint_of(mat2)), input_lies),
+        lambda g, input, mat2_lies: by_columns(mm(adjoint_of(input), g), mat2_lies),
     ],
     samples=[
         lambda make: (mm, [make(2, 3), make(3, 4)], {}),

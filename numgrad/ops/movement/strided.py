@@ -75,7 +75,20 @@ _AS_STRIDED: Primitive = Primitive(
 
 @silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
-    return scatter.move_strided(array, source, target, shared)
+    found = scatter.move_strided(array, source, target, shared)
+    memory = _lies_as_moved(target, array.dtype)
+    if memory.strides == found.strides:
+        return found
+    memory[...] = found
+    return memory
+
+
+def _lies_as_moved(target: Layout, dtype: Any) -> Array:
+    """Return memory that lies as `target`, without gaps where that shows an element repeatedly."""
+    low, high = extent(target)
+    shape, stride, first = target
+    memory = strided_view(np.zeros(high - low, dtype), (shape, stride, first - low))
+    return empty_like(memory) if may_overlap(layout_of(memory)) else memory
 
 
 # With S and T the maps that read a storage at the places of `source` and `target`, and D the
@@ -87,6 +100,8 @@ _MOVE: Primitive = Primitive(
     ["input"],
     [lambda g, source, target, shared: move(g, target, source, shared)],
     linear=True,
+    lies=lambda input, target: _lies_as_moved(target, input.dtype),
+    gaps=True,
     samples=[
         lambda make: (
             move,

@@ -14,6 +14,7 @@ from numgrad.kernels.reduce import moments as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
@@ -50,7 +51,8 @@ def _var_rule(
 
 def _std_cotangent(g: Tensor, y: Tensor) -> Tensor:
     """Return the cotangent of the variance: g / (2 y), 0 where y is."""
-    return where(eq(y, 0), 0, div(g, mul(y, 2)))
+    ratio = div(g, mul(y, 2))
+    return laid_out(where(eq(y, 0), 0, ratio), ratio)
 
 
 def _std_rule(
