@@ -86,7 +86,7 @@ def operation_code(value: Value, arguments: list[str]) -> str:
         operation = "logical_not"
     op = SCALAR_OPS[operation]
     if op.symbol is not None:
-        code = op.symbol.format(*arguments)
+        code = f" {op.symbol} ".join(arguments) if len(arguments) == 2 else op.symbol + arguments[0]
     else:
         code = f"scalar.{operation}({', '.join(arguments)})"
     if dtype.name in _EXACT or op.is_truth:
