@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,16 @@ from numgrad.codegen.loops import (
     While,
 )
 
-__all__ = ["assigned", "calls", "names_in", "read_arrays", "rewritten", "walk", "without_stores"]
+__all__ = [
+    "assigned",
+    "calls",
+    "names_in",
+    "read_arrays",
+    "rewritten",
+    "statement_count",
+    "walk",
+    "without_stores",
+]
 
 # What nodes are made of, in the order of the source.
 _PARTS: dict[type, tuple[str, ...]] = {
@@ -50,6 +60,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Return: ("value",),
     Function: ("body",),
 }
+_REVERSED = {kind: parts[::-1] for kind, parts in _PARTS.items()}
 
 
 def walk(nodes: Any) -> Iterator[Any]:
@@ -57,11 +68,12 @@ def walk(nodes: Any) -> Iterator[Any]:
     stack = [nodes]
     while stack:
         node = stack.pop()
-        if isinstance(node, tuple | list):
+        kind = type(node)
+        if kind is tuple or kind is list:
             stack.extend(reversed(node))
             continue
         yield node
-        for part in reversed(_PARTS.get(type(node), ())):
+        for part in _REVERSED.get(kind, ()):
             stack.append(getattr(node, part))
 
 
@@ -75,6 +87,8 @@ def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
         for each in node:
             result = rewritten(each, change)
             changed.extend(result if isinstance(result, list) else (result,))
+        if len(changed) == len(node) and all(map(operator.is_, changed, node)):
+            return node
         return changed if isinstance(node, list) else tuple(changed)
     new = {}
     for part in _PARTS.get(type(node), ()):
@@ -83,6 +97,11 @@ def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
         if after is not before:
             new[part] = after
     return change(replace(node, **new) if new else node)
+
+
+def statement_count(nodes: Any) -> int:
+    """Return how many statements there are."""
+    return sum(isinstance(node, Statement) for node in walk(nodes))
 
 
 def names_in(nodes: Any) -> dict[str, None]:
@@ -101,10 +120,21 @@ def calls(nodes: Any, module: str) -> bool:
 
 
 def read_arrays(nodes: Any) -> set[str]:
-    """Return the variables that are read otherwise than as the array of a store."""
-    written = [node.array for node in walk(nodes) if type(node) is Store]
-    places = {id(array) for array in written}
-    return {n.id for n in walk(nodes) if type(n) is Name and not n.module and id(n) not in places}
+    """Return the variables that are read otherwise than for a store to an array of that name."""
+    read: set[str] = set()
+    stack = [nodes]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple | list):
+            stack.extend(node)
+        elif type(node) is Store:
+            own = {node.array.id} if type(node.array) is Name else set()
+            read |= names_in((node.array, node.index, node.value)).keys() - own
+        elif type(node) is Name:
+            read.add(node.id)
+        else:
+            stack.extend(getattr(node, part) for part in _PARTS.get(type(node), ()))
+    return read
 
 
 def without_stores(statements: Sequence[Statement], arrays: set[str]) -> list[Statement]:

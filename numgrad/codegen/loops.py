@@ -129,6 +129,7 @@ class Load:
 
 
 Expression = Name | Number | Infix | Prefix | Choice | Attribute | Tuple | Call | Load
+_EXPRESSIONS = frozenset(Expression.__args__)
 
 
 # --- statements ----------------------------------------------------------------------------------
@@ -251,11 +252,9 @@ class Function:
 
 def as_expression(value: Any) -> Expression:
     """Return an expression itself; of text, the variable of that name; else the number."""
-    if isinstance(value, str):
-        return Name(value)
-    if isinstance(value, int | float | complex | tuple):
-        return Number(value)
-    return value
+    if type(value) in _EXPRESSIONS:
+        return value
+    return Name(value) if isinstance(value, str) else Number(value)
 
 
 def names(module: str, *ids: str) -> list[Name]:
@@ -275,20 +274,34 @@ def combine(sign: str, left: Any, right: Any) -> Infix:
 
 def plus(*terms: Any) -> Expression:
     """Return a sum, without what is 0 in it."""
-    total: Expression | None = None
+    total: Expression = ZERO
     for given in terms:
         term = as_expression(given)
+        negative = _negated(term)
         if term == ZERO:
             continue
-        if total is None:
+        if total == ZERO:
             total = term
-        elif isinstance(term, Prefix) and term.sign == "-":
-            total = Infix("-", total, term.operand)
-        elif isinstance(term, Infix) and term.sign == "+":
-            total = plus(total, term.left, term.right)
+        elif isinstance(term, Infix) and term.sign in "+-":
+            total = Infix(term.sign, plus(total, term.left), term.right)
+        elif negative is not None:
+            total = Infix("-", total, negative)
         else:
             total = Infix("+", total, term)
-    return ZERO if total is None else total
+    return total
+
+
+def _negated(term: Expression) -> Expression | None:
+    """Return minus a term that has a minus in front; None if it has none."""
+    match term:
+        case Prefix("-", operand):
+            return operand
+        case Number(value) if value < 0:
+            return Number(-value)
+        case Infix("*", left, right):
+            negative = _negated(left)
+            return None if negative is None else times(negative, right)
+    return None
 
 
 def times(*factors: Any) -> Expression:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from numgrad.codegen.loop_passes import walk
 from numgrad.codegen.loops import (
     ONE,
     ZERO,
@@ -35,7 +33,7 @@ from numgrad.codegen.loops import (
     While,
 )
 
-__all__ = ["print_module", "spell"]
+__all__ = ["print_expression", "print_module"]
 
 # How close signs bind, the closest last.
 _LEVELS = [["|"], ["^"], ["&"], ["+", "-"], ["*", "/", "//", "%"]]
@@ -46,7 +44,9 @@ _WHOLE = {
     "numpy": ("np", "import numpy as np"),
     "numgrad.math.scalar": ("scalar", "from numgrad.math import scalar"),
 }
-_POINTERS = "numgrad.codegen.llvm.pointers"
+_ELEMENT = Name("element", "numgrad.codegen.llvm.pointers")
+_STORE = Name("store", "numgrad.codegen.llvm.pointers")
+_OBJMODE = Name("objmode", "numba")
 _WIDTH = 100
 
 
@@ -62,141 +62,156 @@ def print_module(functions: Sequence[Function], *, origins: bool = False, doc: s
     doc : str
         The docstring.
     """
-    lines = [f'"""{doc}"""'] if doc else []
-    imports = _imports(functions)
-    lines += ["", *imports] if doc and imports else imports
+    printer = _Printer(origins)
     for function in functions:
-        lines += ["", ""]
+        printer.function(function)
+    head = [f'"""{doc}"""'] if doc else []
+    imports = printer.imports()
+    head += ["", *imports] if doc and imports else imports
+    return "\n".join([*head, *printer.lines]) + "\n"
+
+
+def print_expression(expression: Expression) -> str:
+    """Return an expression as text."""
+    return _Printer().text(expression)
+
+
+class _Printer:
+    """Writes lines, and notes which names are from other modules."""
+
+    def __init__(self, origins: bool = False) -> None:
+        self.origins = origins
+        self.lines: list[str] = []
+        self.wanted: dict[str, set[str]] = {}  # names by module
+
+    def function(self, function: Function) -> None:
+        """Write a function."""
+        self.lines += ["", ""]
         if function.decorator is not None:
-            lines.append(f"@{spell(function.decorator)}")
-        lines.append(f"def {function.name}({', '.join(function.parameters)}):")
-        _print(function.body, "    ", lines, origins)
-    return "\n".join(lines) + "\n"
+            self.lines.append(f"@{self._name(function.decorator)}")
+        self.lines.append(f"def {function.name}({', '.join(function.parameters)}):")
+        self._body(function.body, "    ")
 
+    def imports(self) -> list[str]:
+        """Return the lines that import what was used."""
+        lines = []
+        for module, ids in sorted(
+            self.wanted.items(), key=lambda item: (item[0] != "numpy", item[0])
+        ):
+            if module in _WHOLE:
+                lines.append(_WHOLE[module][1])
+                continue
+            line = f"from {module} import {', '.join(sorted(ids))}"
+            if len(line) <= _WIDTH:
+                lines.append(line)
+            else:
+                lines += [f"from {module} import (", *(f"    {i}," for i in sorted(ids)), ")"]
+        return lines
 
-def _imports(functions: Sequence[Function]) -> list[str]:
-    """Return the lines that import what functions use."""
-    wanted: dict[str, set[str]] = {}
-    for node in walk(functions):
-        kind = type(node)
-        if kind is Name and node.module:
-            wanted.setdefault(node.module, set()).add(node.id)
-        elif kind is Load and not node.subscript:
-            wanted.setdefault(_POINTERS, set()).add("element")
-        elif kind is Store and not node.subscript:
-            wanted.setdefault(_POINTERS, set()).add("store")
-        elif kind is Interpreted:
-            wanted.setdefault("numba", set()).add("objmode")
-        elif kind is Function and node.decorator is not None:
-            wanted.setdefault(node.decorator.module, set()).add(node.decorator.id)
-    lines = []
-    for module, ids in sorted(wanted.items(), key=lambda item: (item[0] != "numpy", item[0])):
-        if module in _WHOLE:
-            lines.append(_WHOLE[module][1])
-            continue
-        line = f"from {module} import {', '.join(sorted(ids))}"
-        if len(line) > _WIDTH:
-            line = "\n".join([f"from {module} import (", *(f"    {i}," for i in sorted(ids)), ")"])
-        lines.append(line)
-    return lines
-
-
-def _print(body: Sequence[Statement], margin: str, lines: list[str], origins: bool) -> None:
-    """Write statements."""
-    inside = margin + "    "
-    for line in body:
-        kind = type(line)
-        if kind is Blank:
-            lines.append("")
-            continue
-        lines.append(margin + _head(line))
-        if origins and kind in (Assign, Store, Do) and line.origin:  # type: ignore[union-attr]
-            lines[-1] += f"  # {line.origin}"  # type: ignore[union-attr]
-        if isinstance(line, For | While | Interpreted):
-            _print(line.body, inside, lines, origins)
-        elif isinstance(line, If):
-            _print(line.then, inside, lines, origins)
-            if line.otherwise:
-                lines.append(f"{margin}else:")
-                _print(line.otherwise, inside, lines, origins)
-
-
-def _head(line: Statement) -> str:
-    """Return a statement as text; of one with others in it, its first line."""
-    match line:
-        case Assign(target, value):
-            return f"{target} = {spell(value)}"
-        case Unpack(targets, value):
-            return f"{', '.join(targets)} = {spell(value)}"
-        case Store(array, index, value, _, subscript):
-            if subscript:
-                return f"{spell(array)}[{spell(index)}] = {spell(value)}"
-            return f"store({spell(array)}, {spell(index)}, {spell(value)})"
-        case Do(value):
-            return spell(value)
-        case For(index, first, last, _, step):
-            bounds = [first, last, step]
-            if step == ONE:
-                bounds = [last] if first == ZERO else [first, last]
-            return f"for {index} in range({_listed(bounds)}):"
-        case While(condition, _):
-            return f"while {spell(condition)}:"
-        case If(condition, _, _):
-            return f"if {spell(condition)}:"
-        case Interpreted(types, _):
-            return f"with objmode({', '.join(f'{name}={kind!r}' for name, kind in types)}):"
-        case Raise(error, message):
-            return f"raise {error}({message!r})"
-        case Return(value):
-            return f"return {spell(value)}"
-        case Break():
-            return "break"
-    raise TypeError(f"no statement: {line!r}")
-
-
-def _listed(items: Sequence[Expression]) -> str:
-    return ", ".join([spell(item) for item in items])
-
-
-def spell(node: Expression, around: int = 0) -> str:
-    """Return an expression as text, in parentheses if what is `around` it binds closer."""
-    kind = type(node)
-    if kind is Name:
-        name: Any = node
+    def _name(self, name: Name) -> str:
+        """Return a name as text; note which module it is from."""
+        if not name.module:
+            return name.id
+        self.wanted.setdefault(name.module, set()).add(name.id)
         whole = _WHOLE.get(name.module)
         return name.id if whole is None else f"{whole[0]}.{name.id}"
-    text, binds = _spelled(node)
-    return f"({text})" if binds < around else text
 
+    # --- statements ---
 
-def _spelled(node: Expression) -> tuple[str, int]:
-    """Return an expression as text, and how close it binds."""
-    match node:
-        case Load(array, index, subscript):
-            if subscript:
-                return f"{spell(array, _ATOM)}[{_subscript(index)}]", _ATOM
-            return f"element({spell(array)}, {spell(index)})", _ATOM
-        case Infix(sign, left, right):
-            binds = _BINDS.get(sign, _COMPARISON)
-            first = spell(left, binds + (binds == _COMPARISON))
-            return f"{first} {sign} {spell(right, binds + 1)}", binds
-        case Call(function, arguments):
-            return f"{spell(function, _ATOM)}({_listed(arguments)})", _ATOM
-        case Number(value):
-            text = repr(value)
-            return text, _PREFIX if text.startswith("-") else _ATOM
-        case Prefix(sign, operand):
-            return f"{sign}{spell(operand, _PREFIX)}", _PREFIX
-        case Choice(condition, yes, no):
-            condition_ = spell(condition, _CHOICE + 1)
-            return f"{spell(yes, _CHOICE + 1)} if {condition_} else {spell(no, _CHOICE)}", _CHOICE
-        case Attribute(value, name):
-            return f"{spell(value, _ATOM)}.{name}", _ATOM
-        case Tuple(items):
-            return f"({_listed(items)}{',' if len(items) == 1 else ''})", _ATOM
-    raise TypeError(f"no expression: {node!r}")
+    def _body(self, body: Sequence[Statement], margin: str) -> None:
+        inside = margin + "    "
+        for line in body:
+            if type(line) is Blank:
+                self.lines.append("")
+                continue
+            text = margin + self._head(line)
+            if self.origins and isinstance(line, Assign | Store | Do) and line.origin:
+                text += f"  # {line.origin}"
+            self.lines.append(text)
+            if isinstance(line, For | While | Interpreted):
+                self._body(line.body, inside)
+            elif isinstance(line, If):
+                self._body(line.then, inside)
+                if line.otherwise:
+                    self.lines.append(f"{margin}else:")
+                    self._body(line.otherwise, inside)
 
+    def _head(self, line: Statement) -> str:
+        """Return a statement as text; of one with others in it, its first line."""
+        match line:
+            case Assign(target, value):
+                return f"{target} = {self.text(value)}"
+            case Store(array, index, value, _, True):
+                return f"{self._item(array, index)} = {self.text(value)}"
+            case Store(array, index, value):
+                return f"{self._name(_STORE)}({self._listed((array, index, value))})"
+            case Do(value):
+                return self.text(value)
+            case For(index, first, last, _, step):
+                bounds = [first, last, step]
+                if step == ONE:
+                    bounds = [last] if first == ZERO else [first, last]
+                return f"for {index} in range({self._listed(bounds)}):"
+            case If(condition, _, _):
+                return f"if {self.text(condition)}:"
+            case While(condition, _):
+                return f"while {self.text(condition)}:"
+            case Unpack(targets, value):
+                comma = "," if len(targets) == 1 else ""
+                return f"{', '.join(targets)}{comma} = {self.text(value)}"
+            case Interpreted(types, _):
+                declared = ", ".join([f"{name}={kind!r}" for name, kind in types])
+                return f"with {self._name(_OBJMODE)}({declared}):"
+            case Raise(error, message):
+                return f"raise {error}({message!r})"
+            case Return(value):
+                return f"return {self.text(value)}"
+            case Break():
+                return "break"
+        raise TypeError(f"no statement: {line!r}")
 
-def _subscript(index: Expression) -> str:
-    """Return a subscript as text; one of several dims without parentheses."""
-    return _listed(index.items) if isinstance(index, Tuple) else spell(index)
+    # --- expressions ---
+
+    def text(self, node: Expression, around: int = 0) -> str:
+        """Return an expression as text, in parentheses if what is `around` it binds closer."""
+        if type(node) is Name:
+            return self._name(node)
+        text, binds = self._spelled(node)
+        return f"({text})" if binds < around else text
+
+    def _spelled(self, node: Expression) -> tuple[str, int]:
+        """Return an expression as text, and how close it binds."""
+        match node:
+            case Load(array, index, True):
+                return self._item(array, index), _ATOM
+            case Load(array, index):
+                return f"{self._name(_ELEMENT)}({self._listed((array, index))})", _ATOM
+            case Infix(sign, left, right):
+                binds = _BINDS.get(sign, _COMPARISON)
+                first = self.text(left, binds + (binds == _COMPARISON))
+                return f"{first} {sign} {self.text(right, binds + 1)}", binds
+            case Call(function, arguments):
+                return f"{self.text(function, _ATOM)}({self._listed(arguments)})", _ATOM
+            case Number(value):
+                text = repr(value)
+                return text, _PREFIX if text.startswith("-") else _ATOM
+            case Prefix(sign, operand):
+                return f"{sign}{self.text(operand, _PREFIX)}", _PREFIX
+            case Choice(condition, yes, no):
+                either = f"{self.text(yes, _CHOICE + 1)} if {self.text(condition, _CHOICE + 1)}"
+                return f"{either} else {self.text(no, _CHOICE)}", _CHOICE
+            case Attribute(value, name):
+                # Of a number the point would be read as part of it.
+                around = _ATOM + (type(value) is Number)
+                return f"{self.text(value, around)}.{name}", _ATOM
+            case Tuple(items):
+                return f"({self._listed(items)}{',' if len(items) == 1 else ''})", _ATOM
+        raise TypeError(f"no expression: {node!r}")
+
+    def _listed(self, items: Sequence[Expression]) -> str:
+        return ", ".join([self.text(item) for item in items])
+
+    def _item(self, array: Expression, index: Expression) -> str:
+        """Return a subscript as text; one of several dims without parentheses."""
+        dims = self._listed(index.items) if isinstance(index, Tuple) else self.text(index)
+        return f"{self.text(array, _ATOM)}[{dims}]"
