@@ -64,7 +64,7 @@ SUM_OF_ROW, SUM_OF_ROWS = "r", "c"
 
 
 _I = Name("i")
-(_ROW_SUM,) = names("numgrad.codegen.loop_runtime", "row_sum")
+(_RUN_SUM,) = names("numgrad.codegen.fold_runtime", "run_sum")
 (_USE_WIDE_VECTORS,) = names("numgrad.codegen.llvm.width", "use_wide_vectors")
 
 
@@ -160,7 +160,7 @@ def strided_source(
     row += _looped(parts, Name("start"), Name("stop"), reads, writes)
     summed = [o for o in outputs if mode_of[o] == SUM_OF_ROW]
     for o in summed:
-        total = call(_ROW_SUM, f"{o}_row", combine("-", "stop", "start"))
+        total = call(_RUN_SUM, f"{o}_row", 0, combine("-", "stop", "start"), 0)
         row.append(_added(o, Name(f"{o}_at"), total))
     walked = [*arrays, *outputs]
     by_steps = [n for n in walked if mode_of[n] == STEPS]

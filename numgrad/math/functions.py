@@ -17,6 +17,7 @@ from numba.core.caching import NullCache
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from numgrad.codegen.compile.compile import compile_source, kernel
+from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import (
     Assign,
@@ -164,10 +165,8 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
 
     by_type = _ByType(name)
     stands_in(by_type, chosen)
-    arguments = ", ".join(inputs)
-    namespace = {"by_type": by_type}
-    exec(f"def {name}({arguments}):\n    return by_type({arguments})\n", namespace)
-    function: Any = namespace[name]
+    source = print_module([Function(name, inputs, [Return(call(Name("by_type"), *inputs))])])
+    function = define(name, source, f"function {name}", {"by_type": by_type})
     function.__module__ = "numgrad.math"
     function.__doc__ = (
         f"Return the gradients of `{name[: -len(_VJP)]}`." if is_rule else formula.doc

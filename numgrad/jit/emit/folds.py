@@ -1,14 +1,14 @@
-"""Generate reductions of a loop nest: blocks that are combined pairwise, with arrays in between.
+"""Generate reductions of a loop nest: of blocks of elements, then of their results.
 
-The functions that combine are those of `numgrad.codegen.loop_runtime`.
+The functions that combine, in the order of eager sums, are those of `numgrad.codegen.fold_runtime`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
@@ -16,24 +16,28 @@ from numgrad.codegen.loops import (
     Do,
     Expression,
     For,
+    If,
     Load,
     Name,
     Statement,
     Store,
     call,
     combine,
+    names,
     plus,
+    times,
 )
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass
-from numgrad.jit.emit.scalar_code import LEVELS, STACK, identity_code, size_code, type_code
+from numgrad.jit.emit.scalar_code import identity_code, on_stack, size_code
 from numgrad.jit.emit.statements import comment_of
-from numgrad.jit.ir.symbolic_sizes import product
+from numgrad.jit.ir.symbolic_sizes import Size, product
 from numgrad.jit.schedule.schedule import LoopOutput
 
-__all__ = ["BlockFolds", "combined", "folding", "kind_of", "tree"]
+__all__ = ["BlockFolds", "combined", "kind_of"]
 
-_RUNTIME = "numgrad.codegen.loop_runtime"
+_RUNTIME = "numgrad.codegen.fold_runtime"
+_LEVELS, _SHIFTED = names(_RUNTIME, "LEVELS", "shifted")
 _SIGNS = {"sum": "+", "prod": "*"}
 
 
@@ -56,11 +60,6 @@ def combined(kind: str, one: Expression, other: Expression) -> Expression:
     return folding("join", kind, one, other) if sign is None else combine(sign, one, other)
 
 
-def tree(name: str, dtype: np.dtype[Any]) -> Statement:
-    """Return what makes the array of a tree of blocks: see `merge` of `loop_runtime`."""
-    return Assign(name, call(STACK, type_code(dtype), LEVELS))
-
-
 class BlockFolds:
     """Writes reductions of a nest of any size.
 
@@ -72,89 +71,164 @@ class BlockFolds:
 
     def __init__(self, parts: NestParts) -> None:
         self.parts, self.code, self.facts = parts, parts.code, parts.facts
+        self._lane: Name | None = None
 
-    def _identity(self, output: LoopOutput) -> Expression:
-        return identity_code(kind_of(output), output.value.dtype)
-
-    def _result(self, output: LoopOutput) -> str:
-        return self.code.results[output.value]
+    # --- of the elements of rows ---
 
     def in_row(
         self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
     ) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
-        kind, result = kind_of(output), self._result(output)
-        buffer = self.buffered(output, value, lines)
-        length = combine("-", "hi", "lo")
-        folded = folding("fold", kind, buffer, length, self._identity(output))
-        if self.facts.targets[output] is None:
-            self.to_number(output, folded, here.flush)
+        parts, loops, comment = self.parts, self.facts.loops, comment_of(output.value)
+        result, is_total = self.result(output), self.facts.targets[output] is None
+        counter = f"k{result}"
+        first: Expression = ZERO
+        if is_total and not self.facts.appends:
+            partial = self._partial(output, parts.counted("items"))
+            block = self._block(output, value, lines)
+            here.flush.append(Store(partial, Name("item"), block, comment))
             return
-        here.before.append(Assign(f"k{result}", ZERO))
-        here.flush += self._merged(output, folded)
-        here.after.append(Assign(result, self._total(output)))
-        here.after.append(self.parts.stored(output, Name(result)))
+        if is_total:
+            partial = self._partial(output, parts.counted("runs"))
+            inner = self.code.size(product([loop.size for loop in loops.inner]))
+            if loops.rows:
+                first = combine("//", times("first_row", inner), SUM_BLOCK)
+            start, end = parts.item_start, parts.item_end
+        else:
+            kind, dtype, levels = kind_of(output), output.value.dtype, f"l{result}"
+            self.code.top.append(on_stack(levels, dtype, _LEVELS))
+            start, end = here.before, here.after
 
-    def buffered(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> str:
-        """Store the values of a block in an array; return its name."""
-        buffer = f"b{self._result(output)}"
+        def found(block: Expression) -> list[Statement]:
+            done: Statement
+            if is_total:
+                done = Store(partial, Name(counter), block, comment)
+            else:
+                merged = folding("merge", kind, levels, counter, block, self.identity(output))
+                done = Do(merged, comment)
+            return [done, Assign(counter, plus(counter, 1))]
+
+        start.append(Assign(counter, first))
+        if len(loops.inner) > 1 or is_total:
+            self._append(output, value, lines, (start, here.flush, end), found)
+        else:
+            here.flush += found(self._block(output, value, lines))
+        if not is_total:
+            total = folding("merged", kind, levels, counter, self.identity(output))
+            here.after.append(Assign(result, total))
+            here.after.append(parts.stored(output, Name(result)))
+
+    def _block(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> Expression:
+        """Keep what there is of a block; return what it is reduced to."""
+        buffer = f"b{self.result(output)}"
         self.parts.rooms[buffer] = output.value.dtype
         lines.append(Store(Name(buffer), self.code.offset(), value))
-        return buffer
+        return self.folded(output, buffer, combine("-", "hi", "lo"))
 
-    def _merged(self, output: LoopOutput, value: Expression) -> list[Statement]:
-        """Put the value of a block into the tree of those of a row or an item."""
-        result = self._result(output)
-        levels, counter = f"l{result}", f"k{result}"
-        self.code.top.append(tree(levels, output.value.dtype))
-        merged = folding("merge", kind_of(output), levels, counter, value)
-        return [Do(merged, comment_of(output.value)), Assign(counter, plus(counter, 1))]
+    def _append(
+        self,
+        output: LoopOutput,
+        value: Expression,
+        lines: list[Statement],
+        places: tuple[list[Statement], list[Statement], list[Statement]],
+        found: Callable[[Expression], list[Statement]],
+    ) -> None:
+        """Reduce elements of several loops as if they were one run, which blocks cut anywhere.
 
-    def _total(self, output: LoopOutput) -> Expression:
-        result = self._result(output)
-        arguments = f"l{result}", f"k{result}", self._identity(output)
-        return folding("merged", kind_of(output), *arguments)
+        In front of the loops, behind each run of the innermost one, and behind all stands what the
+        `places` get; `found` gives what to do with the result of a block.
+        """
+        result = self.result(output)
+        buffer, filled = f"b{result}", f"f{result}"
+        start, flush, end = places
+        self.code.top.append(on_stack(buffer, output.value.dtype, 2 * SUM_BLOCK))
+        start.append(Assign(filled, ZERO))
+        at = plus(filled, self.code.offset())
+        lines.append(Store(Name(buffer), at, value, comment_of(output.value)))
+        whole = found(self.folded(output, buffer, SUM_BLOCK))
+        dropped = Assign(filled, call(_SHIFTED, buffer, filled))
+        flush.append(Assign(filled, combine("+", filled, combine("-", "hi", "lo"))))
+        flush.append(If(combine(">=", filled, SUM_BLOCK), [whole[0], dropped, *whole[1:]]))
+        end.append(If(combine(">", filled, 0), found(self.folded(output, buffer, filled))))
+
+    # --- of rows ---
 
     def to_number(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
-        """Combine the values of blocks, or of rows, to one number."""
-        parts, kind, comment = self.parts, kind_of(output), comment_of(output.value)
-        result, identity = self._result(output), self._identity(output)
-        partial = f"p{result}"
-        parts.partials.append((partial, output.value.dtype, parts.counted("items")))
-        loops = self.facts.loops
-        if not loops.rows and not loops.outer and len(loops.inner) < 2:
-            lines.append(Store(Name(partial), Name("item"), value, comment))
-        else:
-            parts.item_start.append(Assign(f"k{result}", ZERO))
-            lines += self._merged(output, value)
-            parts.item_end.append(Store(Name(partial), Name("item"), self._total(output)))
-        total = folding("fold", kind, partial, size_code(parts.counted("items")), identity)
-        parts.finish.append(Store(parts.buffer(output.value), ZERO, total, comment))
+        """Combine a value of each row to one number."""
+        rows = product([loop.size for loop in self.facts.loops.rows])
+        partial = self._partial(output, rows, "fold")
+        lines.append(Store(partial, self.flat_row(), value, comment_of(output.value)))
 
     def over_rows(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
-        """Add rows up, those of a block in one row of partial sums."""
+        """Add rows up, those of a block dealt out among lanes of partial sums."""
         parts, code, kind = self.parts, self.code, kind_of(output)
         target = self.facts.targets[output]
         assert target is not None
-        loops, identity = self.facts.loops, self._identity(output)
+        loops, comment = self.facts.loops, comment_of(output.value)
         kept = [a for a in range(len(output.axes)) if a not in output.reduced]
-        width = product([loops.sizes[a] for a in kept])
-        partial = f"p{self._result(output)}"
-        parts.partials.append((partial, output.value.dtype, parts.counted("blocks") * width))
+        size = product([loops.sizes[a] for a in kept])
+        lanes, step = size_code(parts.counted("lanes")), size_code(parts.counted("step"))
+        count = parts.counted("parts") * parts.counted("lanes")
+        partial = Name(f"p{self.result(output)}")
+        parts.partials.append((partial.id, output.value.dtype, count * size))
         place = code.place(target)
-        skipped = combine("*", "block", code.size(width))
         bounds = [parts.bounds(position) for position in range(len(loops.inner))]
-        first = plus(code.place_in_item(target), skipped)
-        start: Statement = Store(Name(partial), first, identity)
+        width = code.size(size)
+        first = plus(code.place_in_item(target), times("lane", width))
+        start: Statement = Store(partial, first, self.identity(output))
         for loop, (low, high) in zip(reversed(loops.inner), reversed(bounds), strict=True):
             start = For(loop.index, low, high, [start])
-        parts.item_start.append(start)
-        at = code.fresh("p")
-        so_far = Load(Name(partial), Name(at))
-        comment = comment_of(output.value)
-        lines.append(Assign(at, plus(place, skipped)))
-        lines.append(Store(Name(partial), Name(at), combined(kind, so_far, value), comment))
-        sizes = size_code(parts.counted("blocks")), size_code(width)
+        end = combine("-", plus("last_row", step), 1)
+        first_lane, last_lane = (
+            times(combine("//", row, step), lanes) for row in (Name("first_row"), end)
+        )
+        parts.item_start.append(For("lane", first_lane, last_lane, [start]))
+        skipped = times(self._lane_of_row(), width)
+        at = Name(code.fresh("p"))
+        lines.append(Assign(at.id, plus(place, skipped)))
+        lines.append(Store(partial, at, combined(kind, Load(partial, at), value), comment))
+        rows = product([loop.size for loop in loops.rows])
+        sizes = size_code(rows), lanes, step, size_code(size)
         buffer = parts.buffer(output.value)
-        total = folding("fold_rows", kind, partial, *sizes, buffer, identity)
+        total = folding("fold_rows", kind, partial, *sizes, buffer, self.identity(output))
         parts.finish.append(Do(total, comment))
+
+    def _lane_of_row(self) -> Name:
+        """Return the number of the lane of a row, of all of its block and before."""
+        if self._lane is None:
+            self._lane = Name(self.code.fresh("p"))
+            lanes, step = (size_code(self.parts.counted(each)) for each in ("lanes", "step"))
+            row = self.flat_row()
+            lane = combine("&", row, combine("-", lanes, 1))
+            number = plus(times(combine("//", row, step), lanes), lane)
+            self.code.row.setdefault(0, []).insert(0, Assign(self._lane.id, number))
+            self.code.bases.add(self._lane.id)
+        return self._lane
+
+    def flat_row(self) -> Expression:
+        """Return the number of a row."""
+        return self.code.flat(self.facts.loops.rows)
+
+    # --- what all have in common ---
+
+    def identity(self, output: LoopOutput) -> Expression:
+        """Return what there is of nothing."""
+        return identity_code(kind_of(output), output.value.dtype)
+
+    def result(self, output: LoopOutput) -> str:
+        """Return the variable of what rows are reduced to."""
+        return self.code.results[output.value]
+
+    def folded(self, output: LoopOutput, array: str, count: Any) -> Expression:
+        """Return the first elements of an array combined."""
+        return folding("fold", kind_of(output), array, count, self.identity(output))
+
+    def _partial(self, output: LoopOutput, size: Size, what: str = "total") -> Name:
+        """Return a new array of results of blocks, or of elements (`fold`), reduced in the end."""
+        parts, partial = self.parts, f"p{self.result(output)}"
+        parts.partials.append((partial, output.value.dtype, size))
+        count = size_code(size)
+        total = folding(what, kind_of(output), partial, count, self.identity(output))
+        comment = comment_of(output.value)
+        parts.finish.append(Store(parts.buffer(output.value), ZERO, total, comment))
+        return Name(partial)

@@ -31,12 +31,12 @@ from numgrad.jit.emit.folds import BlockFolds
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass, RowPasses
 from numgrad.jit.emit.scalar_code import (
-    EMPTY,
     FINISHES,
     PART,
     SPAN,
-    STACK,
     cast_code,
+    new_array,
+    on_stack,
     size_code,
     type_code,
 )
@@ -193,10 +193,10 @@ class LoopNest:
 
     # --- rooms ---
 
-    def _room_of_row(self, dtype: Expression, size: Size) -> Expression:
+    def _room_of_row(self, name: str, dtype: np.dtype[Any], size: Size) -> Statement:
         if self.length_on_stack is not None:
-            return call(STACK, dtype, self.length_on_stack)
-        return call(EMPTY, self.code.size(size), dtype)
+            return on_stack(name, dtype, self.length_on_stack)
+        return new_array(name, self.code.size(size), dtype)
 
     def before_items(self, values: Mapping[str, int] | None) -> list[Statement]:
         """Return what stands in front of the loop over items; given the sizes, for just these."""
@@ -211,7 +211,7 @@ class LoopNest:
         body = self.row()
         head: list[Statement] = []
         rest: Expression = Name("item")
-        if loops.inner and not loops.reduces_rows:
+        if loops.inner and not self.facts.visits_rows:
             length = size(loops.inner[-1].size)
             chunk = rest
             if loops.rows or loops.outer:
@@ -269,7 +269,7 @@ class LoopNest:
 
     def _pass(self, here: Pass) -> list[Statement]:
         lines = self.phases(here)
-        if self.loops.reduces_rows and self.loops.inner:
+        if self.facts.visits_rows and self.loops.inner:
             size = self.code.size(self.loops.inner[-1].size)
             body = [_block_end(size), *lines]
             lines = [For("lo", ZERO, size, body, Number(SUM_BLOCK))]
@@ -289,12 +289,13 @@ def rooms_of_blocks(rooms: Mapping[str, np.dtype[Any]], length: int, name: str) 
     """
     length += LINE - length % LINE
     if len(rooms) * length <= STACK_ELEMENTS:
-        return [Assign(room, call(STACK, type_code(rooms[room]), length)) for room in rooms]
-    lines, at = [], 0
+        return [on_stack(room, dtype, length) for room, dtype in rooms.items()]
+    lines: list[Statement] = []
+    at = 0
     for room, dtype in rooms.items():
         lines.append(Assign(room, call(PART, name, at, length, type_code(dtype))))
         at += length * dtype.itemsize
-    return [Assign(name, call(EMPTY, at, type_code(np.dtype(np.uint8)))), *lines]
+    return [new_array(name, at, np.dtype(np.uint8)), *lines]
 
 
 def band_statements(

@@ -62,6 +62,6 @@ class NestParts:
     def bounds(self, position: int) -> tuple[Expression, Expression]:
         """Return the bounds of a loop within a row."""
         loops = self.facts.loops
-        if position == len(loops.inner) - 1 and not loops.reduces_rows:
+        if position == len(loops.inner) - 1 and not self.facts.visits_rows:
             return Name("lo"), Name("hi")
         return ZERO, self.code.size(loops.inner[position].size)

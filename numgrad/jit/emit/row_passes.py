@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from numgrad.codegen.expression import scalar
 from numgrad.codegen.loop_passes import names_in, rewritten
@@ -51,7 +54,7 @@ class Pass:
 
 
 WriteOutput = Callable[[LoopOutput, Expression, Pass, list[Statement]], None]
-MakeRoom = Callable[[Expression, Size], Expression]
+MakeRoom = Callable[[str, np.dtype[Any], Size], Statement]
 
 
 class RowPasses:
@@ -64,7 +67,7 @@ class RowPasses:
     write_output : callable
         Writes what becomes of a value that a pass computed at every element of a row.
     make_room : callable
-        Returns what makes an array for a row of values, given the dtype and the number of elements.
+        Returns what makes an array for a row, given its name, dtype and number of elements.
 
     Attributes
     ----------
@@ -177,8 +180,7 @@ class RowPasses:
         if name is None:
             name = self.kept[element] = self.code.fresh("w")
             size = product([loop.size for loop in self.facts.loops.inner])
-            room = self.make_room(type_code(element[0].dtype), size)
-            self.code.top.append(Assign(name, room))
+            self.code.top.append(self.make_room(name, element[0].dtype, size))
             there = self.passes[earlier]
             phase = max(p for p, names in there.names.items() if element in names)
             value = there.names[phase][element]

@@ -16,11 +16,13 @@ import numpy as np
 from numgrad.codegen.expression import operation, scalar
 from numgrad.codegen.loops import (
     ZERO,
+    Assign,
     Attribute,
     Expression,
     Name,
     Number,
     Prefix,
+    Statement,
     call,
     combine,
     literal,
@@ -33,15 +35,14 @@ from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Size
 
 __all__ = [
-    "EMPTY",
     "FINISHES",
-    "LEVELS",
     "PART",
     "SPAN",
-    "STACK",
     "cast_code",
     "identity_code",
     "is_plain",
+    "new_array",
+    "on_stack",
     "operation_code",
     "plain_code",
     "size_code",
@@ -50,10 +51,20 @@ __all__ = [
 
 _PLAIN = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0))
 _EXACT = frozenset(("int64", "float32", "float64", "complex64", "complex128"))
-STACK, PART, SPAN, FINISHES, LEVELS = names(
-    "numgrad.codegen.loop_runtime", "stack", "part", "span", "finishes", "LEVELS"
+_STACK, PART, SPAN, FINISHES = names(
+    "numgrad.codegen.loop_runtime", "stack", "part", "span", "finishes"
 )
-(EMPTY,) = names("numpy", "empty")
+(_EMPTY,) = names("numpy", "empty")
+
+
+def on_stack(name: str, dtype: np.dtype[Any], count: int | Name) -> Statement:
+    """Return what makes an array that lives until the function returns."""
+    return Assign(name, call(_STACK, type_code(dtype), count))
+
+
+def new_array(name: str, shape: Any, dtype: np.dtype[Any]) -> Statement:
+    """Return what makes an array, of undefined values."""
+    return Assign(name, call(_EMPTY, shape, type_code(dtype)))
 
 
 @lru_cache(64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -23,13 +21,11 @@ from numgrad.codegen.loops import (
     ZERO,
     Assign,
     Attribute,
-    Call,
     Do,
     Expression,
     For,
     Function,
     If,
-    Interpreted,
     Load,
     Name,
     Number,
@@ -38,7 +34,6 @@ from numgrad.codegen.loops import (
     Statement,
     Store,
     Tuple,
-    Unpack,
     call,
     combine,
     names,
@@ -46,30 +41,25 @@ from numgrad.codegen.loops import (
     times,
 )
 from numgrad.codegen.printer import print_module
-from numgrad.jit.emit.opaque_steps import Memory, as_compact, opaque_step, operand_reader
+from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.program_source import Array, Emitted, emit, used_by_steps
-from numgrad.jit.emit.scalar_code import EMPTY, PART, STACK, type_code
+from numgrad.jit.emit.scalar_code import PART, new_array, on_stack, type_code
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.schedule import Nest
 
-__all__ = ["STEPS", "is_short", "literal_dispatcher", "literal_loop"]
+__all__ = ["is_short", "literal_dispatcher", "literal_loop"]
 
 Build = Callable[[Graph], Any]
 
 IN_REGISTERS = 64  # elements of an argument or result that is copied
 
-_AS_ARGUMENT, _MULTIPLY, _KERNEL, _NJIT, _ZEROS = (
+_AS_ARGUMENT, _MULTIPLY, _KERNEL, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument"),
     *names("numgrad.kernels.matmul", "multiply"),
     *names("numgrad.codegen.compile.compile", "kernel"),
-    *names("numba", "njit"),
     *names("numpy", "zeros"),
 )
-
-# What compiled code calls back, under keys that no other process has.
-STEPS: dict[str, Any] = {}
-_numbers = itertools.count()
 
 
 def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bool = False) -> Any:
@@ -157,9 +147,9 @@ class _Standalone:
             if array.role != "output":
                 continue
             if not array.shape or self._is_registered(array):  # if of no dims, returned as a number
-                lines.append(_on_stack(array.name, array.dtype, prod(array.shape)))
+                lines.append(on_stack(array.name, array.dtype, prod(array.shape)))
             elif not into:
-                lines.append(_empty(array.name, array.shape, array.dtype))
+                lines.append(new_array(array.name, array.shape, array.dtype))
         lines += [*self._room(), *self._steps(), *self._keep_room()]
         results: list[Expression] = []
         for k, output in enumerate(outputs):
@@ -171,7 +161,7 @@ class _Standalone:
             is_shared = output.operation in ("input", "array") or output in outputs[:k]
             if returned != name and not is_shared:
                 if not into:
-                    lines.append(_empty(returned, output.shape, output.dtype))
+                    lines.append(new_array(returned, output.shape, output.dtype))
                 lines.append(_copied(returned, name, output))
             if not into:
                 result = Name(returned)
@@ -189,7 +179,7 @@ class _Standalone:
         count, unit = prod(vector.shape), Name(self.buffers[vector])
         if self._array_name(vector) != unit.id:
             cleared = For("at", ZERO, Number(count), [Store(unit, Name("at"), ZERO)])
-            lines = [_on_stack(unit.id, vector.dtype, count), cleared]
+            lines = [on_stack(unit.id, vector.dtype, count), cleared]
         else:
             lines = [Assign(unit.id, call(_ZEROS, vector.shape, type_code(vector.dtype)))]
         lines += self._given(inputs, known=True)
@@ -207,7 +197,7 @@ class _Standalone:
                     part = call(PART, f"all_{k}", at, size, type_code(output.dtype))
                     before.append(Assign(array, part))
                     continue
-                lines.append(_on_stack(array, output.dtype, max(1, size)))
+                lines.append(on_stack(array, output.dtype, max(1, size)))
             of_output = Store(Name(f"all_{k}"), plus(place, "at"), Load(Name(array), Name("at")))
             after.append(For("at", ZERO, Number(size), [of_output]))
         lines += self._room()
@@ -239,7 +229,7 @@ class _Standalone:
                 is_other = combine("!=", Attribute(Name(given), "shape"), value.shape)
                 lines.append(If(is_other, [error]))
             if given != name:
-                lines.append(_on_stack(name, value.dtype, prod(value.shape)))
+                lines.append(on_stack(name, value.dtype, prod(value.shape)))
                 lines.append(_copied(name, given, value))
         return lines
 
@@ -247,26 +237,24 @@ class _Standalone:
         """Make what else the steps need, and fetch what was captured."""
         emitted = self.emitted
         lines: list[Statement] = [
-            _empty(array.name, (0,) * len(array.shape), array.dtype)
+            new_array(array.name, (0,) * len(array.shape), array.dtype)
             for array in emitted.arrays
             if array.role == "result"
         ]
-        lines.append(_on_stack("header", np.dtype(np.int64), 4))
+        lines.append(on_stack("header", np.dtype(np.int64), 4))
         lines += [_into_header(2, 0), _into_header(3, -1)]
         if 0 < emitted.room_bytes <= STACK_BYTES:
-            lines.append(_on_stack("room", np.dtype(np.int64), -(-emitted.room_bytes // 8)))
+            lines.append(on_stack("room", np.dtype(np.int64), -(-emitted.room_bytes // 8)))
         else:
-            lines.append(_empty("room", emitted.room_bytes, np.dtype(np.uint8)))
+            lines.append(new_array("room", emitted.room_bytes, np.dtype(np.uint8)))
         for array in emitted.arrays:
             if array.role == "room" and array.name in self.read_by_steps:
                 at, count = self.values[f"at_{array.name}"], prod(array.shape)
                 part = call(PART, "room", at, count, type_code(array.dtype))
                 lines.append(Assign(array.name, part))
-        captured = {self.buffers[v]: v for v in self.buffers if v.operation == "array"}
-        for name, value in captured.items():
-            array = value.attributes["array"]
-            key = _enter(lambda array=array: (as_compact(array),))
-            lines.append(self._helper(key, [], {name: _numba_type(value)}))
+        for value, name in self.buffers.items():
+            if value.operation == "array":
+                lines.append(captured_array(name, value, self.helpers))
         return lines
 
     def _keep_room(self) -> list[Statement]:
@@ -317,7 +305,7 @@ class _Standalone:
             return [self._small_product(value)]
         if isinstance(value.attributes.get("primitive"), Rows):
             return self._unit_vectors(value)
-        return [self._interpreted(value)]
+        return [interpreted_step(self.emitted, value, self.build, self.helpers)]
 
     def _small_product(self, value: Value) -> Statement:
         """Return what computes a matrix product without the interpreter."""
@@ -348,7 +336,7 @@ class _Standalone:
             found = f"unread_{position}"
             if position in results:
                 found = self.buffers[results[position]]
-            lines.append(_empty(found, (rows.count, *output.shape), output.dtype))
+            lines.append(new_array(found, (rows.count, *output.shape), output.dtype))
             given.append(found)
         return [*lines, Do(call(Name(name), 0, rows.count, *given))]
 
@@ -368,66 +356,8 @@ class _Standalone:
         copy: Statement = Store(Name(name), target, element)
         for dim in reversed(range(len(shape))):
             copy = For(f"j{dim}", ZERO, Number(shape[dim]), [copy])
-        lines += [_empty(name, shape, operand.dtype), copy]
+        lines += [new_array(name, shape, operand.dtype), copy]
         return name
-
-    def _interpreted(self, value: Value) -> Statement:
-        """Return what has the interpreter do a step."""
-        plan, buffers = self.plan, self.buffers
-        readers = [
-            operand_reader(operand, plan.elements, plan.kept, buffers, self.values)
-            for operand in value.operands
-        ]
-        items = self.emitted.results_of(value)
-        results = {position: buffers[item] for position, item in items.items()}
-        do = opaque_step(value, readers, results, buffers.get(value, ""), self.build)
-        used = []
-        for operand in value.operands:
-            strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
-            name = buffers[operand if strided is None else strided.base]
-            if name not in used:
-                used.append(name)
-        if value.operation == "matmul":
-            used.append(buffers[value])
-        given = tuple(results.values())
-        shapes = {array.name: array.shape for array in self.emitted.arrays}
-
-        def step(*arrays: Any) -> Any:
-            pairs = zip(used, arrays, strict=True)
-            memory: Memory = {name: array.reshape(shapes[name]) for name, array in pairs}
-            do(memory)
-            return tuple(memory[name] for name in given)
-
-        declared = {results[position]: _numba_type(item) for position, item in items.items()}
-        return self._helper(_enter(step), used, declared)
-
-    def _helper(self, key: str, given: list[str], results: dict[str, str]) -> Statement:
-        """Add a function that calls the interpreter, and return the call of it.
-
-        It is no kernel of ours: where the GIL was released, Numba warns of calls of the
-        interpreter.
-        """
-        name = f"step_{sum(function.decorator is _NJIT for function in self.helpers)}"
-        # The interpreter looks names up in another module than this one.
-        module = call(Name("__import__"), Number(__name__), None, None, Number(["STEPS"]))
-        step = call(Load(Attribute(module, "STEPS"), Number(key), True), *given)
-        done = _unpacked(results, step)
-        returned = Tuple(tuple(Name(result) for result in results)) if results else Number(None)
-        body: list[Statement] = [Interpreted(tuple(results.items()), [done]), Return(returned)]
-        self.helpers.append(Function(name, given, body, _NJIT))
-        return _unpacked(results, call(Name(name), *given))
-
-
-def _unpacked(results: dict[str, str], value: Call) -> Statement:
-    return Unpack(tuple(results), value) if results else Do(value)
-
-
-def _on_stack(name: str, dtype: np.dtype[Any], count: int) -> Statement:
-    return Assign(name, call(STACK, type_code(dtype), count))
-
-
-def _empty(name: str, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> Statement:
-    return Assign(name, call(EMPTY, shape, type_code(dtype)))
 
 
 def _into_header(position: int, number: int) -> Statement:
@@ -443,17 +373,3 @@ def _copied(target: str, source: str, value: Value) -> Statement:
 def _terms(product: Value) -> int:
     """Return how many multiplications a matrix product takes."""
     return prod(product.shape) * product.operands[0].shape[1]
-
-
-def _enter(function: Any) -> str:
-    key = f"{os.getpid()}-{os.urandom(6).hex()}-{next(_numbers)}"
-    STEPS[key] = function
-    return key
-
-
-def _numba_type(value: Value) -> str:
-    dims = ", ".join([":"] * len(value.shape)) if value.shape else ""
-    if value.shape:
-        last = dims[:-1] + "::1"
-        return f"{value.dtype.name}[{last}]"
-    return f"Array({value.dtype.name}, 0, 'C')"

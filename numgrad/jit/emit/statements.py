@@ -28,6 +28,7 @@ from numgrad.jit.emit.scalar_code import operation_code, size_code
 from numgrad.jit.ir import symbolic_sizes
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, Size
+from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import ANYWHERE, Element, weight
 
 __all__ = ["ElementCode", "comment_of"]
@@ -133,8 +134,12 @@ class ElementCode:
 
     def row_place(self) -> Expression:
         """Return the place within a row."""
+        return self.flat(self.loops.inner)
+
+    def flat(self, loops: Sequence[Loop]) -> Expression:
+        """Return how many steps of some loops there were."""
         terms, stride = [], symbolic_sizes.ONE
-        for loop in reversed(self.loops.inner):
+        for loop in reversed(loops):
             terms.append(self.term(loop.axis, stride))
             stride = stride * loop.size
         return plus(*terms)

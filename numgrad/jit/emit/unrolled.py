@@ -21,7 +21,6 @@ from numgrad.codegen.loops import (
     ZERO,
     Assign,
     Call,
-    Do,
     Expression,
     For,
     If,
@@ -33,12 +32,13 @@ from numgrad.codegen.loops import (
     call,
     names,
     plus,
+    times,
 )
-from numgrad.jit.emit.folds import BlockFolds, combined, folding, kind_of, tree
+from numgrad.jit.emit.folds import BlockFolds, combined, kind_of
 from numgrad.jit.emit.loop_nest import LoopNest, band_statements
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass
-from numgrad.jit.emit.scalar_code import STACK, identity_code, type_code
+from numgrad.jit.emit.scalar_code import on_stack
 from numgrad.jit.emit.statements import comment_of
 from numgrad.jit.ir.symbolic_sizes import product
 from numgrad.jit.schedule.axes import Loops
@@ -82,8 +82,7 @@ def _for_sizes(nest: LoopNest, sizes: Sizes, *, supposes_near: bool = False) -> 
         short.unread = nest.unread
         lines = band_statements([short], sizes)
     rooms = [
-        Assign(name, call(STACK, type_code(dtype), size.evaluate(sizes)))
-        for name, dtype, size in short.parts.partials
+        on_stack(name, dtype, size.evaluate(sizes)) for name, dtype, size in short.parts.partials
     ]
     known = [Assign(name, Number(sizes[name])) for name in sorted(names_in(lines)) if name in sizes]
     return [*known, *rooms, *lines]
@@ -122,69 +121,60 @@ class SpelledFolds(BlockFolds):
         self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
     ) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
-        buffer, result = self.buffered(output, value, lines), self.code.results[output.value]
-        steps, total = _folded(kind_of(output), buffer, self.facts.length(self.sizes))
-        here.flush += steps
+        result, is_total = self.result(output), self.facts.targets[output] is None
+        if is_total and self.facts.loops.rows:
+            self._run(output, value, lines, self.code.offset())
+            return
+        buffer = f"b{result}"
+        self.parts.rooms[buffer] = output.value.dtype
+        lines.append(Store(Name(buffer), self.code.offset(), value))
+        total = self.folded(output, buffer, self.facts.length(self.sizes))
         here.flush.append(Assign(result, total, comment_of(output.value)))
-        if self.facts.targets[output] is None:
-            self.to_number(output, Name(result), here.flush)
+        if is_total:
+            here.after.append(Store(self.parts.buffer(output.value), ZERO, Name(result)))
         else:
             here.after.append(self.parts.stored(output, Name(result)))
 
     def to_number(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
-        """Combine the values of rows to one number."""
-        parts, kind, dtype = self.parts, kind_of(output), output.value.dtype
-        buffer, comment = parts.buffer(output.value), comment_of(output.value)
-        if not self.facts.loops.rows:
-            lines.append(Store(buffer, ZERO, value, comment))
-            return
-        rows, index = _rows_of(self.facts.loops, self.sizes)
-        of_rows = f"z{self.code.results[output.value]}"
-        self.code.top.append(Assign(of_rows, call(STACK, type_code(dtype), rows)))
-        lines.append(Store(Name(of_rows), index, value))
-        if rows <= SPELLED:
-            total = _merged(kind, of_rows, rows)
+        """Combine a value of each row to one number."""
+        if self.facts.loops.rows:
+            self._run(output, value, lines)
         else:
-            levels = f"l{of_rows}"
-            self.code.top.append(tree(levels, dtype))
-            of_row = Load(Name(of_rows), Name("at"))
-            merge = Do(folding("merge", kind, levels, "at", of_row))
-            parts.item_end.append(For("at", ZERO, Number(rows), [merge]))
-            total = folding("merged", kind, levels, rows, identity_code(kind, dtype))
-        parts.item_end.append(Store(buffer, ZERO, total, comment))
+            super().to_number(output, value, lines)
 
+    def _run(
+        self,
+        output: LoopOutput,
+        value: Expression,
+        lines: list[Statement],
+        offset: Expression = ZERO,
+    ) -> None:
+        """Store what all rows have to be reduced to one number, and reduce it behind the rows."""
+        length = 1 if offset == ZERO else self.facts.length(self.sizes)
+        count, array = _rows_of(self.facts.loops, self.sizes)[0] * length, f"z{self.result(output)}"
+        self.code.top.append(on_stack(array, output.value.dtype, count))
+        lines.append(Store(Name(array), plus(times(self.flat_row(), length), offset), value))
+        total = self.folded(output, array, count)
+        buffer, comment = self.parts.buffer(output.value), comment_of(output.value)
+        self.parts.item_end.append(Store(buffer, ZERO, total, comment))
 
-def _folded(kind: str, buffer: str, length: int) -> tuple[list[Statement], Expression]:
-    """Combine the first elements of an array in the order of ``fold``: statements, then a term."""
-    lines: list[Statement] = []
-    array, at = Name(buffer), Name("at")
-    while length > SPELLED:
-        half = (length + 1) >> 1
-        joined = combined(kind, Load(array, at), Load(array, plus(half, at)))
-        lines.append(For("at", ZERO, Number(length - half), [Store(array, at, joined)]))
-        length = half
-    terms: list[Expression] = [Load(array, Number(k)) for k in range(length)]
-    while len(terms) > 1:
-        half = (len(terms) + 1) >> 1
-        pairs = zip(terms, terms[half:], strict=False)
-        terms = [combined(kind, *pair) for pair in pairs] + terms[len(terms) - half : half]
-    return lines, terms[0]
-
-
-def _merged(kind: str, array: str, length: int) -> Expression:
-    """Combine the elements of an array in the order of ``merge``."""
-    levels: dict[int, Expression] = {}
-    for index in range(length):
-        term: Expression = Load(Name(array), Number(index))
-        level = 0
-        while index >> level & 1:
-            term = combined(kind, levels.pop(level), term)
-            level += 1
-        levels[level] = term
-    total, *others = (levels[level] for level in sorted(levels))
-    for term in others:
-        total = combined(kind, term, total)
-    return total
+    def folded(self, output: LoopOutput, array: str, count: Any) -> Expression:
+        """Return the first elements of an array combined, written out if they are few."""
+        if count > SPELLED:
+            return super().folded(output, array, count)
+        kind, dtype, identity = kind_of(output), output.value.dtype, self.identity(output)
+        terms: list[Expression] = [Load(Name(array), Number(k)) for k in range(count)]
+        if dtype.kind == "c":
+            terms = [combined(kind, identity, term) for term in terms]
+        half = SPELLED // 2
+        while half:
+            rest = terms[max(0, len(terms) - half) : half]
+            terms = [combined(kind, *pair) for pair in zip(terms, terms[half:], strict=False)]
+            terms += rest
+            half //= 2
+        # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
+        begins = kind == "sum" and dtype.kind == "f"
+        return combined(kind, terms[0], identity) if begins else terms[0]
 
 
 # --- loops ---------------------------------------------------------------------------------------
@@ -200,7 +190,9 @@ def _single_item(nest: LoopNest, sizes: Sizes) -> list[Statement]:
         item.append(Assign("lo", ZERO))
         item.append(Assign("hi", _unseen(length) if is_long else Number(length)))
     if nest.loops.rows:
-        rows = [Assign("block", ZERO), *nest.parts.item_start, *_rows(nest, sizes)]
+        count = Number(_rows_of(nest.loops, sizes)[0])
+        item += [Assign("block", ZERO), Assign("first_row", ZERO), Assign("last_row", count)]
+        rows = [*nest.parts.item_start, *_rows(nest, sizes)]
     else:
         rows = [*nest.parts.item_start, *nest.row()]
     return [*nest.before_items(sizes), *item, *rows, *nest.parts.item_end, *nest.parts.finish]
@@ -284,7 +276,7 @@ def _distributed(
     lines: list[Statement] = []
     for name, dtype in handed.items():
         array = Name(f"x{name}")
-        lines.append(Assign(array.id, call(STACK, type_code(dtype), wide)))
+        lines.append(on_stack(array.id, dtype, wide))
         if wide > rows:
             cleared = Store(array, index, ZERO)
             lines.append(For(index.id, Number(rows), Number(wide), [cleared]))

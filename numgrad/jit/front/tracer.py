@@ -23,10 +23,10 @@ from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, plac
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.memory_order import deciding, followed, memory_of, place_like
+from numgrad.jit.ir.memory_order import by_stride, deciding, followed, memory_of, place_like
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
-from numgrad.jit.lowering.primitives import LOWERINGS, lower_elementwise
+from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
 from numgrad.jit.lowering.unit_vectors import Rows, cut_out
 from numgrad.kernels.move.memory_order import empty_for, empty_like
@@ -133,6 +133,8 @@ class Tracer:
         if lower is not None:
             operands = [self.value_of(array) for array in arrays]
             known = {name: self._known(value) for name, value in parameters.items()}
+            if primitive.name in IN_MEMORY_ORDER:
+                known["order"] = self._order(arrays[0])
             try:
                 result = lower(*operands, **known)
             except NotImplementedError:  # a case that the lowering leaves to the kernel
@@ -142,6 +144,17 @@ class Tracer:
                 value = _with_origin(result, self._origin(primitive.name))
                 return self._array(value, place, follows, primitive.gaps)
         return self._call(primitive, arrays, parameters)
+
+    def _order(self, array: Any) -> list[int] | None:
+        """Return the order of the dims of what is reduced, as memory has them; None if theirs.
+
+        In that order a reduction rounds, so it depends on how the array lies.
+        """
+        place = place_of(array)
+        if place.ndim < 2 or place.dtype.kind not in "fc":
+            return None
+        self.depend_on_strides(followed([array]))
+        return None if place.flags.c_contiguous else by_stride(place)
 
     def constant(self, array: Any) -> Any:
         """Take an array that was made in the traced function as a constant."""

@@ -51,9 +51,7 @@ def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
     Of dims of length 1 any stride may be asked for.
     """
     first = arrays[0]
-    return len(shape) < 2 or (
-        first.shape == shape and first.flags.c_contiguous and min(shape) > 1
-    )
+    return len(shape) < 2 or (first.shape == shape and first.flags.c_contiguous and min(shape) > 1)
 
 
 def empty_like(array: Array, dtype: Any = None) -> Array:
