@@ -60,6 +60,10 @@ def combined(kind: str, one: Expression, other: Expression) -> Expression:
     return folding("join", kind, one, other) if sign is None else combine(sign, one, other)
 
 
+def _next(counter: Name) -> Statement:
+    return Assign(counter.id, plus(counter, 1))
+
+
 class BlockFolds:
     """Writes reductions of a nest of any size.
 
@@ -79,44 +83,46 @@ class BlockFolds:
         self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
     ) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
-        parts, loops, comment = self.parts, self.facts.loops, comment_of(output.value)
-        result, is_total = self.result(output), self.facts.targets[output] is None
-        counter = f"k{result}"
-        first: Expression = ZERO
-        if is_total and not self.facts.appends:
+        parts, comment = self.parts, comment_of(output.value)
+        if self.facts.targets[output] is not None:
+            self._to_row(output, value, here, lines)
+        elif self.facts.appends:
+            partial, counter = self._partial(output, parts.counted("runs")), self._counter(output)
+            inner = self.code.size(product([loop.size for loop in self.facts.loops.inner]))
+            first = combine("//", times("first_row", inner), SUM_BLOCK)
+            is_single = not self.facts.loops.rows
+            parts.item_start.append(Assign(counter.id, ZERO if is_single else first))
+            places = parts.item_start, here.flush, parts.item_end
+            self._append(
+                output, value, lines, places, lambda block: Store(partial, counter, block, comment)
+            )
+        else:
             partial = self._partial(output, parts.counted("items"))
             block = self._block(output, value, lines)
             here.flush.append(Store(partial, Name("item"), block, comment))
-            return
-        if is_total:
-            partial = self._partial(output, parts.counted("runs"))
-            inner = self.code.size(product([loop.size for loop in loops.inner]))
-            if loops.rows:
-                first = combine("//", times("first_row", inner), SUM_BLOCK)
-            start, end = parts.item_start, parts.item_end
-        else:
-            kind, dtype, levels = kind_of(output), output.value.dtype, f"l{result}"
-            self.code.top.append(on_stack(levels, dtype, _LEVELS))
-            start, end = here.before, here.after
 
-        def found(block: Expression) -> list[Statement]:
-            done: Statement
-            if is_total:
-                done = Store(partial, Name(counter), block, comment)
-            else:
-                merged = folding("merge", kind, levels, counter, block, self.identity(output))
-                done = Do(merged, comment)
-            return [done, Assign(counter, plus(counter, 1))]
+    def _to_row(
+        self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
+    ) -> None:
+        """Reduce the elements of a row to its own number."""
+        kind, result, comment = kind_of(output), self.result(output), comment_of(output.value)
+        counter, levels, identity = self._counter(output), f"l{result}", self.identity(output)
 
-        start.append(Assign(counter, first))
-        if len(loops.inner) > 1 or is_total:
-            self._append(output, value, lines, (start, here.flush, end), found)
+        def merged(block: Expression) -> Statement:
+            return Do(folding("merge", kind, levels, counter, block, identity), comment)
+
+        self.code.top.append(on_stack(levels, output.value.dtype, _LEVELS))
+        here.before.append(Assign(counter.id, ZERO))
+        if len(self.facts.loops.inner) > 1:
+            self._append(output, value, lines, (here.before, here.flush, here.after), merged)
         else:
-            here.flush += found(self._block(output, value, lines))
-        if not is_total:
-            total = folding("merged", kind, levels, counter, self.identity(output))
-            here.after.append(Assign(result, total))
-            here.after.append(parts.stored(output, Name(result)))
+            here.flush += [merged(self._block(output, value, lines)), _next(counter)]
+        here.after.append(Assign(result, folding("merged", kind, levels, counter, identity)))
+        here.after.append(self.parts.stored(output, Name(result)))
+
+    def _counter(self, output: LoopOutput) -> Name:
+        """Return the variable that counts the blocks of a row or an item."""
+        return Name(f"k{self.result(output)}")
 
     def _block(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> Expression:
         """Keep what there is of a block; return what it is reduced to."""
@@ -131,7 +137,7 @@ class BlockFolds:
         value: Expression,
         lines: list[Statement],
         places: tuple[list[Statement], list[Statement], list[Statement]],
-        found: Callable[[Expression], list[Statement]],
+        found: Callable[[Expression], Statement],
     ) -> None:
         """Reduce elements of several loops as if they were one run, which blocks cut anywhere.
 
@@ -145,11 +151,13 @@ class BlockFolds:
         start.append(Assign(filled, ZERO))
         at = plus(filled, self.code.offset())
         lines.append(Store(Name(buffer), at, value, comment_of(output.value)))
+        flush.append(Assign(filled, combine("+", filled, combine("-", "hi", "lo"))))
+        following = _next(self._counter(output))
         whole = found(self.folded(output, buffer, SUM_BLOCK))
         dropped = Assign(filled, call(_SHIFTED, buffer, filled))
-        flush.append(Assign(filled, combine("+", filled, combine("-", "hi", "lo"))))
-        flush.append(If(combine(">=", filled, SUM_BLOCK), [whole[0], dropped, *whole[1:]]))
-        end.append(If(combine(">", filled, 0), found(self.folded(output, buffer, filled))))
+        flush.append(If(combine(">=", filled, SUM_BLOCK), [whole, dropped, following]))
+        rest = found(self.folded(output, buffer, filled))
+        end.append(If(combine(">", filled, 0), [rest, following]))
 
     # --- of rows ---
 
