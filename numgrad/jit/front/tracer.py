@@ -175,9 +175,9 @@ class Tracer:
         """Record a copy in another shape."""
         return self._array(reshape(self.value_of(array), shape), None, array.storage.follows)
 
-    def laid_out(self, array: Traced, place: Array, source: Any) -> Traced:
+    def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
         """Return a copy that lies as a place does."""
-        return self._array(self.value_of(array), place, followed([source]))
+        return self._array(self.value_of(array), place, followed(sources))
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Note that something was decided by how these arguments lie."""
@@ -233,8 +233,15 @@ class Tracer:
             "clone() the tensor first"
         )
 
-    def refuse(self, what: str) -> NoReturn:
+    def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise for a request for numbers."""
+        if array is not None and not _has_inputs(self.value_of(array)):
+            self._fail(
+                f"this asks a traced tensor for {what}. No argument goes into it, but while a "
+                "function is traced nothing is computed, so that it has no numbers: compute it "
+                "outside, and pass it as an argument, or compute with the numbers of what is from "
+                "outside (c.tolist(), c.numpy().sum())"
+            )
         ways = {
             "a truth value": "branch with where(condition, a, b), or on values that are not "
             "traced (shapes, or arguments named in static_argnames)",
@@ -374,6 +381,20 @@ class Tracer:
             [self._array(*both, follows, primitive.gaps) for both in zip(items, found, strict=True)]
         )
         return results[0] if single else results
+
+
+def _has_inputs(value: Value) -> bool:
+    """Whether a value depends on an argument."""
+    seen: set[Value] = set()
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if each.operation == "input":
+            return True
+        if each not in seen:
+            seen.add(each)
+            todo += each.operands
+    return False
 
 
 def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:

@@ -16,7 +16,6 @@ from numgrad.ops.arguments.factories import (
     Array,
     check_device,
     check_layout,
-    checked_number,
     default_dtype_of,
     finish,
     read_dtype,
@@ -24,6 +23,7 @@ from numgrad.ops.arguments.factories import (
     read_number,
     type_name,
 )
+from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.registry import public
 
 __all__ = [
@@ -227,6 +227,8 @@ def linspace(
     check_device("linspace", device)
     check_layout("linspace", layout)
     first, last, count, wanted = _read_ends("linspace", start, end, steps, dtype, out)
+    for number in (first, last):
+        check_fits(number, wanted.numpy)
     array = _evenly(first, last, count).astype(wanted.numpy)
     return finish("linspace", array, requires_grad=requires_grad, out=out, dtype=dtype)
 
@@ -353,7 +355,7 @@ def scalar_tensor(
     check_layout("scalar_tensor", layout)
     value = read_number("scalar_tensor", "s", 1, s)
     wanted = read_dtype("scalar_tensor", dtype, dtypes.default_dtype())
-    array = np.asarray(checked_number(value, wanted))
+    array = scalar_array(value, wanted.numpy, checks_half=False)
     return finish("scalar_tensor", array, requires_grad=requires_grad)
 
 

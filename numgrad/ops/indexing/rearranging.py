@@ -31,9 +31,15 @@ def _as_ints(value: Any) -> tuple[int, ...]:
     return tuple(map(to_int, value)) if isinstance(value, (tuple, list)) else (to_int(value),)
 
 
+_FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
+
+
 def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
     flipped = like_input(array)
-    flipped[...] = np.flip(array, dims) if array.ndim else array
+    key = [_FORWARDS] * array.ndim
+    for dim in dims if key else ():
+        key[dim] = _BACKWARDS
+    flipped[...] = array[tuple(key)]
     return flipped
 
 

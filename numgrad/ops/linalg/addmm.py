@@ -12,6 +12,8 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array, read_number, write_result
+from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
+from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -62,10 +64,15 @@ def _add_products(input: Array, left: Array, right: Array, beta: Any, alpha: Any
     return _sum(input, matrix_product(left, right), beta, alpha)
 
 
-@silent
 def _add_outer(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
-    found = _sum(input, np.multiply.outer(left, right), beta, alpha)
-    return in_order_of(np.asarray(found, order="C"), _walked(input, left, right))
+    before = silence()
+    try:
+        found = _sum(input, np.multiply.outer(left, right), beta, alpha)
+    finally:
+        restore(before)
+    if not found.flags.c_contiguous:
+        found = np.asarray(found, order="C")
+    return in_order_of(found, _walked(input, left, right))
 
 
 def _walked(input: Array, left: Array, right: Array) -> list[Array]:
@@ -108,8 +115,12 @@ _ADDMM = Primitive(
     ["input", "mat1", "mat2"],
     [
         lambda g, beta: _times(g, beta),
-        lambda g, mat2, alpha: _times(mm(g, adjoint_of(mat2)), alpha),
-        lambda g, mat1, alpha: _times(mm(adjoint_of(mat1), g), alpha),
+        lambda g, mat2, alpha, mat1_lies: by_columns(
+            _times(mm(g, adjoint_of(mat2)), alpha), mat1_lies
+        ),
+        lambda g, mat1, alpha, mat2_lies: by_columns(
+            _times(mm(adjoint_of(mat1), g), alpha), mat2_lies
+        ),
     ],
     samples=_samples(
         lambda: addmm, ((2, 2), (2, 3), (3, 2)), ((2,), (1, 3), (3, 2)), ((), (2, 0), (0, 1))
@@ -186,9 +197,12 @@ def _read(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[str
         "beta": read_number(function, "beta", 2, beta),
         "alpha": read_number(function, "alpha", 3, alpha),
     }
-    if dtype.category <= dtypes.INTEGER:
-        return {name: int(factor) for name, factor in factors.items()}
-    return factors
+    if dtype.is_complex:
+        return factors
+    if function in ("addmv", "addr"):  # the others take factors of float16 as float32
+        for factor in factors.values():
+            check_fits(factor, dtype.numpy)
+    return {name: number_for(factor, dtype) for name, factor in factors.items()}
 
 
 def _check_expands(input: Tensor, *shape: int) -> None:
