@@ -221,7 +221,7 @@ class Analysis:
             f"chunks{k}": chunks,
             f"rows{k}": per_block,
             f"lanes{k}": lanes,
-            f"step{k}": step,
+            f"dealt{k}": step,
             f"parts{k}": -(-rows // step),
             f"runs{k}": -(-rows * inner // SUM_BLOCK),
         }

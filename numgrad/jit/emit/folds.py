@@ -175,7 +175,7 @@ class BlockFolds:
         loops, comment = self.facts.loops, comment_of(output.value)
         kept = [a for a in range(len(output.axes)) if a not in output.reduced]
         size = product([loops.sizes[a] for a in kept])
-        lanes, step = size_code(parts.counted("lanes")), size_code(parts.counted("step"))
+        lanes, step = size_code(parts.counted("lanes")), size_code(parts.counted("dealt"))
         count = parts.counted("parts") * parts.counted("lanes")
         partial = Name(f"p{self.result(output)}")
         parts.partials.append((partial.id, output.value.dtype, count * size))
@@ -205,7 +205,7 @@ class BlockFolds:
         """Return the number of the lane of a row, of all of its block and before."""
         if self._lane is None:
             self._lane = Name(self.code.fresh("p"))
-            lanes, step = (size_code(self.parts.counted(each)) for each in ("lanes", "step"))
+            lanes, step = (size_code(self.parts.counted(each)) for each in ("lanes", "dealt"))
             row = self.flat_row()
             lane = combine("&", row, combine("-", lanes, 1))
             number = plus(times(combine("//", row, step), lanes), lane)

@@ -199,7 +199,9 @@ def emit(graph: Graph) -> Emitted:
     elements = plan.elements
     values = {**elements.dims.values, **elements.numbers}
     for nest in found.nests.values():
-        values.update(nest.facts.counts(values))
+        counts = nest.facts.counts(values)
+        assert not counts.keys() & values.keys(), "two numbers of one name"
+        values.update(counts)
     for band in found.bands:
         values[f"band{band.start}"] = max([values[f"items{k}"] for k in band])
     for nest in found.nests.values():
