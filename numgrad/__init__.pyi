@@ -330,10 +330,10 @@ class Tensor(_Core):
     def baddbmm_(
         self, batch1: _Core, batch2: _Core, *, beta: Any = ..., alpha: _Number = ...
     ) -> Tensor: ...
-    def bernoulli(
-        self, p: _float | None = ..., *, generator: Generator | None = ..., out: _Core | None = ...
+    def bernoulli(self, p: _float | None = ..., *, generator: Generator | None = ...) -> Tensor: ...
+    def bernoulli_(
+        self, p: _Core | _float = ..., *, generator: Generator | None = ...
     ) -> Tensor: ...
-    def bernoulli_(self, p: Any = ..., *, generator: Generator | None = ...) -> Tensor: ...
     def bitwise_and(self, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
     def bitwise_and_(self, other: _Operand) -> Tensor: ...
     def bitwise_left_shift(self, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
@@ -699,44 +699,44 @@ class Tensor(_Core):
     ) -> Tensor: ...
     def new_empty(
         self,
-        *sizes: Any,
-        size: _int | Sequence[_int] | None = ...,
+        *sizes: _int | Sequence[_int],
+        size: Sequence[_int] | None = ...,
         dtype: _DType | None = ...,
         layout: _Layout | None = ...,
         device: _Device | str | None = ...,
-        pin_memory: _bool = ...,
+        pin_memory: _bool | None = ...,
         requires_grad: _bool | None = ...,
     ) -> Tensor: ...
     def new_empty_strided(
         self,
-        size: _int | Sequence[_int] | None,
-        stride: Any,
+        size: Sequence[_int],
+        stride: Sequence[_int],
         *,
         dtype: _DType | None = ...,
         layout: _Layout | None = ...,
         device: _Device | str | None = ...,
-        requires_grad: _bool = ...,
-        pin_memory: _bool = ...,
+        pin_memory: _bool | None = ...,
+        requires_grad: _bool | None = ...,
     ) -> Tensor: ...
     def new_full(
         self,
-        size: _int | Sequence[_int] | None,
-        fill_value: Any,
+        size: Sequence[_int],
+        fill_value: _Number | _Core,
         *,
         dtype: _DType | None = ...,
         layout: _Layout | None = ...,
         device: _Device | str | None = ...,
-        pin_memory: _bool = ...,
+        pin_memory: _bool | None = ...,
         requires_grad: _bool | None = ...,
     ) -> Tensor: ...
     def new_ones(
         self,
-        *sizes: Any,
-        size: _int | Sequence[_int] | None = ...,
+        *sizes: _int | Sequence[_int],
+        size: Sequence[_int] | None = ...,
         dtype: _DType | None = ...,
         layout: _Layout | None = ...,
         device: _Device | str | None = ...,
-        pin_memory: _bool = ...,
+        pin_memory: _bool | None = ...,
         requires_grad: _bool | None = ...,
     ) -> Tensor: ...
     def new_tensor(
@@ -749,12 +749,12 @@ class Tensor(_Core):
     ) -> Tensor: ...
     def new_zeros(
         self,
-        *sizes: Any,
-        size: _int | Sequence[_int] | None = ...,
+        *sizes: _int | Sequence[_int],
+        size: Sequence[_int] | None = ...,
         dtype: _DType | None = ...,
         layout: _Layout | None = ...,
         device: _Device | str | None = ...,
-        pin_memory: _bool = ...,
+        pin_memory: _bool | None = ...,
         requires_grad: _bool | None = ...,
     ) -> Tensor: ...
     def nonzero(self, *, as_tuple: _bool = ...) -> Any: ...
@@ -1110,13 +1110,15 @@ def any(
 ) -> Tensor: ...
 def arange(
     *arguments: Any,
+    start: _Number | _Core | None = ...,
+    end: _Number | _Core | None = ...,
+    step: _Number | _Core | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
-    **keywords: Any,
 ) -> Tensor: ...
 def arccos(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
 def arccosh(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
@@ -1157,7 +1159,7 @@ def as_strided_scatter(
     storage_offset: Any = ...,
 ) -> Tensor: ...
 def as_tensor(
-    data: Any, dtype: _DType | None = ..., device: _Device | str | None = ...
+    data: Any, *, dtype: _DType | None = ..., device: _Device | str | None = ...
 ) -> Tensor: ...
 def asarray(
     obj: Any,
@@ -1257,13 +1259,13 @@ def dsplit(input: _Core, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
 def dstack(tensors: Sequence[_Core]) -> Tensor: ...
 def einsum(*arguments: Any) -> Tensor: ...
 def empty(
-    *sizes: Any,
-    size: _int | Sequence[_int] | None = ...,
+    *sizes: _int | Sequence[_int],
+    size: Sequence[_int] | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
 ) -> Tensor: ...
@@ -1273,19 +1275,19 @@ def empty_like(
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
 ) -> Tensor: ...
 def empty_strided(
-    size: _int | Sequence[_int] | None,
-    stride: Any,
+    size: Sequence[_int],
+    stride: Sequence[_int],
     *,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    requires_grad: _bool = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def eq(input: _Operand, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
 def equal(input: _Core, other: _Core) -> _bool: ...
@@ -1297,14 +1299,14 @@ def exp2(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
 def expand_copy(input: _Core, *arguments: Any, out: Any = ..., **keywords: Any) -> Tensor: ...
 def expm1(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
 def eye(
-    n: Any,
-    m: Any = ...,
+    n: _int,
+    m: _int | None = ...,
     *,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def fill(input: _Core, value: _Operand) -> Tensor: ...
@@ -1325,24 +1327,24 @@ def from_dlpack(
 ) -> Tensor: ...
 def from_numpy(array: _Array) -> Tensor: ...
 def full(
-    size: _int | Sequence[_int] | None,
-    fill_value: Any,
+    size: Sequence[_int],
+    fill_value: _Number | _Core,
     *,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def full_like(
     input: _Core,
-    fill_value: Any,
+    fill_value: _Number | _Core,
     *,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
 ) -> Tensor: ...
@@ -1406,15 +1408,15 @@ def lerp(input: _Core, end: _Core, weight: Any, *, out: _Core | None = ...) -> T
 def less(input: _Operand, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
 def less_equal(input: _Operand, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
 def linspace(
-    start: Any,
-    end: Any,
-    steps: Any,
+    start: _Core | _Number,
+    end: _Core | _Number,
+    steps: _int,
     *,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def log(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
@@ -1434,16 +1436,16 @@ def logical_xor(input: _Operand, other: _Operand, *, out: _Core | None = ...) ->
 def logit(input: _Core, eps: _float | None = ..., *, out: _Core | None = ...) -> Tensor: ...
 def logsigmoid(input: _Core) -> Tensor: ...
 def logspace(
-    start: Any,
-    end: Any,
-    steps: Any,
+    start: _Core | _Number,
+    end: _Core | _Number,
+    steps: _int,
     base: _float = ...,
     *,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def logsumexp(
@@ -1535,28 +1537,28 @@ def norm(
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def normal(
-    mean: Any,
-    std: Any = ...,
-    size: _int | Sequence[_int] | None = ...,
+    mean: _Core | _float,
+    std: _Core | _float = ...,
+    size: Sequence[_int] | None = ...,
     *,
     generator: Generator | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def not_equal(input: _Operand, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
 def numel(input: _Core) -> _int: ...
 def ones(
-    *sizes: Any,
-    size: _int | Sequence[_int] | None = ...,
+    *sizes: _int | Sequence[_int],
+    size: Sequence[_int] | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def ones_like(
@@ -1565,7 +1567,7 @@ def ones_like(
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
 ) -> Tensor: ...
@@ -1586,82 +1588,85 @@ def prod(
 ) -> Tensor: ...
 def rad2deg(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
 def rand(
-    *sizes: Any,
-    size: _int | Sequence[_int] | None = ...,
-    generator: Generator | None = ...,
+    *sizes: _int | Sequence[_int],
+    size: Sequence[_int] | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def rand_like(
     input: _Core,
     *,
-    generator: Generator | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def randint(
     *arguments: Any,
-    generator: Generator | None = ...,
+    low: _int | None = ...,
+    high: _int | None = ...,
+    size: Sequence[_int] | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
-    **keywords: Any,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def randint_like(
-    input: _Core,
     *arguments: Any,
-    generator: Generator | None = ...,
+    input: _Core | None = ...,
+    low: _int | None = ...,
+    high: _int | _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
-    **keywords: Any,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def randn(
-    *sizes: Any,
-    size: _int | Sequence[_int] | None = ...,
-    generator: Generator | None = ...,
+    *sizes: _int | Sequence[_int],
+    size: Sequence[_int] | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def randn_like(
     input: _Core,
     *,
-    generator: Generator | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def randperm(
     n: _int,
     *,
-    generator: Generator | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
-    requires_grad: _bool = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+    generator: Generator | None = ...,
 ) -> Tensor: ...
 def ravel(input: _Core) -> Tensor: ...
 def real(input: _Core) -> Tensor: ...
@@ -1687,12 +1692,12 @@ def row_stack(tensors: Sequence[_Core]) -> Tensor: ...
 def rsqrt(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
 def rsub(input: _Core, other: _Operand, *, alpha: _Number = ...) -> Tensor: ...
 def scalar_tensor(
-    s: Any,
+    s: _Number | _Core,
     *,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def scatter(
@@ -1812,8 +1817,8 @@ def tensor(
     *,
     dtype: _DType | None = ...,
     device: _Device | str | None = ...,
-    requires_grad: _bool = ...,
     pin_memory: _bool = ...,
+    requires_grad: _bool = ...,
 ) -> Tensor: ...
 def tensor_split(
     input: _Core,
@@ -1848,6 +1853,8 @@ def tril_indices(
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def triu(input: _Core, diagonal: _int = ...) -> Tensor: ...
 def triu_indices(
@@ -1858,6 +1865,8 @@ def triu_indices(
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def true_divide(input: _Operand, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
 def trunc(input: _Core, *, out: _Core | None = ...) -> Tensor: ...
@@ -1903,13 +1912,13 @@ def where(
 ) -> Any: ...
 def xlogy(input: _Operand, other: _Operand, *, out: _Core | None = ...) -> Tensor: ...
 def zeros(
-    *sizes: Any,
-    size: _int | Sequence[_int] | None = ...,
+    *sizes: _int | Sequence[_int],
+    size: Sequence[_int] | None = ...,
     out: _Core | None = ...,
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def zeros_like(
@@ -1918,7 +1927,7 @@ def zeros_like(
     dtype: _DType | None = ...,
     layout: _Layout | None = ...,
     device: _Device | str | None = ...,
-    pin_memory: _bool = ...,
+    pin_memory: _bool | None = ...,
     requires_grad: _bool | None = ...,
     memory_format: _MemoryFormat | None = ...,
 ) -> Tensor: ...
