@@ -188,7 +188,7 @@ def private_tensor(gradient: Tensor) -> Tensor:
 
 def sum_of(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the sum of two gradients, laid out as a loop over them lays it out."""
-    if left.flags.c_contiguous:
+    if left.ndim < 2 or left.flags.c_contiguous:
         return add_arrays(left, right)
     total = empty_for(left.shape, left.dtype, [left, right])
     np.add(left, right, out=total)

@@ -274,11 +274,14 @@ def _stack_recorded(
     rows: Sequence[Tensor], place: np.ndarray[Any, Any], shared: Sequence[bool]
 ) -> Tensor:
     """Return tensors stacked along a first dim, which lie as a place does, by operations."""
+    parts = list(rows)
+    for dim, each in enumerate(shared):
+        if each:
+            parts = [row.narrow(dim, 0, 1) for row in parts]
     order = loop_order(place.shape, [place])
-    parts = []
-    for row in rows:
-        for dim, each in enumerate(shared):
-            row = row.narrow(dim, 0, 1) if each else row
-        parts.append(row.permute(order))
-    stacked = upward.stack(parts, 0).permute([0, *_back(order)])
+    if list(order) == sorted(order):  # they lie row by row, as what is stacked does
+        stacked = upward.stack(parts, 0)
+    else:
+        parts = [row.permute(order) for row in parts]
+        stacked = upward.stack(parts, 0).permute([0, *_back(order)])
     return stacked.expand(len(rows), *place.shape) if any(shared) else stacked

@@ -21,7 +21,7 @@ from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.anomaly import anomaly
 from numgrad.graph.hooks import Request, Task, call_out, run_post_hooks
-from numgrad.graph.modes import interceptors, modes, restore
+from numgrad.graph.modes import call_interceptors, modes, restore
 from numgrad.graph.node import Arrived, Node
 from numgrad.graph.tensor import Edge, Tensor
 from numgrad.kernels.move.accumulate import add_into
@@ -69,7 +69,7 @@ def run(
     """
     by_tensors = create_graph or rows > 0
     watched = False
-    if interceptors:
+    if call_interceptors:
         by_tensors = by_tensors or modes.trace is not None or modes.dual is not None
         watched = anomaly.enabled
     special = by_tensors or watched

@@ -351,7 +351,7 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
     if anomaly.enabled:
-        noted = counter[2] if len(counter) > 2 else {}
+        noted = (counter[2] if len(counter) > 2 else None) or {}
         code, line = noted.get(version + 1, (None, 0))
         hint = (
             "the backtrace further above shows the operation that failed to compute its gradient. "

@@ -242,7 +242,8 @@ def saved_entries(node: Node) -> list[Any]:
         raise RuntimeError(FREED)
     if isinstance(saved, PackedValues):
         return saved.entries
-    return [saved[at : at + 3] for at in range(0, len(saved), 3)]
+    count = len(node.saved_edges())  # what stands behind, if anything, is no saved value
+    return [saved[at : at + 3] for at in range(0, 3 * count, 3)]
 
 
 def saved_value(node: Node, index: int) -> Any:

@@ -346,7 +346,7 @@ def level_counter(start: int) -> list[Any]:
     Beside the version, and what writes note there, stands the start of the function's level: what
     functions inside of it made counts as made there.
     """
-    return [0, "", {}, start]
+    return [0, "", None, start]
 
 
 def new_counter() -> list[Any]:
@@ -354,7 +354,7 @@ def new_counter() -> list[Any]:
     if modes.inference:
         return NoCounter((0,))
     level = modes.level
-    return [0] if level is None else [0, "", {}, level.start]  # a `level_counter`
+    return [0] if level is None else [0, "", None, level.start]  # a `level_counter`
 
 
 def is_inference(tensor: Tensor) -> bool:

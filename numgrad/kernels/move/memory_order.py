@@ -38,9 +38,22 @@ def empty_for(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Ar
     >>> empty_for((2, 3), np.float64, [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
+    if _is_by_rows(shape, arrays):
+        return empty(shape, dtype)
     order = loop_order(shape, arrays)
     memory = empty(tuple([shape[dim] for dim in order]), dtype)
     return memory.transpose(np.argsort(order).tolist())
+
+
+def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
+    """Whether a loop goes row by row for certain, as nearly all do; a loop order tells of others.
+
+    Of dims of length 1 any stride may be asked for.
+    """
+    first = arrays[0]
+    return len(shape) < 2 or (
+        first.shape == shape and first.flags.c_contiguous and min(shape) > 1
+    )
 
 
 def empty_like(array: Array, dtype: Any = None) -> Array:
@@ -97,7 +110,7 @@ def copy_with_gaps(array: Array) -> Array:
     >>> copy_with_gaps(np.zeros((2, 6))[:, ::3]).strides
     (48, 24)
     """
-    if is_dense(array) or repeats_elements(array):
+    if array.flags.c_contiguous or is_dense(array) or repeats_elements(array):
         return copy_like(array)
     copy = zeros_with_gaps(array)
     copy[...] = array
@@ -145,6 +158,8 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     >>> in_order_of(np.ones((2, 3)), [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
+    if _is_by_rows(values.shape, arrays):
+        return values
     placed = empty_for(values.shape, values.dtype, arrays)
     if placed.strides == values.strides:
         return values

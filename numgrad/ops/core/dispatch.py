@@ -67,14 +67,10 @@ def attach_source(
             lines.append(f"    counter{position} = {name}._counter")
             saved.append(f"{name}._array, counter{position}, counter{position}[0]")
     if spare:  # as `with_spare` does it
-        lines += [
-            "    counter = input._counter",
-            f"    node.saved = kept = WithSpare(({', '.join(saved)}))",
-            "    kept.spare = input._array, counter, counter[0]",
-        ]
-    else:
-        lines.append(f"    node.saved = ({', '.join(saved)})")
+        lines.append("    counter = input._counter")
+        saved.append("input._array, counter, counter[0]")
     lines += [
+        f"    node.saved = ({', '.join(saved)})",
         "    node.sequence = next_sequence()",
         "    node.attached = node.metas = None",
         "    node.plan = plan",
@@ -129,38 +125,50 @@ def run_source(
         else:
             operands.append(f"saved{index}.ravel()")
             written.append(f"counter{index}[0] != version{index}")
-    if unpacked:
+    if spare:  # as `spare_of` does it
+        behind = [*unpacked, "spare", "counter", "version"]
+        lines += [
+            f"    if len(saved) == {len(behind)}:",
+            f"        {', '.join(behind)} = saved",
+            "        if counter[0] != version:",
+            "            spare = None",
+            "    else:",
+            f"        {', '.join(unpacked)} = saved",
+            "        spare = None",
+        ]
+    elif unpacked:
         lines.append(f"    {', '.join(unpacked)} = saved")
     if written:
         lines += [f"    if {' or '.join(written)}:", "        node.raise_if_modified()"]
-    call = ", ".join(operands)
-    lines.append("    dtype = gradient.dtype")
+    entry = "entries.get(dtype)"
     if spare:
-        lines += [
-            "    if type(saved) is WithSpare:  # as `spare_of` does it",
-            "        spare, counter, version = saved.spare",
-            "        if counter[0] == version:",
-            "            entry = closer_entries.get(dtype)",
-            "            walks = not gradient.flags.c_contiguous",
-            "            walks = walks and walks_otherwise(gradient, saved)",
-            "            if entry is None or gradient.size > FEW_ELEMENTS or walks:",
-            "                return node.run_any_size(gradient)",
-            "            out0 = empty(gradient.shape, dtype)",
-            f"            entry({call}, spare.ravel(), out0.ravel())",
-            f"            return {result}",
-        ]
+        entry += " if spare is None else closer_entries.get(dtype)"
     lines += [
-        "    entry = entries.get(dtype)",
+        "    dtype = gradient.dtype",
+        f"    entry = {entry}",
         "    if entry is None or gradient.size > FEW_ELEMENTS:",
         "        return node.run_any_size(gradient)",
         "    shape = gradient.shape",
         *(f"    {output} = empty(shape, dtype)" for output in outputs),
         "    if len(shape) == 1:",
-        f"        entry({call}, {', '.join(outputs)})",
+        *_entry_call(operands, outputs, spare),
         "    elif not gradient.flags.c_contiguous and walks_otherwise(gradient, saved):",
         "        return node.run_any_size(gradient)",
         "    else:",
-        f"        entry({call}, {', '.join(f'{output}.ravel()' for output in outputs)})",
+        *_entry_call(operands, [f"{output}.ravel()" for output in outputs], spare),
         f"    return {result}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _entry_call(operands: list[str], outputs: list[str], spare: bool) -> list[str]:
+    """Return the lines that call the kernel, with the operand that was kept if there is one."""
+    call = f"entry({', '.join([*operands, *outputs])})"
+    if not spare:
+        return [f"        {call}"]
+    return [
+        "        if spare is None:",
+        f"            {call}",
+        "        else:",
+        f"            entry({', '.join([*operands, 'spare.ravel()', *outputs])})",
+    ]

@@ -517,8 +517,7 @@ class ElementwisePrimitive:
                 saved += (self._number(position, operand, compute), None, 0)
         node.saved = tuple(saved)
         if self.closer is not None:
-            counter = operands[0]._counter
-            node.saved = with_spare(node.saved, (operands[0]._array, counter, counter[0]))
+            node.saved = with_spare(node.saved, operands[0])
         tensor._edge = (node, 0)
         if interceptors:
             self._note(tensor, operands, plan)

@@ -32,7 +32,7 @@ from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.primitive import Rule
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
-from numgrad.ops.core.spare import WithSpare, spare_of
+from numgrad.ops.core.spare import spare_of
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
@@ -96,7 +96,7 @@ class ElementwiseNode(Node):
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
             result: Gradients = plan.run(self, gradient)
             return result
-        operands = [gradient, *saved[::3], *beside]
+        operands = [gradient, *plan.values(saved), *beside]
         if dtype in FLOATING and gradient.nbytes < RECYCLED_BYTES:
             arrays = plan.run_flat(kernel, operands)
             if arrays is not None:
@@ -108,7 +108,7 @@ class ElementwiseNode(Node):
         """Run the kernel for operands that were broadcast or cast on the way forward."""
         plan, (compute, _), saved = self.plan, self.metas, self.saved  # type: ignore[misc]
         operands = [gradient]
-        for position, operand in zip(plan.positions, saved[::3], strict=True):  # type: ignore[index]
+        for position, operand in zip(plan.positions, plan.values(saved), strict=True):
             is_input = type(operand) is np.ndarray and position >= 0
             if is_input and operand.dtype != compute and position not in self.primitive.masks:
                 operand = operand.astype(compute)
@@ -217,7 +217,7 @@ class ElementwiseNode(Node):
                 continue
             rule, parameters = self.primitive.rules[position]  # type: ignore[misc]
             if self.primitive.closer is not None:
-                spare = spare_of(self.saved)
+                spare = spare_of(self.saved, len(plan.positions))
                 if spare is not None and spare.dtype == gradient._array.dtype:
                     rule, parameters = self.primitive.closer
                     environment["input"] = wrap(spare)
@@ -245,7 +245,7 @@ class ElementwiseNode(Node):
             raise RuntimeError(FREED)
         self.raise_if_modified()
         kernel, beside = plan.kernel_with(self.saved, array.dtype)
-        kept = [*self.saved[::3], *beside]
+        kept = [*plan.values(self.saved), *beside]
         operands = [o[..., None] if type(o) is np.ndarray else o for o in kept]
         outputs = [array.dtype] * plan.kernel_outputs
         arrays = kernel(array.shape, [array, *operands], outputs) if outputs else []
@@ -369,7 +369,6 @@ class GradientPlan:
             "nothing": self.nothing,
             "owned": self.owned,
             "plan": self,
-            "WithSpare": WithSpare,
             "walks_otherwise": _walks_otherwise,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
@@ -386,12 +385,17 @@ class GradientPlan:
             )
             self.attach = define("attach", attach, f"attach of {name}", namespace)
 
+    def values(self, saved: Any) -> tuple[Any, ...]:
+        """Return the arrays and numbers among what a node saved, without what stands behind."""
+        found: tuple[Any, ...] = saved[: 3 * len(self.positions) : 3]
+        return found
+
     def kernel_with(
         self, saved: Any, dtype: np.dtype[Any]
     ) -> tuple[ElementwiseKernel, list[Array]]:
         """Return the kernel for what a node saved, and what it takes besides that."""
         if self.closer is not None and dtype.kind == "f":
-            spare = spare_of(saved)
+            spare = spare_of(saved, len(self.positions))
             if spare is not None:
                 return self.closer, [spare]
         return self.kernel, []

@@ -154,7 +154,7 @@ class ShortNode(PrimitiveNode):
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Take the fast path where there are few elements, all of one dtype, and nobody looks."""
         gradient, saved = gradients[0], self.saved
-        if gradient is not None and saved and not interceptors:
+        if gradient is not None and saved and not call_interceptors:
             array, counter, version = saved
             shape, dtype = self.shapes[0]
             if (

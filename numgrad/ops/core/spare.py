@@ -4,32 +4,29 @@ PyTorch differentiates some operations from their output alone, such as sigmoid:
 is near 1, that has lost the digits which the input still has. What it saves can be seen (its hooks
 get it, writing to it is an error), and the input may be overwritten before the backward pass. So
 the input is kept beside, as long as nobody wrote to it: if somebody did, or hooks packed what was
-saved, the output alone has to do.
+saved, the output alone has to do. It stands behind what is saved, in the same tuple; nobody but the
+node's own rule looks there.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["WithSpare", "spare_of", "with_spare"]
+__all__ = ["spare_of", "with_spare"]
 
 
-class WithSpare(tuple[Any, ...]):
-    """What a node saved, with the spare operand: (array, version counter, version)."""
-
-    spare: tuple[Any, Any, int]
-
-
-def with_spare(saved: tuple[Any, ...], spare: tuple[Any, Any, int]) -> tuple[Any, ...]:
-    """Return what a node saved, with an operand beside it."""
-    kept = WithSpare(saved)
-    kept.spare = spare
-    return kept
+def with_spare(saved: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """Return what a node saved, with a tensor's array, version counter and version behind it."""
+    counter = operand._counter
+    return (*saved, operand._array, counter, counter[0])
 
 
-def spare_of(saved: Any) -> Any:
-    """Return the array of the operand beside what a node saved; None if it is not what it was."""
-    if type(saved) is not WithSpare:
+def spare_of(saved: Any, count: int) -> Any:
+    """Return the array of the operand behind `count` saved values.
+
+    None if there is none, or it is not what it was.
+    """
+    if len(saved) == 3 * count:
         return None
-    array, counter, version = saved.spare
+    array, counter, version = saved[3 * count :]
     return array if counter[0] == version else None

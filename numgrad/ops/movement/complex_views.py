@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 REAL_DTYPES = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
-_COMPLEX = {"float32": np.dtype(np.complex64), "float64": np.dtype(np.complex128)}
+_COMPLEX = {np.dtype("f4"): np.dtype("c8"), np.dtype("f8"): np.dtype("c16")}
 
 VIEW_AS_REAL: Primitive = Primitive(
     "view_as_real",
@@ -40,7 +40,7 @@ VIEW_AS_REAL: Primitive = Primitive(
 VIEW_AS_COMPLEX: Primitive = Primitive(
     "view_as_complex",
     "ViewAsComplexBackward0",
-    lambda array: array.view(_COMPLEX[array.dtype.name])[..., 0],
+    lambda array: array.view(_COMPLEX[array.dtype])[..., 0],
     ["input"],
     [lambda g: view_as_real(g)],
     view=True,
@@ -90,7 +90,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     tensor([1.+2.j])
     """
     array = input._array
-    if array.dtype.name not in _COMPLEX:
+    if array.dtype not in _COMPLEX:
         if array.dtype.kind == "f":
             raise RuntimeError(
                 "view_as_complex: there are no complex numbers of two float16, because NumPy has "

@@ -328,13 +328,18 @@ def _nodes_since(node: Node | None, start: int) -> list[Node]:
     return found
 
 
+def _saved_entries(node: Node) -> list[Any]:
+    """Return what a node saved, without what stands behind: that may be about to be overwritten."""
+    return list(node.saved or ())[: 3 * len(node.saved_edges())]
+
+
 def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
     """Copy what nodes saved of the stand-in, whose memory is about to be overwritten."""
     copies: dict[int, Any] = {}
     for node in nodes:
         if not node.saved:
             continue
-        entries = list(node.saved)
+        entries = _saved_entries(node)
         for at in range(0, len(entries), 3):
             if entries[at + 1] is stand_in._counter:
                 if id(entries[at]) not in copies:
@@ -347,7 +352,7 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
 
 def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
     """Put `replacement` where a node saved the tensor with that version counter."""
-    entries = list(node.saved or ())
+    entries = _saved_entries(node)
     for at in range(0, len(entries), 3):
         if entries[at + 1] is counter:
             entries[at : at + 3] = replacement
