@@ -16,7 +16,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import laid_out_like
-from numgrad.ops.core.kinds import as_number, is_number, type_name
+from numgrad.ops.core.kinds import type_name
 
 __all__ = [
     "LIKE_OPTIONS",
@@ -28,7 +28,6 @@ __all__ = [
     "empty_in_order",
     "finish",
     "numpy_dtype",
-    "read_number",
     "require_grad",
     "write_result",
 ]
@@ -41,16 +40,6 @@ OPTIONS = (
     "bool? requires_grad=False"
 )
 LIKE_OPTIONS = f"{OPTIONS}, memory_format? memory_format=None"
-
-
-def read_number(function: str, name: str, position: int, value: Any) -> Any:
-    """Return a number argument as a Python number, or raise PyTorch's TypeError."""
-    if not is_number(value):
-        raise TypeError(
-            f"{function}(): argument '{name}' (position {position}) must be Number, not "
-            f"{type_name(value)}"
-        )
-    return as_number(value)
 
 
 def numpy_dtype(dtype: dtypes.dtype | None) -> np.dtype[Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numgrad.ops.core.kinds import KINDS, type_name
+from numgrad.ops.core.kinds import KINDS, is_integer, type_name
 from numgrad.ops.core.signature import REQUIRED, Parameter, Signature
 
-__all__ = ["bind", "describe"]
+__all__ = ["NUMPY_NAMES", "bind", "describe"]
 
 NUMPY_NAMES = {"dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",)}
 Values = dict[str, Any]
@@ -110,6 +110,8 @@ def _bind_one(
                     return fail(_missing, number)
                 continue
             value = keywords[name]
+            if name != parameter.name and parameter.kind == "int[]" and is_integer(value):
+                value = (value,)  # as NumPy's functions take it
             unknown -= 1
             place = 0
         if not accepts(parameter, value):

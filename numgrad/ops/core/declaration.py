@@ -27,6 +27,8 @@ class Declaration:
         What is computed of the arguments that it names.
     bound : bool
         Whether it is a method.
+    writes : bool
+        Whether it is what a method in place calls to write to its tensor.
     special : dict
         For names of parameters, what to say of values that no tensor can have.
     finish : function or None
@@ -40,12 +42,14 @@ class Declaration:
         rule: Callable[..., Any],
         *,
         bound: bool,
+        writes: bool = False,
         special: dict[str, str],
         finish: Callable[..., Any] | None,
     ) -> None:
         if bound:
-            signatures = tuple([each.of_method() for each in signatures])
-        self.signatures, self.rule, self.bound = signatures, rule, bound
+            signatures = tuple([each.of_method(writes=writes) for each in signatures])
+        self.signatures, self.rule = signatures, rule
+        self.bound, self.writes = bound, writes
         self.special, self.finish = special, finish
         self.signature = merged(signatures)
 

@@ -78,6 +78,8 @@ def _make(declaration: Declaration) -> Callable[..., Any]:
     function = FunctionType(_first_call.__code__, names, declaration.name)
     function.__module__ = declaration.rule.__module__
     function.__qualname__ = declaration.name  # errors of Python's own say it
+    if declaration.writes:  # the name of the operation
+        function.__name__ = declaration.name.removesuffix("_")
     function.__doc__ = complete(declaration.rule.__doc__, declaration.signature)
     function.__dict__["__signature__"] = _PythonSignature(declared=declaration)
     function.__dict__["__wrapped__"] = declaration.rule
@@ -148,6 +150,7 @@ def declare(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
+    aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -159,6 +162,8 @@ def declare(
         The signatures (`numgrad.ops.core.signature`), in the order in which they are tried.
     function, method, inplace : bool
         Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``.
+    aliases : tuple of str
+        Other names that it has.
     finish : function, optional
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
@@ -166,19 +171,25 @@ def declare(
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
     """
-    signatures = tuple([parse(text) for text in texts])
+    first = texts[0].partition("(")[0]
+    declared = tuple([parse(text) for text in texts])
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         options: dict[str, Any] = {"special": special, "finish": finish}
-        made = None
-        if function or inplace:
-            made = _make(Declaration(signatures, rule, bound=False, **options))
-            public(signatures[0].name, function=function, method=False, inplace=inplace)(made)
-        if method:
-            bound = _make(Declaration(signatures, rule, bound=True, **options))
-            public(signatures[0].name, function=False)(bound)
-            made = made or bound
-        assert made is not None
-        return made
+        made: list[Callable[..., Any]] = []
+        for name in (first, *aliases):
+            signatures = tuple([each.named(name) for each in declared])
+            if function:
+                made.append(_make(Declaration(signatures, rule, bound=False, **options)))
+                public(name, method=False)(made[-1])
+            if method:
+                made.append(_make(Declaration(signatures, rule, bound=True, **options)))
+                public(name, function=False)(made[-1])
+            if inplace:
+                signatures = tuple([each.named(f"{name}_") for each in declared])
+                written = Declaration(signatures, rule, bound=True, writes=True, **options)
+                made.append(_make(written))
+                public(name, function=False, method=False, inplace=True)(made[-1])
+        return made[0]
 
     return enter

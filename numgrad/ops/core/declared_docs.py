@@ -33,7 +33,9 @@ def complete(text: str | None, signature: Signature) -> str | None:
     text, _, rest = _split(text)
     before, _, listed = text.partition("    Parameters\n    ----------\n")
     own = _entries(listed)
-    lines = [before.rstrip(), "", "    Parameters", "    ----------"]
+    lines = [before.rstrip()]
+    if signature.parameters:
+        lines += ["", "    Parameters", "    ----------"]
     said: set[str] = set()
     for each in signature.parameters:
         heading = next((names for names in own if each.name in names.split(", ")), None)

@@ -18,9 +18,10 @@ what is wrong with it.
 
 from __future__ import annotations
 
+from numgrad.ops.core.argument_parser import NUMPY_NAMES
 from numgrad.ops.core.declaration import FINISHED, Declaration
-from numgrad.ops.core.kinds import KINDS
-from numgrad.ops.core.signature import REQUIRED, Parameter, Signature
+from numgrad.ops.core.kinds import KINDS, Kind
+from numgrad.ops.core.signature import REQUIRED, Parameter, Signature, is_covered
 
 __all__ = ["WITHOUT_EFFECT", "function_source"]
 
@@ -46,11 +47,18 @@ def function_source(declaration: Declaration) -> str:
         lines, conditions, local = [], ["extra"], {}
     named = declaration.named
     head += [f"{name}={texts.get(name, 'REQUIRED')}" for name in named]
-    conditions += [f"{name} is not REQUIRED" for name in named if name not in texts]
+    for name in [each for each in named if each not in texts]:  # NumPy's
+        conditions.append(f"{name} is not REQUIRED")
+        ours = next(each for each in texts if name in NUMPY_NAMES.get(each, ()))
+        kinds = {each.kind for each in declaration.signature.parameters if each.name == ours}
+        if not declaration.spread and kinds != {"int[]"}:  # an `axis` there may be one int
+            same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
+            lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
+            lines.append(f"        {ours}, {name} = {name}, REQUIRED")
     for each in declaration.signature.parameters:
         if declaration.signature.variadic and each is positional[0]:
             continue
-        if KINDS[each.kind].plain:
+        if any(KINDS[kind].plain for kind in each.kinds):
             lines.append(_plain(each, local.get(each.name, each.name)))
             local[each.name] = f"of_{each.name}"
         conditions += _conditions(each, local.get(each.name, each.name), declaration.finish)
@@ -93,30 +101,35 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
 
 def _conditions(parameter: Parameter, value: str, finish: object) -> list[str]:
     """Return what may hold of an argument that isn't plainly of its kind, so that it is read."""
-    name, kind = parameter.name, KINDS[parameter.kind]
+    name, kinds = parameter.name, [KINDS[kind] for kind in parameter.kinds]
     if name in WITHOUT_EFFECT or (name == "out" and finish is not None):
         return [f"{name} is not {parameter.default}"]
-    if kind.plain:
-        return [
-            f"{value} is None and {name} is not None" if parameter.optional else f"{value} is None"
-        ]
-    if not kind.odd:
+    if any(kind.plain for kind in kinds):
+        return [f"{value} is None" + f" and {name} is not None" * parameter.optional]
+    odd = _odd(kinds, value)
+    if not odd:
         return [f"{value} is REQUIRED"] if parameter.default is REQUIRED else []
-    odd = kind.odd.format(value)
     if parameter.optional and parameter.default is None:
-        return [
-            f"{value} is not None and ({odd})"
-            if " or " in odd
-            else f"{value} is not None and {odd}"
-        ]
+        odd = f"({odd})" if " or " in odd else odd
+        return [f"{value} is not None and {odd}"]
     return [odd]
+
+
+def _odd(kinds: list[Kind], value: str) -> str:
+    """Return what holds of a value that is plainly of none of the kinds; "" for any value."""
+    odd = [kind.odd.format(value) for kind in kinds if not kind.plain]
+    return odd[0] if len(odd) == 1 else " and ".join([f"({each})" for each in odd])
 
 
 def _plain(parameter: Parameter, value: str) -> str:
     """Return the line that takes a list in the plain case."""
-    plain = f"{KINDS[parameter.kind].plain}({value})"
+    kinds = [KINDS[kind] for kind in parameter.kinds]
+    (plain,) = {kind.plain for kind in kinds if kind.plain}
+    plain = f"{plain}({value})"
     if parameter.alone:
         plain = f"({value},) if type({value}) is int else {plain}"
+    elif len(kinds) > 1:
+        plain = f"{plain} if {_odd(kinds, value)} else {value}"
     if parameter.optional:
         plain = f"None if {value} is None else {plain}"
     return f"    of_{parameter.name} = {plain}"
@@ -128,20 +141,11 @@ def _given_at_least(declaration: Declaration) -> list[str]:
     What several signatures allow together, such as the kinds of one and the default of another,
     none of them needs to allow.
     """
-    positional = declaration.signature.positional
-    kinds = [each.kind for each in positional]
-
-    def is_plain(count: int) -> bool:
-        return any(
-            [each.kind for each in one.positional[:count]] == kinds[:count]
-            and all(each.default is not REQUIRED for each in one.positional[count:])
-            for one in declaration.signatures
-        )
-
-    least = len(positional)
-    while least and is_plain(least - 1):
+    whole = declaration.signature
+    least = len(whole.positional)
+    while least and is_covered(whole, declaration.signatures, least - 1):
         least -= 1
-    return [f"{each.name} is None" for each in positional[:least] if each.default is None]
+    return [f"{each.name} is None" for each in whole.positional[:least] if each.default is None]
 
 
 # --- where what a position means depends on how many there are ------------------------------------
@@ -184,10 +188,10 @@ def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, s
 
 def _of_count(declaration: Declaration, count: int) -> Signature | None:
     """Return the first signature that so many arguments fit, if its kinds are the usual ones."""
-    usual = {each.name: each.kind for each in declaration.signature.positional}
+    usual = {each.name: each.kinds for each in declaration.signature.positional}
     for one in declaration.signatures:
         rest = [*one.positional[count:], *[each for each in one.parameters if each.keyword_only]]
         if count <= len(one.positional) and all(each.default is not REQUIRED for each in rest):
-            plain = all(usual[each.name] == each.kind for each in one.positional[:count])
+            plain = all(each.kind in usual[each.name] for each in one.positional[:count])
             return one if plain else None
     return None

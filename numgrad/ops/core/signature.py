@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["REQUIRED", "Parameter", "Signature", "merged", "parse"]
+__all__ = ["REQUIRED", "Parameter", "Signature", "is_covered", "merged", "parse"]
 
 
 class _Required:
@@ -40,6 +41,8 @@ class Parameter(NamedTuple):
     keyword_only : bool
     alone : bool
         Whether one int stands for a list of them (``int[1]``).
+    others : tuple of str
+        Where signatures were merged, the kinds that it has in others.
     """
 
     kind: str
@@ -48,6 +51,12 @@ class Parameter(NamedTuple):
     optional: bool = False
     keyword_only: bool = False
     alone: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All its kinds."""
+        return (self.kind, *self.others)
 
 
 @dataclass(frozen=True)
@@ -73,10 +82,17 @@ class Signature:
         positional = self.positional
         return len(positional) == 1 and positional[0].kind in ("int[]", "size")
 
-    def of_method(self) -> Signature:
-        """Return the signature of the method: without the tensor itself, and without ``out``."""
-        rest = [each for each in self.parameters[1:] if each.name != "out"]
+    def of_method(self, *, writes: bool = False) -> Signature:
+        """Return the signature of the method: without the tensor itself.
+
+        Nor does it have an ``out``, unless it `writes` into the tensor by that.
+        """
+        rest = [each for each in self.parameters[1:] if writes or each.name != "out"]
         return Signature(self.name, tuple(rest))
+
+    def named(self, name: str) -> Signature:
+        """Return the signature of a function of another name."""
+        return Signature(name, self.parameters)
 
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
@@ -128,8 +144,8 @@ def parse(text: str) -> Signature:
 def merged(signatures: tuple[Signature, ...]) -> Signature:
     """Return one signature that takes what each of several does, and perhaps more.
 
-    A parameter that one of them does without gets the default None; the kind is that of the last
-    of those with most arguments.
+    A parameter that one of them does without gets the default None. The kinds are those of the last
+    of the signatures with most arguments, and of the others where any of them go with each other.
     """
     if len(signatures) == 1:
         return signatures[0]
@@ -146,4 +162,28 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
             elif here is not None and here.default is not REQUIRED and each.default is REQUIRED:
                 named[name] = each._replace(default=here.default)
     ordered = sorted(named.values(), key=lambda each: each.keyword_only)
-    return Signature(signatures[0].name, tuple(ordered))
+    count = sum(not each.keyword_only for each in ordered)
+    rows = kinds_of_calls(signatures, count)
+    for at, kinds in enumerate(zip(*rows, strict=True)):
+        others = tuple([kind for kind in dict.fromkeys(kinds) if kind != ordered[at].kind])
+        ordered[at] = ordered[at]._replace(others=others)
+    whole = Signature(signatures[0].name, tuple(ordered))
+    if is_covered(whole, signatures, count):
+        return whole
+    return Signature(whole.name, tuple([each._replace(others=()) for each in ordered]))
+
+
+def kinds_of_calls(signatures: tuple[Signature, ...], count: int) -> list[tuple[str, ...]]:
+    """Return the kinds of `count` arguments by position, for each signature that takes so many."""
+    return [
+        tuple([each.kind for each in one.positional[:count]])
+        for one in signatures
+        if len(one.positional) >= count
+        and all(each.default is not REQUIRED for each in one.positional[count:])
+    ]
+
+
+def is_covered(whole: Signature, signatures: tuple[Signature, ...], count: int) -> bool:
+    """Whether any `count` arguments of the kinds of `whole` fit one of the signatures."""
+    kinds = [each.kinds for each in whole.positional[:count]]
+    return {*itertools.product(*kinds)} <= {*kinds_of_calls(signatures, count)}

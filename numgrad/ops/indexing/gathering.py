@@ -12,6 +12,7 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -230,9 +231,8 @@ def length_of(input: Tensor, dim: int) -> int:
     return input._array.shape[dim] if input._array.ndim else 1
 
 
-@public()
-@accept_axis
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)")
+def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
 
     The gradient is g, added up where it came from.
@@ -358,8 +358,7 @@ def scatter(
     return result
 
 
-@public(inplace=True)
-@accept_axis
+@declare("scatter_add(Tensor input, int dim, Tensor index, Tensor src)", inplace=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of the input with elements added by position in a dim; see `scatter`.
 
@@ -406,7 +405,7 @@ _TAKE_BACKWARD: Primitive = Primitive(
 )
 
 
-@public()
+@declare("take(Tensor input, Tensor index)")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
@@ -450,9 +449,8 @@ def _flat_index(positions: Array, size: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@public()
-@accept_axis
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+@declare("take_along_dim(Tensor input, Tensor indices, int? dim=None)")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """Return elements by their position in a dim; input and indices broadcast in the other dims.
 
     The gradient is g, added up where it came from.

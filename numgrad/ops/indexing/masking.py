@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -129,7 +130,7 @@ _MASKED_SCATTER: Primitive = Primitive(
 )
 
 
-@public()
+@declare("masked_select(Tensor input, Tensor mask)")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask is True, in one dim; input and mask broadcast.
 
@@ -157,7 +158,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return result
 
 
-@public(inplace=True)
+@declare("masked_scatter(Tensor input, Tensor mask, Tensor source)", inplace=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return the input with the elements of `source`, in order, where the mask is True.
 
@@ -228,7 +229,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return wrap(np.argwhere(array).astype(np.int64, copy=False))
 
 
-@public()
+@declare("argwhere(Tensor input)")
 def argwhere(input: Tensor) -> Any:
     """Return the positions of the elements that are not 0, a row for each; see `nonzero`.
 

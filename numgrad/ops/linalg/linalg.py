@@ -16,6 +16,7 @@ from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array, write_result
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -48,8 +49,8 @@ def _unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return result
 
 
-@public()
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("matmul(Tensor input, Tensor other, *, Tensor? out=None)")
+def matmul(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix product, what ``input @ other`` computes.
 
     A vector on the left is a row, one on the right a column, and the dim so added is dropped
@@ -74,8 +75,6 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> ng.matmul(ng.ones(5, 2, 3), ng.ones(3, 4)).shape
     torch.Size([5, 2, 4])
     """
-    require_tensor(input, "matmul", "input", 1)
-    require_tensor(other, "matmul", "other", 2)
     ndims = (input._array.ndim, other._array.ndim)
     if ndims == (2, 2):
         return mm(input, other, out=out)
@@ -158,8 +157,8 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     return _unsafe_view(product, shape)
 
 
-@public("outer", "ger")
-def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",))
+def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix of the products of two vectors' elements.
 
     Derivative: g @ conj(vec2), and g.T @ conj(input).
@@ -181,8 +180,6 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[3, 4],
             [6, 8]])
     """
-    require_tensor(input, "outer", "input", 1)
-    require_tensor(vec2, "outer", "vec2", 2)
     for name, tensor in (("self", input), ("vec2", vec2)):
         if tensor._array.ndim != 1:
             raise RuntimeError(
@@ -191,8 +188,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return write_result("outer", outer_product(input, vec2), out)
 
 
-@public()
-def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("inner(Tensor input, Tensor other, *, Tensor? out=None)")
+def inner(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sums of products over the last dims of two tensors; neither is conjugated.
 
     Derivative: that of `tensordot`.
@@ -214,8 +211,6 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.inner(ng.ones(2, 3), ng.ones(4, 3)).shape
     torch.Size([2, 4])
     """
-    require_tensor(input, "inner", "input", 1)
-    require_tensor(other, "inner", "other", 2)
     left, right = input._array.shape, other._array.shape
     if not left or not right:
         return write_result("inner", mul(input, other), out)
@@ -318,8 +313,8 @@ def _contract(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
     return reshape(product, (*rows, *columns))
 
 
-@public()
-def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("kron(Tensor input, Tensor other, *, Tensor? out=None)")
+def kron(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the Kronecker product: every element of `input` times the whole of `other`.
 
     Derivative: that of a product, summed over what was repeated.
@@ -335,8 +330,6 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.kron(ng.tensor([1, 10]), ng.tensor([1, 2, 3]))
     tensor([ 1,  2,  3, 10, 20, 30])
     """
-    require_tensor(input, "kron", "input", 1)
-    require_tensor(other, "kron", "other", 2)
     ndim = max(input._array.ndim, other._array.ndim)
     left = (1,) * (ndim - input._array.ndim) + input._array.shape
     right = (1,) * (ndim - other._array.ndim) + other._array.shape
@@ -373,7 +366,7 @@ _TRACE = Primitive(
 )
 
 
-@public()
+@declare("trace(Tensor input)")
 def trace(input: Tensor) -> Tensor:
     """Return the sum of the elements on the diagonal of a matrix.
 
@@ -393,7 +386,6 @@ def trace(input: Tensor) -> Tensor:
     >>> ng.trace(ng.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
     """
-    require_tensor(input, "trace", "input", 1)
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
     if input.dtype is dtypes.bool_:

@@ -15,8 +15,8 @@ from numgrad.base.float_errors import restore, silence
 from numgrad.graph.node import unpack_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array, write_result
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class, require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
 from numgrad.ops.linalg.permuting import transpose
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
@@ -204,8 +204,8 @@ def _check_vectors(input: Tensor, other: Tensor) -> None:
         )
 
 
-@public()
-def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("dot(Tensor input, Tensor tensor, *, Tensor? out=None)")
+def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements; neither is conjugated.
 
     Derivative: g conj(tensor) and g conj(input).
@@ -226,15 +226,13 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.dot(ng.tensor([1.0, 2.0]), ng.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    require_tensor(input, "dot", "input", 1)
-    require_tensor(tensor, "dot", "tensor", 2)
     _check_vectors(input, tensor)
     check_multiplies("dot", input)
     return write_result("dot", _DOT.apply(input, tensor), out)
 
 
-@public()
-def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("vdot(Tensor input, Tensor other, *, Tensor? out=None)")
+def vdot(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements, the first ones conjugated.
 
     Derivative: conj(g) other and g input.
@@ -256,8 +254,6 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.vdot(x, x)
     tensor(6.+0.j)
     """
-    require_tensor(input, "vdot", "input", 1)
-    require_tensor(other, "vdot", "other", 2)
     _check_vectors(input, other)
     check_multiplies("dot", input)
     return write_result("vdot", _VDOT.apply(input, other), out)
@@ -285,8 +281,8 @@ def check_matrix_vector(mat: Tensor, vec: Tensor, input: Tensor | None = None) -
     check_multiplies("addmv_impl_cpu", mat)
 
 
-@public()
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("mv(Tensor input, Tensor vec, *, Tensor? out=None)")
+def mv(input: Tensor, vec: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of a matrix and a vector.
 
     Derivative: the outer product of g and conj(vec) for the matrix; for the vector, the adjoint
@@ -309,8 +305,6 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.mv(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), ng.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
-    require_tensor(input, "mv", "input", 1)
-    require_tensor(vec, "mv", "vec", 2)
     check_matrix_vector(input, vec)
     return write_result("mv", _MV.apply(input, vec), out)
 
@@ -344,8 +338,8 @@ def _fit(first: Any, second: Any) -> bool:
     )
 
 
-@public()
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("mm(Tensor input, Tensor mat2, *, Tensor? out=None)")
+def mm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of two matrices.
 
     Derivative: g times the adjoint of `mat2`, and the adjoint of `input` times g.
@@ -370,8 +364,6 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is None and _fit(input, mat2):
         product: Tensor = _MM.apply(input, mat2)
         return product
-    require_tensor(input, "mm", "input", 1)
-    require_tensor(mat2, "mm", "mat2", 2)
     for name, tensor in (("self", input), ("mat2", mat2)):
         if tensor._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -396,8 +388,8 @@ def check_batches(batch1: Tensor, batch2: Tensor) -> None:
         )
 
 
-@public()
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("bmm(Tensor input, Tensor mat2, *, Tensor? out=None)")
+def bmm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the products of two batches of matrices, pair by pair.
 
     Derivative: g times the adjoint of `mat2`, and the adjoint of `input` times g.
@@ -419,8 +411,6 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.bmm(ng.ones(3, 1, 2), ng.ones(3, 2, 1)).shape
     torch.Size([3, 1, 1])
     """
-    require_tensor(input, "bmm", "input", 1)
-    require_tensor(mat2, "bmm", "mat2", 2)
     check_batches(input, mat2)
     check_multiplies("bmm", input)
     return write_result("bmm", _BMM.apply(input, mat2), out)

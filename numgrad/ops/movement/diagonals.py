@@ -10,9 +10,9 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import reshape
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "tril", "triu"]
@@ -184,8 +184,8 @@ def _planes(offset: int, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return first, second
 
 
-@public()
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+@declare("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)")
+def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a view of the diagonal of two dims, which becomes the last dim.
 
     The gradient is g on the diagonal, 0 elsewhere.
@@ -213,8 +213,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return result
 
 
-@public()
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+@declare("diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)")
+def diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return zeros with the last dim of the input on the diagonal of two new dims.
 
     The gradient is the diagonal of g.
@@ -247,8 +247,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return result
 
 
-@public()
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+@declare("diag(Tensor input, int diagonal=0)")
+def diag(input: Tensor, diagonal: int) -> Tensor:
     """Return a matrix with a vector on its diagonal, or the diagonal of a matrix as a copy.
 
     The gradient of a vector is the diagonal of g; that of a matrix is g there and 0 elsewhere.
@@ -281,8 +281,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return result
 
 
-@public()
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+@declare("diagflat(Tensor input, int offset=0)")
+def diagflat(input: Tensor, offset: int) -> Tensor:
     """Return a matrix with the flattened input on its diagonal.
 
     The gradient is the diagonal of g, in the input's shape.
@@ -295,10 +295,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, (input._array.size,)), offset)
 
 
-@public()
-def diagonal_scatter(
-    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> Tensor:
+@declare("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)")
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a copy of the input in which ``diagonal(offset, dim1, dim2)`` is `src`.
 
     The gradient of the input is g with zeros there, that of `src` what g has there.
@@ -336,8 +334,8 @@ def _triangle(input: Tensor, name: str, diagonal: int) -> Tensor:
     return result
 
 
-@public(inplace=True)
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+@declare("tril(Tensor input, int diagonal=0)", inplace=True)
+def tril(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros above a diagonal.
 
     The gradient is g with zeros above the diagonal.
@@ -361,8 +359,8 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, "tril", diagonal)
 
 
-@public(inplace=True)
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+@declare("triu(Tensor input, int diagonal=0)", inplace=True)
+def triu(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros below a diagonal.
 
     The gradient is g with zeros below the diagonal.

@@ -10,6 +10,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import accept_axis, refuse_complex_gradient, wrap_dim
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -256,8 +257,10 @@ def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
     return place % shape[dim]
 
 
-@public()
-@accept_axis
+@declare(
+    "narrow(Tensor input, int dim, Tensor start, int length)",
+    "narrow(Tensor input, int dim, int start, int length)",
+)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """Return a view of `length` positions of a dim, from `start` on.
 
@@ -287,6 +290,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     position = wrap_dim(dim, len(shape))
     size, first = shape[position], to_int(start)
     if not -size <= first <= size:
@@ -309,8 +314,7 @@ def _check_part(part: tuple[int, ...], place: tuple[int, ...]) -> None:
         )
 
 
-@public()
-@accept_axis
+@declare("select_scatter(Tensor input, Tensor src, int dim, int index)")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Return a copy of the input in which ``select(dim, index)`` is `src`.
 
@@ -337,15 +341,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return result
 
 
-@public()
-@accept_axis
+@declare(
+    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)"
+)
 def slice_scatter(
-    input: Tensor,
-    src: Tensor,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
+    input: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int
 ) -> Tensor:
     """Return a copy of the input in which a slice of a dim is `src`.
 

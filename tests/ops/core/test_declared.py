@@ -28,10 +28,10 @@ def test_a_signature_is_parsed() -> None:
     signature = parse("f(Tensor input, int[1]? dim=None, *, bool keepdim=False, Tensor? out=None)")
     assert signature.name == "f"
     assert [tuple(each) for each in signature.parameters] == [
-        ("Tensor", "input", REQUIRED, False, False, False),
-        ("int[]", "dim", None, True, False, True),
-        ("bool", "keepdim", False, False, True, False),
-        ("Tensor", "out", None, True, True, False),
+        ("Tensor", "input", REQUIRED, False, False, False, ()),
+        ("int[]", "dim", None, True, False, True, ()),
+        ("bool", "keepdim", False, False, True, False, ()),
+        ("Tensor", "out", None, True, True, False, ()),
     ]
     assert [each.name for each in signature.of_method().parameters] == ["dim", "keepdim"]
 
@@ -57,7 +57,9 @@ def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declar
         warnings.simplefilter("ignore")
         for call in wrong_calls(declaration):
             ours, theirs = complaint(ng, call), complaint(torch, call)
-            assert agree(ours, theirs), f"\n{call.text}\nours:    {ours}\nPyTorch: {theirs}"
+            assert agree(ours, theirs, declaration.name), (
+                f"\n{call.text}\nours:    {ours}\nPyTorch: {theirs}"
+            )
 
 
 @pytest.mark.parametrize("declaration", PARSED)
@@ -79,7 +81,7 @@ def test_a_declared_function_looks_like_one_written_by_hand(function) -> None:
     shown = inspect.signature(function)
     names = [name for name in shown.parameters if name not in ("sizes", "arguments", "self")]
     assert names == [each.name for each in declaration.signature.parameters]
-    assert function.__name__ == declaration.name
+    assert function.__qualname__ == declaration.name
     assert function.__doc__.count("    Parameters\n") == (1 if names else 0)
     for name in names:
         assert name in function.__doc__.split("Parameters\n")[1]
