@@ -16,7 +16,7 @@ _TEXTS = {
     "generator": "Where the numbers come from; the default generator unless given.",
     "layout": "There is one: strided memory.",
     "memory_format": "How the result lies in memory.",
-    "out": "Fill this tensor instead of a new one; it takes the shape.",
+    "out": "Where to write the result.",
     "pin_memory": "Without effect.",
     "requires_grad": "Whether gradients are to be accumulated for it.",
     "size": "The shape, as one sequence or int by int.",
@@ -72,7 +72,7 @@ def _entries(text: str) -> dict[str, tuple[str, list[str]]]:
 
 
 def _kind(parameter: Parameter) -> str:
-    text = KINDS[parameter.kind].text
+    text = " or ".join([KINDS[kind].text for kind in parameter.kinds])
     if parameter.alone:
         text = f"int or {text}"
     return text if parameter.default is REQUIRED else f"{text}, optional"

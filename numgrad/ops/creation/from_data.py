@@ -217,9 +217,9 @@ def asarray(obj: Any, dtype: Any, copy: bool | None, requires_grad: bool | None)
         Arrays as of `as_tensor`.
     dtype : dtype, optional
         A copy is made if `obj` has another one.
-    copy : bool, optional
+    copy
         Copy always, or never (which raises where that is impossible).
-    requires_grad : bool, optional
+    requires_grad
         Whether the result requires grad; as `obj` does unless given.
 
     Raises
@@ -317,7 +317,7 @@ def from_dlpack(ext_tensor: Any, copy: bool | None) -> Tensor:
     ----------
     ext_tensor : object with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule
         An array on the CPU. A tensor gives its memory away by the same protocol.
-    copy : bool, optional
+    copy
         Copy always, or never, which raises where the memory may not be written to; by default only
         then. (Of the protocol's first version, which did not say, NumPy takes it that it may not.)
 

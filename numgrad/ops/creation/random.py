@@ -307,7 +307,7 @@ def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
+    input
         Probabilities, of a floating point dtype; the result has this dtype.
     p : float, optional
         One probability for all elements; then `input` gives shape and dtype only.

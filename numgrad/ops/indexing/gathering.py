@@ -239,11 +239,9 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         As many dims as the input, none longer but `dim`. The result has its shape.
-    sparse_grad : bool
+    sparse_grad
         Changes nothing.
 
     Raises
@@ -413,7 +411,6 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     index : int64 tensor
         Negative positions count from the end.
 
@@ -457,9 +454,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     indices : int64 tensor
-    dim : int, optional
+    dim
         Without it, positions in the flattened input.
 
     Raises

@@ -192,8 +192,6 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         One dim; positions count from the front only.
 
@@ -257,13 +255,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         One dim, a position for each position of `source` in `dim`.
-    source : tensor
+    source
         Of the input's shape but for `dim`, and of its dtype.
-    alpha : number
 
     Raises
     ------
@@ -349,8 +344,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         Negative positions count from the end.
     value : number or 0-d tensor

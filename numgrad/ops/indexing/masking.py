@@ -138,7 +138,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     mask : bool tensor
 
     Raises
@@ -167,10 +166,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     mask : bool tensor
         Broadcasts with the input.
-    source : tensor
+    source
         At least as many elements as are True, of the input's dtype.
 
     Raises

@@ -145,11 +145,6 @@ def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
     The gradient is g with the same dims reversed.
 
-    Parameters
-    ----------
-    input : tensor
-    dims : int or ints
-
     Raises
     ------
     IndexError
@@ -209,10 +204,9 @@ def roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -
 
     Parameters
     ----------
-    input : tensor
-    shifts : int or ints
+    shifts
         How far, for each of `dims`.
-    dims : int or ints, optional
+    dims
         Without them, the elements move through the flattened tensor.
 
     Raises
@@ -247,8 +241,7 @@ def rot90(input: Tensor, k: int, dims: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    k : int
+    k
         How many quarter turns.
     dims : two ints
 
@@ -288,8 +281,7 @@ def repeat(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    repeats : ints
+    repeats
         At least one for each dim; further ones come in front.
 
     Raises
@@ -327,8 +319,7 @@ def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dims : ints
+    dims
         How often, for the last dims.
 
     >>> import numgrad as ng

@@ -213,9 +213,9 @@ def addmm(
     input : tensor that expands to shape (n, p)
     mat1 : tensor of shape (n, m)
     mat2 : tensor of shape (m, p)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, p).
 
     Raises
@@ -256,9 +256,9 @@ def addmv(
     input : tensor that expands to shape (n,)
     mat : tensor of shape (n, m)
     vec : tensor of shape (m,)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n,).
 
     Raises
@@ -288,9 +288,9 @@ def addr(
     input : tensor that expands to shape (n, m)
     vec1 : tensor of shape (n,)
     vec2 : tensor of shape (m,)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, m).
 
     Raises
@@ -328,9 +328,9 @@ def baddbmm(
     input : tensor that expands to shape (b, n, p)
     batch1 : tensor of shape (b, n, m)
     batch2 : tensor of shape (b, m, p)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (b, n, p).
 
     Raises
@@ -369,9 +369,9 @@ def addbmm(
     input : tensor that expands to shape (n, p)
     batch1 : tensor of shape (b, n, m)
     batch2 : tensor of shape (b, m, p)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, p).
 
     Raises

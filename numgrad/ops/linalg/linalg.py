@@ -63,7 +63,7 @@ def matmul(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     input : tensor of shape (n,), (m, n) or (..., m, n)
     other : tensor of shape (n,), (n, p) or (..., n, p)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -167,7 +167,7 @@ def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     ----------
     input : tensor of shape (n,)
     vec2 : tensor of shape (m,)
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, m).
 
     Raises
@@ -199,7 +199,7 @@ def inner(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     input : tensor of shape (..., n)
     other : tensor of shape (..., n)
         Of the same dtype. A tensor without dims is a factor.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -321,9 +321,9 @@ def kron(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
 
     Parameters
     ----------
-    input, other : tensor
+    input, other
         The one with fewer dims gets dims of length 1 in front.
-    out : tensor, optional
+    out
         Where to put the result, whose lengths are the products of theirs.
 
     >>> import numgrad as ng

@@ -69,8 +69,7 @@ def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dims : ints
+    dims
         Which dim of the input comes first, second, ...
 
     Raises
@@ -106,8 +105,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim0, dim1 : int
+    dim0, dim1
         The dims.
 
     Raises
@@ -268,8 +266,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    source, destination : int or ints
+    source, destination
         Which dims to move, and to where.
 
     Raises

@@ -214,7 +214,7 @@ def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
     ----------
     input, tensor : tensor of shape (n,)
         Of one dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -241,7 +241,7 @@ def vdot(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     ----------
     input, other : tensor of shape (n,)
         Of one dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -293,7 +293,7 @@ def mv(input: Tensor, vec: Tensor, out: Tensor | None) -> Tensor:
     input : tensor of shape (n, m)
     vec : tensor of shape (m,)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n,).
 
     Raises
@@ -349,7 +349,7 @@ def mm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     input : tensor of shape (n, m)
     mat2 : tensor of shape (m, p)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, p).
 
     Raises
@@ -399,7 +399,7 @@ def bmm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     input : tensor of shape (b, n, m)
     mat2 : tensor of shape (b, m, p)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result, of shape (b, n, p).
 
     Raises

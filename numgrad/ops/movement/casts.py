@@ -150,8 +150,7 @@ def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    size : ints
+    size
         A shape that expands to the input's.
 
     Raises

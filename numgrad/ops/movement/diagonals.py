@@ -192,10 +192,8 @@ def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    offset : int
+    offset
         Which diagonal: above the main one if positive, below if negative.
-    dim1, dim2 : int
 
     Raises
     ------
@@ -221,10 +219,9 @@ def diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    offset : int
+    offset
         Which diagonal: above the main one if positive, below if negative.
-    dim1, dim2 : int
+    dim1, dim2
         Where the new dims are.
 
     Raises
@@ -256,7 +253,7 @@ def diag(input: Tensor, diagonal: int) -> Tensor:
     Parameters
     ----------
     input : tensor of one or two dims
-    diagonal : int
+    diagonal
         Which one: above the main one if positive, below if negative.
 
     Raises
@@ -343,7 +340,7 @@ def tril(input: Tensor, diagonal: int) -> Tensor:
     Parameters
     ----------
     input : tensor of at least two dims
-    diagonal : int
+    diagonal
         The last one that is kept: above the main one if positive, below if negative.
 
     Raises
@@ -368,7 +365,7 @@ def triu(input: Tensor, diagonal: int) -> Tensor:
     Parameters
     ----------
     input : tensor of at least two dims
-    diagonal : int
+    diagonal
         The first one that is kept: above the main one if positive, below if negative.
 
     Raises

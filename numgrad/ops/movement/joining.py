@@ -172,12 +172,9 @@ def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
 
     Parameters
     ----------
-    tensors : sequence of tensors
+    tensors
         Of the same shape but for `dim`; they promote to one dtype. Those of shape ``(0,)`` are
         passed over.
-    dim : int
-    out : tensor, optional
-        Where to write the result.
 
     Raises
     ------
@@ -229,12 +226,10 @@ def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
 
     Parameters
     ----------
-    tensors : sequence of tensors
+    tensors
         They promote to one dtype.
-    dim : int
+    dim
         Where the new dim goes.
-    out : tensor, optional
-        Where to write the result.
 
     Raises
     ------

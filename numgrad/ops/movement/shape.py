@@ -196,8 +196,7 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    shape : ints
+    shape
         One of them may be -1: what is left.
 
     Raises
@@ -242,8 +241,7 @@ def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    start_dim, end_dim : int
+    start_dim, end_dim
         The first and the last of the dims that become one.
 
     Raises
@@ -366,8 +364,7 @@ def squeeze(input: Tensor, dim: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int or ints, optional
+    dim
         Where to look; by default everywhere.
 
     Raises
@@ -417,8 +414,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
+    dim
         From ``-ndim - 1`` to ``ndim``.
 
     Raises
@@ -444,8 +440,7 @@ def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    size : ints
+    size
         -1 leaves a dim as it is.
 
     Raises

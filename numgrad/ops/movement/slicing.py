@@ -268,11 +268,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
-    start : int
+    start
         Negative ones count from the end.
-    length : int
 
     Raises
     ------

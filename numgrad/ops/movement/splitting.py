@@ -181,12 +181,6 @@ def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
 
     The gradient is the parts' gradients, joined.
 
-    Parameters
-    ----------
-    input : tensor
-    chunks : int
-    dim : int
-
     Raises
     ------
     IndexError
@@ -214,11 +208,6 @@ def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Return views of all positions of a dim; the dim goes.
 
     The gradient is the views' gradients, stacked.
-
-    Parameters
-    ----------
-    input : tensor
-    dim : int
 
     Raises
     ------

@@ -225,10 +225,9 @@ def as_strided(
 
     Parameters
     ----------
-    input : tensor
-    size, stride : ints
+    size, stride
         In elements.
-    storage_offset : int, optional
+    storage_offset
         Where in the storage the view starts; by default where the input does.
 
     Raises
@@ -264,8 +263,7 @@ def as_strided_scatter(
 
     Parameters
     ----------
-    input : tensor
-    src : tensor
+    src
         Of shape `size`.
     size, stride, storage_offset
         As of `as_strided`.

@@ -63,11 +63,9 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dimension : int
-    size : int
+    size
         How long a window is.
-    step : int
+    step
         How far the windows are apart.
 
     Raises
