@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numgrad.ops.core import methods
 from numgrad.ops.core.declaration import Declaration
 from numgrad.ops.core.declared_docs import complete
 from numgrad.ops.core.declared_source import function_source
@@ -31,7 +32,7 @@ from numgrad.ops.core.kinds import KINDS, NAMES
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.signature import REQUIRED, Parameter, parse
 
-__all__ = ["DECLARED", "declare"]
+__all__ = ["DECLARED", "declare", "declared_function"]
 
 # What every declared function and method was made from.
 DECLARED: dict[Callable[..., Any], Declaration] = {}
@@ -47,8 +48,11 @@ def _first_call(*arguments: Any, **keywords: Any) -> Any:
     return complete_function()(*arguments, **keywords)  # type: ignore[name-defined]  # noqa: F821
 
 
-def _make(declaration: Declaration) -> Callable[..., Any]:
-    """Return a function that writes and compiles itself when it is called first."""
+def declared_function(declaration: Declaration, module: str) -> Callable[..., Any]:
+    """Return a function that writes and compiles itself when it is called first.
+
+    Pickles find it in the module, by the name that messages give it.
+    """
     names: dict[str, Any] = {"__name__": declaration.rule.__module__}
 
     def own(name: str, default: Any) -> Any:
@@ -76,14 +80,13 @@ def _make(declaration: Declaration) -> Callable[..., Any]:
 
     names["complete_function"] = complete_function
     function = FunctionType(_first_call.__code__, names, declaration.name)
-    function.__module__ = declaration.rule.__module__
+    function.__module__ = module
     function.__qualname__ = declaration.name  # errors of Python's own say it
     if declaration.writes:  # the name of the operation
         function.__name__ = declaration.name.removesuffix("_")
     function.__doc__ = complete(declaration.rule.__doc__, declaration.signature)
     function.__dict__["__signature__"] = _PythonSignature(declared=declaration)
     function.__dict__["__wrapped__"] = declaration.rule
-    DECLARED[function] = declaration
     return function
 
 
@@ -175,21 +178,27 @@ def declare(
     declared = tuple([parse(text) for text in texts])
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
-        options: dict[str, Any] = {"special": special, "finish": finish}
         made: list[Callable[..., Any]] = []
-        for name in (first, *aliases):
+
+        def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
+            declaration = Declaration(
+                signatures, rule, bound=bound, writes=writes, special=special, finish=finish
+            )
+            made.append(declared_function(declaration, module))
+            DECLARED[made[-1]] = declaration
+            return made[-1]
+
+        for name in (first, *aliases):
+            module = rule.__module__ if name == rule.__name__ else "numgrad"
             if function:
-                made.append(_make(Declaration(signatures, rule, bound=False, **options)))
-                public(name, method=False)(made[-1])
+                public(name, method=False)(make(name, module, bound=False))
+                module = methods.__name__
             if method:
-                made.append(_make(Declaration(signatures, rule, bound=True, **options)))
-                public(name, function=False)(made[-1])
+                public(name, function=False)(make(name, module, bound=True))
             if inplace:
-                signatures = tuple([each.named(f"{name}_") for each in declared])
-                written = Declaration(signatures, rule, bound=True, writes=True, **options)
-                made.append(_make(written))
-                public(name, function=False, method=False, inplace=True)(made[-1])
+                in_place = make(f"{name}_", module, bound=True, writes=True)
+                public(name, function=False, method=False, inplace=True)(in_place)
         return made[0]
 
     return enter

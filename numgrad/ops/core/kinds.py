@@ -16,7 +16,8 @@ from numgrad.base.device import device as Device
 from numgrad.base.layouts import layout as Layout
 from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import strided
-from numgrad.graph.recorder import note_given
+from numgrad.graph.modes import interceptors
+from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor
 
 __all__ = [
@@ -62,7 +63,14 @@ def is_integer(value: Any) -> bool:
 
 def as_integer(value: Any) -> int:
     """Return an integer of any kind as a Python int."""
-    return int(value._array.item()) if isinstance(value, Tensor) else int(value)
+    return int(_number_in(value)) if isinstance(value, Tensor) else int(value)
+
+
+def _number_in(tensor: Tensor) -> Any:
+    """Return the only element; what is traced depends on it."""
+    if interceptors:
+        note_numbers(tensor._array)
+    return tensor._array.item()
 
 
 def is_number(value: Any) -> bool:
@@ -81,7 +89,7 @@ def as_number(value: Any) -> Any:
         If it is an int that no dtype holds.
     """
     if isinstance(value, Tensor):
-        return value._array.item()
+        return _number_in(value)
     note_given(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise OverflowError(

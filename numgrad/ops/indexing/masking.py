@@ -12,7 +12,6 @@ from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.mutation.filling import frozen, masked_fill
 from numgrad.ops.pointwise.selection import nonzero_by_dim
@@ -205,14 +204,13 @@ def _check_count(mask: Array, size: int) -> Array:
     return mask
 
 
-@public()
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+@declare("nonzero(Tensor input, *, bool as_tuple=False)")
+def nonzero(input: Tensor, as_tuple: bool) -> Any:
     """Return the positions of the elements that are not 0, a row for each. No gradient flows.
 
     Parameters
     ----------
-    input : tensor
-    as_tuple : bool
+    as_tuple
         Return one tensor for each dim instead, with which the input can be indexed.
 
     >>> import numgrad as ng

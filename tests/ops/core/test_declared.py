@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import numgrad as ng
 from numgrad.ops.core.declaration import Declaration
-from numgrad.ops.core.declared import DECLARED
+from numgrad.ops.core.declared import DECLARED, declared_function
 from numgrad.ops.core.declared_source import function_source
 from numgrad.ops.core.kinds import NAMES
 from numgrad.ops.core.signature import REQUIRED, merged, parse
 from tests.ops.core.wrong_calls import GOOD, agree, complaint, wrong_calls
 
-# In PyTorch this one is Python, whose words it has.
-PYTHONS_OWN = ("from_dlpack",)
+# In PyTorch the first is Python, whose words it has; the second takes "from 1 to 0" arguments.
+NOT_COMPARED = ("from_dlpack", "nonzero")
 PARSED = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
     for each in DECLARED.values()
-    if each.name not in PYTHONS_OWN
+    if each.name not in NOT_COMPARED
 ]
 
 
@@ -85,3 +87,22 @@ def test_a_declared_function_looks_like_one_written_by_hand(function) -> None:
     assert function.__doc__.count("    Parameters\n") == (1 if names else 0)
     for name in names:
         assert name in function.__doc__.split("Parameters\n")[1]
+
+
+@pytest.mark.parametrize("function", DECLARED, ids=lambda f: f.__qualname__)
+def test_a_declared_function_is_pickled_by_its_name(function) -> None:
+    if not DECLARED[function].writes:  # those are called by the methods in place
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_many_threads_may_call_a_function_first() -> None:
+    def power_of(input, power):
+        return input**power
+
+    signatures = (parse("power_of(Tensor input, int power=1)"),)
+    declaration = Declaration(signatures, power_of, bound=False, special={}, finish=None)
+    function = declared_function(declaration, __name__)
+    x = ng.tensor([2.0])
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda power: function(x, power).item(), range(8)))
+    assert results == [2.0**power for power in range(8)]

@@ -116,8 +116,9 @@ def complaint(module: Any, call: Call) -> str | None:
     return text
 
 
-# PyTorch takes more ways to call these (with `out_dtype`, with factors first), and says so.
-MORE_WAYS = ("addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
+# PyTorch takes more ways to call these (with `out_dtype`, factors first, dims' names), and says so.
+MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
+MORE_WAYS += ("kthvalue", "topk")
 
 
 def agree(ours: str | None, theirs: str | None, name: str) -> bool:
