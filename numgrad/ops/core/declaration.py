@@ -88,29 +88,38 @@ class Declaration:
         named : tuple
             The values of the other parameters, and then those by NumPy's names.
         """
-        given = dict(zip(self.named, named, strict=True))
-        arguments, defaults = positional, self.defaults
-        if not self.spread:
-            names = [each.name for each in self.signature.positional]
-            last = len(positional)
-            if last == len(names):  # what has its default may not have been given
-                while last and positional[last - 1] is defaults[names[last - 1]]:
-                    last -= 1
-            absent = next((at for at, v in enumerate(positional[:last]) if v is REQUIRED), last)
-            arguments = positional[:absent]
-            given.update(zip(names[absent:], positional[absent:last], strict=False))
-        keywords = {
-            name: value
-            for name, value in given.items()
-            if value is not REQUIRED and value is not defaults.get(name, REQUIRED)
-        }
+        defaults = self.defaults
+        keywords = {}
+        for name, value in zip(self.named, named, strict=True):
+            if value is not REQUIRED and value is not defaults.get(name, REQUIRED):
+                keywords[name] = value
+        arguments = positional if self.spread else self._by_position(positional, keywords)
         signature, values = bind(self.signatures, arguments, keywords)
-        found = dict(defaults)
+        found = defaults.copy()
         for each in signature.parameters:
             if each.name in values:
                 value = values[each.name]
                 found[each.name] = None if value is None else self._converted(each, value)
         return tuple([found[name] for name in self.used])
+
+    def _by_position(
+        self, positional: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Return what was given by position, as far as can be told; the rest becomes `keywords`."""
+        parameters = self.signature.positional
+        last = len(positional)
+        if last == len(parameters):  # what has its default may not have been given
+            while last and positional[last - 1] is parameters[last - 1].default:
+                last -= 1
+        for at in range(last):
+            if positional[at] is REQUIRED:
+                break
+        else:
+            return positional[:last]
+        for each, value in zip(parameters[at:], positional[at:last], strict=False):
+            if value is not REQUIRED and value is not each.default:
+                keywords[each.name] = value
+        return positional[:at]
 
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:
@@ -135,7 +144,7 @@ class Declaration:
         return [name for name in dict.fromkeys(names) if name in self.defaults]
 
     def _converted(self, parameter: Parameter, value: Any) -> Any:
-        where = f"{self.name}(): argument '{parameter.name}'"
-        special = self.special.get(parameter.name)
+        where = (self.signature.name, parameter.name)
         read = KINDS[parameter.kind].read
+        special = self.special.get(parameter.name)
         return read(where, value) if special is None else read(where, value, special)  # type: ignore[call-arg]

@@ -44,6 +44,10 @@ __all__ = [
 OWNERS: dict[type, str] = dict.fromkeys((dtypes.dtype, Layout, MemoryFormat, Device, Size), "torch")
 
 
+# The names of a function and of its parameter.
+Where = tuple[str, str]
+
+
 def type_name(value: Any) -> str:
     """Return the name of a value's type as PyTorch's messages give it."""
     kind = type(value)
@@ -127,13 +131,14 @@ def _are_ints(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
 
 
-def _as_ints(where: str, value: Any) -> tuple[int, ...]:
+def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
     if not isinstance(value, (tuple, list)):
         return (as_integer(value),)
     for position, each in enumerate(value):
         if not _is_length(each):
             raise TypeError(
-                f'{where} failed to unpack the object at pos {position + 1} with error "type must '
+                f"{where[0]}(): argument '{where[1]}'"
+                f' failed to unpack the object at pos {position + 1} with error "type must '
                 f'be tuple of ints,but got {type_name(each)}"'
             )
     return tuple([as_integer(each) for each in value])
@@ -164,7 +169,7 @@ def plain_size(values: Any) -> tuple[int, ...] | None:
     return tuple(values) if count < _BEYOND_SIZES else None
 
 
-def as_size(where: str, value: Any, complaint: str | None = None) -> tuple[int, ...]:
+def as_size(where: Where, value: Any, complaint: str | None = None) -> tuple[int, ...]:
     """Return the lengths of a new tensor.
 
     Raises
@@ -197,7 +202,7 @@ def plain_tensors(values: Any) -> tuple[Tensor, ...] | None:
     return tuple(values)
 
 
-def _as_tensors(where: str, value: Any) -> tuple[Tensor, ...]:
+def _as_tensors(where: Where, value: Any) -> tuple[Tensor, ...]:
     for position, each in enumerate(value):
         if not isinstance(each, Tensor):
             raise TypeError(
@@ -272,7 +277,7 @@ class Kind(NamedTuple):
     accepts : function
         Whether PyTorch's parser takes a value for it.
     read : function
-        What the rule is given, of where (for messages) and a value that is accepted.
+        What the rule is given, of the function's and the parameter's name and an accepted value.
     plain : str
         What gives the argument in the plain case, None where it isn't; `odd` then isn't asked.
     """
@@ -282,11 +287,11 @@ class Kind(NamedTuple):
     text: str
     odd: str
     accepts: Callable[[Any], bool]
-    read: Callable[[str, Any], Any] = lambda where, value: value
+    read: Callable[[Where, Any], Any] = lambda where, value: value
     plain: str = ""
 
 
-def _checked_device(where: str, value: Any) -> Any:
+def _checked_device(where: Where, value: Any) -> Any:
     check_device(value)
     return value
 
@@ -333,7 +338,7 @@ KINDS = {
         "float",
         "float",
         "float",
-        "type({0}) is not float",
+        "type({0}) is not float and type({0}) is not int",
         _is_float,
         lambda where, value: float(as_number(value)),
     ),

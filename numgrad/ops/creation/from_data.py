@@ -363,7 +363,7 @@ _NEW = (parse("new(size size)"),)
 
 def _lengths(*arguments: Any, **keywords: Any) -> tuple[int, ...]:
     _, values = bind(_NEW, arguments, keywords)
-    return as_size("new(): argument 'size'", values["size"])
+    return as_size(("new", "size"), values["size"])
 
 
 def legacy_tensor(

@@ -243,7 +243,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
                 f"{name} must be greater than or equal to zero, but got {tolerance:g}"
             )
     # Float tolerances promote integers to the default floating point dtype.
-    result: Tensor = _ISCLOSE(input, other, rtol, atol, float(equal_nan))
+    result: Tensor = _ISCLOSE(input, other, float(rtol), float(atol), float(equal_nan))
     return result
 
 
