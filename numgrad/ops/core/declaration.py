@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -75,7 +76,7 @@ class Declaration:
     @functools.cached_property
     def handed(self) -> list[str]:
         """The parameters that the rule takes; of a method, without the tensor itself."""
-        code = self.rule.__code__
+        code = inspect.unwrap(self.rule).__code__
         return list(code.co_varnames[self.bound : code.co_argcount])
 
     def read(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> tuple[Any, ...]:
