@@ -1,12 +1,11 @@
-"""What generated loops call: memory on the stack, checks of arguments, pairwise sums of blocks.
+"""What generated loops call: memory on the stack, checks of arguments.
 
-All of it but `row_sum` is built into the function that calls it. Sines and cosines of a block
-stand in `numgrad.math.angle_blocks`.
+All of it is built into the function that calls it. Sums of blocks stand in
+`numgrad.codegen.fold_runtime`, sines and cosines of a block in `numgrad.math.angle_blocks`.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,22 +16,17 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 
-from numgrad.codegen.compile.numba_pipeline import KernelDispatcher, inline
-from numgrad.codegen.llvm.pointers import store
+from numgrad.codegen.compile.numba_pipeline import inline
 
 __all__ = [
-    "LEVELS",
     "as_argument",
     "distinct",
     "finishes",
     "part",
-    "row_sum",
     "span",
     "stack",
     "unseen",
 ]
-
-LEVELS = 56  # of the tree of sums of blocks: more than there can be
 
 
 # --- arrays --------------------------------------------------------------------------------------
@@ -248,135 +242,3 @@ def span(nest, what, items):  # type: ignore[no-untyped-def]
 def finishes(nest, what):  # type: ignore[no-untyped-def]
     """Whether what the items of a nest gave is to be combined."""
     return nest >= what[0] and nest < what[1] and what[3] < 0
-
-
-# --- combining -----------------------------------------------------------------------------------
-
-
-@inline
-def join_sum(a, b):  # type: ignore[no-untyped-def]
-    """Return a + b."""
-    return a + b
-
-
-@inline
-def join_prod(a, b):  # type: ignore[no-untyped-def]
-    """Return a * b."""
-    return a * b
-
-
-@inline
-def join_max(a, b):  # type: ignore[no-untyped-def]
-    """Return the greater number, or nan."""
-    return a if (a >= b) | (a != a) else b
-
-
-@inline
-def join_min(a, b):  # type: ignore[no-untyped-def]
-    """Return the lesser number, or nan."""
-    return a if (a <= b) | (a != a) else b
-
-
-@inline
-def join_all(a, b):  # type: ignore[no-untyped-def]
-    """Return whether both hold."""
-    return a & b
-
-
-@inline
-def join_any(a, b):  # type: ignore[no-untyped-def]
-    """Return whether one holds."""
-    return a | b
-
-
-def _make(join: Any) -> Any:
-    """Return four ways of combining many values with an operation on two."""
-
-    @inline
-    def fold(values, count, identity):  # type: ignore[no-untyped-def]
-        """Return the first `count` values combined, pairwise; they are garbage afterwards."""
-        if count == 0:
-            return identity
-        while count > 1:
-            half = (count + 1) >> 1
-            other = np.uintp(half)
-            for i in range(np.uintp(count - half)):
-                values[i] = join(values[i], values[other + i])
-            count = half
-        return values[0]
-
-    @inline
-    def fold_rows(values, rows, width, out, identity):  # type: ignore[no-untyped-def]
-        """Combine rows of `width` values, pairwise, to the elements of `out`."""
-        if rows == 0:
-            for i in range(width):
-                store(out, i, identity)
-            return
-        while rows > 1:
-            half = (rows + 1) >> 1
-            other = np.uintp(half * width)
-            for i in range(np.uintp((rows - half) * width)):
-                values[i] = join(values[i], values[other + i])
-            rows = half
-        for i in range(width):
-            store(out, i, values[i])
-
-    @inline
-    def merge(levels, index, value):  # type: ignore[no-untyped-def]
-        """Add the value of block number `index` to a tree: two blocks make a pair, two a four.
-
-        ``levels[k]`` waits for its partner: the value of 2**k blocks.
-        """
-        level = 0
-        while index & 1:
-            value = join(levels[level], value)
-            index >>= 1
-            level += 1
-        levels[level] = value
-
-    @inline
-    def merged(levels, count, identity):  # type: ignore[no-untyped-def]
-        """Return the value of all `count` blocks of a tree."""
-        if count == 0:
-            return identity
-        level = 0
-        while not count & 1:
-            count >>= 1
-            level += 1
-        levels[LEVELS - 1] = levels[level]
-        while count > 1:
-            count >>= 1
-            level += 1
-            if count & 1:
-                levels[LEVELS - 1] = join(levels[level], levels[LEVELS - 1])
-        return levels[LEVELS - 1]
-
-    return fold, fold_rows, merge, merged
-
-
-fold_sum, fold_rows_sum, merge_sum, merged_sum = _make(join_sum)
-fold_prod, fold_rows_prod, merge_prod, merged_prod = _make(join_prod)
-fold_max, fold_rows_max, merge_max, merged_max = _make(join_max)
-fold_min, fold_rows_min, merge_min, merged_min = _make(join_min)
-fold_all, fold_rows_all, merge_all, merged_all = _make(join_all)
-fold_any, fold_rows_any, merge_any, merged_any = _make(join_any)
-
-
-# --- sums of a row: a kernel of its own, compiled once -------------------------------------------
-
-
-@partial(KernelDispatcher, targetoptions={"nopython": True, "nogil": True, "error_model": "numpy"})
-def row_sum(values: Any, count: int) -> Any:
-    """Return the sum of the first `count` values, of which only garbage is left.
-
-    The upper half is added to the lower one until one number is left: a tree, whose error grows
-    with the logarithm of the count, and whose steps do not wait for each other.
-    """
-    if count == 0:
-        return values[0] * 0
-    while count > 1:
-        half = (count + 1) >> 1
-        for i in range(count - half):
-            values[i] += values[i + half]
-        count = half
-    return values[0]

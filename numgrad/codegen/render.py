@@ -123,7 +123,7 @@ def strided_source(
     """
     imports = ["from numgrad.codegen.llvm.pointers import element, store"]
     if SUM_OF_ROW in modes:
-        imports.append("from numgrad.codegen.loop_runtime import row_sum")
+        imports.append("from numgrad.codegen.fold_runtime import run_sum")
     parts = _parts(name, inputs, formula, pattern, imports)
     letters = dict(zip(inputs, pattern, strict=True))
     mode_of = dict(zip([*inputs, *parts.outputs], modes, strict=True))
@@ -149,7 +149,8 @@ def strided_source(
     row += _looped(steps, "start", "stop", angles)
     summed = [o for o in parts.outputs if mode_of[o] == SUM_OF_ROW]
     row += [
-        f"store({o}, {o}_at, element({o}, {o}_at) + row_sum({o}_row, stop - start))" for o in summed
+        f"store({o}, {o}_at, element({o}, {o}_at) + run_sum({o}_row, 0, stop - start, 0))"
+        for o in summed
     ]
     at = [f"{n}_at" for n in walked]
     body = [

@@ -78,10 +78,20 @@ def stop_intercepting(interceptor: Any) -> None:
     call_interceptors.remove(interceptor)
 
 
+class _Watched(tuple[Any]):
+    """What stands for a mode of a thread in the lists above: equal to nothing but itself."""
+
+    __slots__ = ()
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
 def watch(mode: Any) -> None:
     """Do what `intercept` does for a mode of this thread, which `restore` takes back."""
-    modes.watching = (*modes.watching, (mode,))
-    intercept(mode)
+    watched = _Watched((mode,))
+    modes.watching = (*modes.watching, watched)
+    intercept(watched)
 
 
 def stop_watching(mode: Any) -> None:
@@ -92,12 +102,9 @@ def stop_watching(mode: Any) -> None:
         _forget(watching[-1])
 
 
-def _forget(watched: tuple[Any]) -> None:
-    for everybodys in (interceptors, call_interceptors):
-        for at, other in enumerate(everybodys):
-            if other is watched[0]:
-                del everybodys[at]
-                break
+def _forget(watched: _Watched) -> None:
+    interceptors.remove(watched)
+    call_interceptors.remove(watched)
 
 
 def _note_inference(inference: bool) -> None:
@@ -125,7 +132,7 @@ def restore(state: dict[str, Any]) -> None:
                 _forget(watched)
         for watched in before:
             if not any(watched is other for other in after):
-                intercept(watched[0])
+                intercept(watched)
     _note_inference(state.get("inference", False))
     now.update(state)
     for name in now.keys() - state.keys():

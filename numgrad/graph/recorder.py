@@ -105,8 +105,8 @@ class Recorder(Protocol):
     def takes(self, value: Any) -> None:
         """Note an array or a number of NumPy's that the function gives to an operation."""
 
-    def laid_out(self, array: Traced, place: Array, source: Traced) -> Traced:
-        """Return a copy that lies as `place` does, which follows from how `source` lies."""
+    def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
+        """Return a copy that lies as `place` does, which follows from how `sources` lie."""
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Note that the trace depends on how these arguments lie in memory."""
@@ -114,8 +114,8 @@ class Recorder(Protocol):
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise the `TraceError` for an operation whose result's shape depends on numbers."""
 
-    def refuse(self, what: str) -> NoReturn:
-        """Raise the `TraceError` that says who asked for numbers, and what to do instead."""
+    def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
+        """Raise the `TraceError` that says what was asked for, and what to do instead."""
 
 
 class Storage:
@@ -208,7 +208,7 @@ class Traced:
     def __getitem__(self, key: Any) -> Traced:
         keys = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, (list, np.ndarray)) for k in keys):  # of which NumPy makes no view
-            self.storage.recorder.refuse("a NumPy array")
+            self.storage.recorder.refuse("a NumPy array", self)
         # With an ellipsis, all integers give an array of no dims, not a number.
         return self.at(self.place[keys if any(k is ... for k in keys) else (*keys, ...)])
 
@@ -247,35 +247,35 @@ class Traced:
 
     def item(self, *index: Any) -> NoReturn:
         """Raise `TraceError`."""
-        self.storage.recorder.refuse("a Python number")
+        self.storage.recorder.refuse("a Python number", self)
 
     def tolist(self) -> NoReturn:
         """Raise `TraceError`."""
-        self.storage.recorder.refuse("a list of Python numbers")
+        self.storage.recorder.refuse("a list of Python numbers", self)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self.storage.recorder.refuse("a NumPy array")
+        self.storage.recorder.refuse("a NumPy array", self)
 
     def __bool__(self) -> NoReturn:
-        self.storage.recorder.refuse("a truth value")
+        self.storage.recorder.refuse("a truth value", self)
 
     def __float__(self) -> NoReturn:
-        self.storage.recorder.refuse("a Python number")
+        self.storage.recorder.refuse("a Python number", self)
 
     __int__ = __index__ = __complex__ = __float__
 
     def __iter__(self) -> NoReturn:
-        self.storage.recorder.refuse("its numbers")
+        self.storage.recorder.refuse("its numbers", self)
 
     def __lt__(self, other: Any) -> NoReturn:
-        self.storage.recorder.refuse("its numbers")
+        self.storage.recorder.refuse("its numbers", self)
 
     __le__ = __gt__ = __ge__ = __lt__
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self.storage.recorder.refuse("its numbers")
+        self.storage.recorder.refuse("its numbers", self)
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:

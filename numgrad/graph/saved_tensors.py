@@ -78,14 +78,14 @@ def exit_hooks() -> None:
     RuntimeError
         If there is none.
     """
-    if not modes.saved_hooks:
+    hooks = modes.saved_hooks
+    if not hooks:
         raise RuntimeError(
             "there are no hooks on saved tensors to leave: those that are entered within a "
             "backward pass end with it"
         )
-    pair = modes.saved_hooks[-1]
-    modes.saved_hooks = modes.saved_hooks[:-1]
-    stop_watching(pair)
+    modes.saved_hooks = hooks[:-1]
+    stop_watching(hooks[-1])
 
 
 class PackedTensor:

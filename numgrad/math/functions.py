@@ -20,7 +20,7 @@ from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.math.scalar import stands_in
 
-__all__ = ["FORMULAS", "Formula", "has_function", "scalar_function", "ufunc"]
+__all__ = ["FORMULAS", "Formula", "has_function", "operation_of", "scalar_function", "ufunc"]
 
 
 class Formula(NamedTuple):
@@ -58,6 +58,7 @@ _VJP = "_vjp"
 _IDENTITIES = {"add": 0, "mul": 1, "logical_and": True, "logical_or": False, "bitwise_or": 0}
 # The dtypes that a ufunc has loops for, in the order in which NumPy looks for one.
 _LOOPS = ("?", "b", "B", "h", "i", "q", "f", "d", "F", "D")
+_NUMBERS = (types.Number, types.Boolean)
 _FLOATING = str.maketrans("", "", "biu")
 
 _functions: dict[str, tuple[Formula, Any]] = {}
@@ -139,6 +140,14 @@ def ufunc(name: str) -> Any:
     return known[1]
 
 
+def operation_of(function: Any) -> str | None:
+    """Return the operation that a ufunc is of, None where `ufunc` did not make it."""
+    for name, (_, made) in _ufuncs.items():
+        if function in (made, made.ufunc):  # Numba's, and NumPy's in it, which has the methods
+            return name
+    return None
+
+
 def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     """Return a dispatcher that has a function of its own for each combination of types."""
     inputs = ("g", *formula.inputs) if is_rule else formula.inputs
@@ -148,7 +157,7 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
             return None
         common = _common_type(given, formula.kind == "float" or is_rule)
         if common is None or as_dtype(common).kind not in formula.accepts:
-            return None
+            raise TypeError(_refusal(name, formula, given, common))
         return _of_type(name, inputs, formula, is_rule, given, common)
 
     by_type = _ByType(name)
@@ -164,6 +173,20 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     dispatcher = kernel(function)
     dispatcher._cache = NullCache()  # what it calls is in the cache, and does not follow from it
     return dispatcher
+
+
+def _refusal(name: str, formula: Formula, given: Sequence[Any], common: Any) -> str:
+    """Return why there is no function for values of some types."""
+    if common is not None:
+        kinds = {"b": "bools", "i": "integers", "u": "integers", "f": "floats", "c": "complex"}
+        taken = ", ".join(dict.fromkeys(kinds[each] for each in formula.accepts))
+        return f"{name} takes numbers of these kinds: {taken}; not {as_dtype(common).name}"
+    wrong = next(each for each in given if not isinstance(each, _NUMBERS))
+    operation = name.removesuffix(_VJP)
+    words = f"{name} is a function of numbers, which was given a value of Numba's type {wrong}"
+    if isinstance(wrong, types.Array):
+        words += f". Of arrays, math.ufunc({operation!r}) is one, or an operation on tensors"
+    return words
 
 
 class _ByType:
@@ -192,7 +215,7 @@ def _common_type(given: Sequence[Any], promotes: bool) -> Any:
 
     It is NumPy's for arrays of those types. With `promotes`, integers become float64.
     """
-    if not all(isinstance(each, types.Number | types.Boolean) for each in given):
+    if not all(isinstance(each, _NUMBERS) for each in given):
         return None
     dtype = np.result_type(*[as_dtype(types.unliteral(each)) for each in given])
     if promotes and dtype.kind in "biu":

@@ -16,7 +16,8 @@ __all__ = ["forkable_lock", "lazy"]
 
 Value = TypeVar("Value")
 
-_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+# Weak references, which take themselves out: a WeakSet does that in Python, for every packed node.
+_locks: set[weakref.ref[Any]] = set()
 
 
 def forkable_lock() -> threading.RLock:
@@ -29,14 +30,14 @@ def forkable_lock() -> threading.RLock:
     True
     """
     lock = threading.RLock()
-    _locks.add(lock)
+    _locks.add(weakref.ref(lock, _locks.discard))
     return lock
 
 
 def _free_locks() -> None:
     """Take locks from threads that are not there."""
-    for lock in list(_locks):
-        if not lock._is_owned():
+    for lock in [reference() for reference in _locks.copy()]:
+        if lock is not None and not lock._is_owned():
             lock._at_fork_reinit()
 
 

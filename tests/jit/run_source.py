@@ -7,13 +7,13 @@ the end of an array, which compiled code does without a word, is an error here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from numgrad.codegen import loop_runtime
+from numgrad.codegen import fold_runtime
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run import program
 from numgrad.jit.run.program import build
@@ -110,12 +110,19 @@ def _stack(kind: Any, count: int) -> Array:
     return np.full(count, 77, np.dtype(kind))  # what nobody should read before it is written
 
 
-def _rows_folder(fold: Callable[..., Any]) -> Callable[..., None]:
-    def fold_rows(values: Array, rows: int, width: int, out: Array, identity: Any) -> None:
-        for i in range(width):
-            _store(out, i, fold(values[: rows * width].reshape(rows, width)[:, i], rows, identity))
-
-    return fold_rows
+def _in_python(function: FunctionType) -> FunctionType:
+    """Return a function that calls the Python functions of this module, within others too."""
+    names = {"element": _element, "store": _store, "lesser": min}
+    cells = [
+        CellType(_in_python(cell.cell_contents))
+        if isinstance(cell.cell_contents, FunctionType)
+        else cell
+        for cell in function.__closure__ or ()
+    ]
+    namespace = {**function.__globals__, **names}
+    return FunctionType(
+        function.__code__, namespace, function.__name__, function.__defaults__, tuple(cells)
+    )
 
 
 def _wave(function: Callable[..., Any]) -> Callable[..., None]:
@@ -148,8 +155,10 @@ _PYTHON: dict[str, Any] = {
     "near_cos": _wave(np.cos),
     "near_tan": _wave(np.tan),
     "near_sin_cos": _near_sin_cos,
+    "shifted": _in_python(fold_runtime.shifted),
     **{
-        f"fold_rows_{kind}": _rows_folder(getattr(loop_runtime, f"fold_{kind}"))
-        for kind in ("sum", "prod", "max", "min", "all", "any")
+        f"{name}_{kind}": _in_python(getattr(fold_runtime, f"{name}_{kind}"))
+        for name in ("fold", "total", "merge", "merged", "fold_rows", "join")
+        for kind in fold_runtime.KINDS
     },
 }

@@ -14,12 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
-from numba.np import numpy_support
 
+from numgrad.codegen.llvm.combine_ir import Combine, is_float
+from numgrad.codegen.llvm.run_ir import (
+    RUN,
+    RUN_LANES,
+    fold_run,
+    nothing_of,
+    room_for,
+)
 from numgrad.codegen.llvm.vector_ir import (
     Place,
     apart,
@@ -33,29 +38,13 @@ from numgrad.codegen.llvm.vector_ir import (
     splat,
 )
 
-__all__ = ["FOLD", "FOLDED", "OUT", "TREE", "Combine", "Transform", "make_follow"]
+__all__ = ["FOLD", "FOLD_LANES", "OUT", "TREE", "Transform", "make_follow"]
 
 HEADER = 3  # numbers before the first step
 FIELDS = 5  # and in each step
 OUT = -1  # a position of lanes: the result's own memory
-FOLD = -1  # a number of rows: see `make_follow`
-FOLDED = 16
-TREE = 8
-
-
-class Combine(NamedTuple):
-    """An associative and commutative operation.
-
-    Attributes
-    ----------
-    emit : callable
-        ``emit(builder, dtype, x, y)`` returns it for two numbers or two vectors of a Numba type.
-    identity : callable
-        ``identity(dtype)`` is the number that it leaves alone, for a NumPy dtype.
-    """
-
-    emit: Callable[[Any, Any, Any, Any], Any]
-    identity: Callable[[np.dtype[Any]], complex]
+FOLD, FOLD_LANES = -1, -2  # numbers of rows: see `make_follow`
+TREE = 8  # rows read side by side
 
 
 class Transform(NamedTuple):
@@ -88,10 +77,12 @@ def make_follow(transform: Transform, combine: Combine) -> Any:
     positions of lanes as `target`, `x` and `y`:
 
     - with rows: so many rows of `a`, from position x on, are transformed and combined into the
-      lanes at `target`; into nothing, as it were, if y is 1, and into what these hold if it is 0.
-      `TREE` rows are combined pairwise, fewer or more one after the other;
+      lanes at `target`; into nothing, as it were, if y is 1, and into what these hold if it is 0;
+      one after the other;
     - with no rows: the lanes at x and at y are combined into those at `target`;
-    - with `FOLD` for rows: the `FOLDED` lanes at x are folded in half until one number is left.
+    - with `FOLD` for rows: of the y numbers of `a` from position x on, each `RUN` are folded to one
+      number (see `fold_run`), which are put at `target`;
+    - with `FOLD_LANES`: the same for lanes from x on, which are not transformed.
     """
 
     def follow(
@@ -130,8 +121,7 @@ class _Follow:
         self.a, self.out, self.centres, self.steps = arrays  # centres may be None
         self.item_step, self.count = arguments[4:]
         self.source, self.target = signature.args[0].dtype, signature.args[1].dtype
-        number = combine.identity(numpy_support.as_dtype(self.target))
-        self.nothing = context.get_constant_generic(builder, self.target, number)
+        self.nothing = nothing_of(context, builder, combine, self.target)
         self.lanes = lanes_of(self.target)
         self.calls = transform.emit is None or isinstance(self.source, types.Complex)
 
@@ -147,6 +137,44 @@ class _Follow:
         lane = context.get_abi_sizeof(context.get_data_type(self.target))
         lanes = context.nrt.allocate(builder, builder.mul(room, integer(lane)))
         end = builder.sub(self.steps.nitems, integer(HEADER))
+        if self.centres is None and not self.calls:
+            # Runs of one block each, which may be few elements, need no steps.
+            kind, run = (numbers.read(integer(HEADER + field), 1) for field in (3, 2))
+            is_run = builder.icmp_signed("==", end, integer(FIELDS))
+            is_run = builder.and_(is_run, builder.icmp_signed("==", kind, integer(FOLD)))
+            with builder.if_else(is_run) as (alone, in_steps):
+                with alone:
+                    self.runs_alone(run)
+                with in_steps:
+                    self.steps_of_items(numbers, lanes, room, columns, row_step, end)
+        else:
+            self.steps_of_items(numbers, lanes, room, columns, row_step, end)
+        context.nrt.free(builder, lanes)
+
+    def runs_alone(self, length: Any) -> None:
+        """Fold a block of each item, with nothing in between."""
+        zero = integer(0)
+        target = self.place(self.target, self.out.data, zero)
+        source = self.place(self.source, self.a.data, zero)
+
+        def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
+            items, step, length = numbers
+            with loop(builder, items) as (item, _):
+                start = builder.mul(item, step)
+                address = builder.gep(places[1].address, [start])
+                moved = places[1].moved(builder, address)
+                out = places[0].moved(builder, builder.gep(places[0].address, [item]))
+                self.fold_runs(builder, [out, moved], length)
+
+        apart(
+            self.builder, "runs_alone", emit, [target, source], [self.count, self.item_step, length]
+        )
+
+    def steps_of_items(
+        self, numbers: Place, lanes: Any, room: Any, columns: Any, row_step: Any, end: Any
+    ) -> None:
+        """Follow the steps for each item."""
+        builder = self.builder
         with loop(builder, self.count) as (item, _):
             start = builder.mul(item, self.item_step)
             first = builder.mul(item, columns)
@@ -174,8 +202,14 @@ class _Follow:
                             with lanes_with_lanes:
                                 self.join(lanes_at(target), lanes_at(x), lanes_at(y), width)
                             with fold:
-                                self.fold(lanes_at(target), lanes_at(x))
-        context.nrt.free(builder, lanes)
+                                is_source = builder.icmp_signed("==", rows, integer(FOLD))
+                                with builder.if_else(is_source) as (of_source, of_lanes):
+                                    with of_source:
+                                        begin = builder.add(start, x)
+                                        source = self.place(self.source, self.a.data, begin)
+                                        self.runs(lanes_at(target), source, y, spread)
+                                    with of_lanes:
+                                        self.runs_of_lanes(lanes_at(target), lanes_at(x), y)
 
     def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> Place:
         """Copy the centres of the columns into the last lanes, again and again; or one for all."""
@@ -261,19 +295,15 @@ class _Follow:
         return builder.select(is_new, nothing, place.read(index, lanes, mask))
 
     def tree(self, builder: Any, places: list[Place], numbers: list[Any]) -> None:
-        """Combine `TREE` rows into lanes, pairwise."""
+        """Combine `TREE` rows into lanes, one after the other, but all of them in one go."""
         row_step, width, is_new = numbers
 
         def body(index: Any, lanes: int) -> None:
-            values, row = [], integer(0)
+            value, row = self.before(builder, places[0], is_new, index, lanes), integer(0)
             for _ in range(TREE):
-                values.append(self.transformed(builder, places, row, index, lanes))
+                x = self.transformed(builder, places, row, index, lanes)
+                value = self.combine.emit(builder, self.target, value, x)
                 row = builder.add(row, row_step)
-            while len(values) > 1:
-                pairs = zip(values[::2], values[1::2], strict=True)
-                values = [self.combine.emit(builder, self.target, x, y) for x, y in pairs]
-            value = self.before(builder, places[0], is_new, index, lanes)
-            value = self.combine.emit(builder, self.target, value, values[0])
             places[0].write(index, lanes, value)
 
         each(builder, width, self.lanes, body)
@@ -326,9 +356,9 @@ class _Follow:
             before = place.read(index, 1)
             place.write(index, 1, self.combine.emit(builder, self.target, before, x))
 
-    def call(self, x: Any, centre: Any) -> Any:
+    def call(self, x: Any, centre: Any, builder: Any = None) -> Any:
         """Call the transformation of numbers."""
-        context, builder = self.context, self.builder
+        context, builder = self.context, builder or self.builder
         typing = context.typing_context
         function = typing.resolve_value_type(self.transform.function)
         signature = function.get_call_type(typing, (self.source, self.target), {})
@@ -349,26 +379,94 @@ class _Follow:
 
         apart(self.builder, "join", emit, [place, left, right], [width])
 
-    def fold(self, place: Place, source: Place) -> None:
-        """Fold lanes in half, and again, down to one number."""
-        builder, zero = self.builder, integer(0)
-        if self.lanes == 1:
-            values = [source.read(integer(lane), 1) for lane in range(FOLDED)]
-            while len(values) > 1:
-                half = len(values) // 2
-                pairs = zip(values[:half], values[half:], strict=True)
-                values = [self.combine.emit(builder, self.target, x, y) for x, y in pairs]
-            place.write(zero, 1, values[0])
+    def runs(self, place: Place, source: Place, count: Any, centres: Place | None) -> None:
+        """Fold runs of the array, each to a number."""
+        places = [place, source] if centres is None else [place, source, centres]
+
+        def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
+            self.fold_runs(builder, places, numbers[0])
+
+        if self.calls:  # what may raise has to be in the function that is called
+            emit(self.builder, places, [count])
+        else:
+            apart(self.builder, "runs", emit, places, [count])
+
+    def fold_runs(self, builder: Any, places: list[Place], count: Any) -> None:
+        """Emit the loop over runs of the array."""
+        centre = places[2].read(integer(0), 1) if len(places) > 2 else None
+
+        def transformed(position: Any, lanes: int, mask: Any) -> Any:
+            x = places[1].read(position, lanes, mask)
+            if self.calls:
+                return self.call(x, centre, builder)
+            spread = None if centre is None else splat(builder, centre, lanes)
+            return self.transform.emit(builder, self.source, self.target, x, spread)  # type: ignore[misc]
+
+        if not (self.calls or self.transform.is_dear):
+            self.each_run(
+                builder,
+                places[0],
+                count,
+                lambda first, index, lanes, mask: transformed(
+                    builder.add(first, index), lanes, mask
+                ),
+            )
             return
-        value, live = source.read(zero, FOLDED), FOLDED
-        while live > 1:
-            live //= 2
-            halves = []
-            for first in (0, live):
-                mask = ir.Constant(
-                    ir.VectorType(ir.IntType(32), live), list(range(first, first + live))
-                )
-                halves.append(builder.shuffle_vector(value, value, mask))
-            value = self.combine.emit(builder, self.target, *halves)
-        number = builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
-        place.write(zero, 1, number)
+        room = room_for(self.context, builder, self.target, RUN)
+
+        def compute(first: Any, count: Any) -> None:
+            def body(index: Any, lanes: int, mask: Any = None) -> None:
+                x = transformed(builder.add(first, index), lanes, mask)
+                room.write(index, lanes, x, mask)
+
+            if self.calls:
+                each(builder, count, 1, body)
+            else:
+                each_masked(builder, count, self.lanes, body, at_once=2)
+
+        self.each_run(
+            builder,
+            places[0],
+            count,
+            lambda _, index, lanes, mask: room.read(index, lanes, mask),
+            compute,
+        )
+
+    def runs_of_lanes(self, place: Place, source: Place, count: Any) -> None:
+        """Fold runs of lanes, each to a number."""
+
+        def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
+            def read(first: Any, index: Any, lanes: int, mask: Any) -> Any:
+                return places[1].read(builder.add(first, index), lanes, mask)
+
+            self.each_run(builder, places[0], numbers[0], read)
+
+        apart(self.builder, "runs_of_lanes", emit, [place, source], [count])
+
+    def each_run(
+        self,
+        builder: Any,
+        place: Place,
+        count: Any,
+        read: Callable[[Any, Any, int, Any], Any],
+        before: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        """Fold up to `RUN` numbers at a time."""
+        room = room_for(self.context, builder, self.target, RUN_LANES)
+        with loop(builder, count, RUN) as (first, _):
+            left = builder.sub(count, first)
+            is_last = builder.icmp_signed("<", left, integer(RUN))
+            length = builder.select(is_last, left, integer(RUN))
+            if before is not None:
+                before(first, length)
+            (number,) = fold_run(
+                builder,
+                self.combine,
+                self.target,
+                self.nothing,
+                lambda index, lanes, mask: read(first, index, lanes, mask),
+                length,
+                room,
+                masks=is_float(self.source),
+            )
+            place.write(builder.sdiv(first, integer(RUN)), 1, number)

@@ -7,8 +7,10 @@ it is known, and how many sines are inside each other in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import gcd
 
-from numgrad.base.tuning import SUM_BLOCK, SUM_ROWS
+from numgrad.base.tuning import SUM_BLOCK
+from numgrad.codegen.llvm.run_ir import block_rows, lanes_of_rows
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
@@ -127,6 +129,17 @@ class NestFacts:
         is_computed = bool(self._inputs[element])  # not read from memory
         return is_computed and is_angle and value.dtype.kind == "f"
 
+    @property
+    def appends(self) -> bool:
+        """Whether elements are reduced to one number that lie in several loops."""
+        is_flat = not self.loops.rows and not self.loops.outer and len(self.loops.inner) < 2
+        return not is_flat and bool(self.loops.inner) and self.nest.has_totals
+
+    @property
+    def visits_rows(self) -> bool:
+        """Whether an item has all elements of its rows, not a part of them."""
+        return self.loops.reduces_rows or self.appends
+
     def _root(self, output: LoopOutput) -> Element:
         return self.roots[self.nest.outputs.index(output)][0]
 
@@ -182,9 +195,15 @@ class NestFacts:
         inner = product([loop.size for loop in loops.inner]).evaluate(values)
         rows = product([loop.size for loop in loops.rows]).evaluate(values)
         outer = product([loop.size for loop in loops.outer]).evaluate(values)
-        is_split = bool(loops.inner) and not loops.reduces_rows
+        is_split = bool(loops.inner) and not self.visits_rows
         chunks = -(-inner // SUM_BLOCK) if is_split else 1
-        per_block = SUM_ROWS if self.nest.blocked else max(1, SUM_BLOCK // max(1, inner))
+        lanes, step, per_block = 1, 1, max(1, SUM_BLOCK // max(1, inner))
+        if self.nest.blocked:
+            columns = self._columns(values)
+            lanes, step = lanes_of_rows(columns), block_rows(columns)
+            per_block = step
+        if self.appends:  # the elements of an item are whole blocks
+            per_block = step * (SUM_BLOCK // gcd(step * inner, SUM_BLOCK))
         blocks = -(-rows // per_block)
         items = outer * blocks * chunks
         return {
@@ -192,7 +211,18 @@ class NestFacts:
             f"blocks{k}": blocks,
             f"chunks{k}": chunks,
             f"rows{k}": per_block,
+            f"lanes{k}": lanes,
+            f"step{k}": step,
+            f"parts{k}": -(-rows // step),
+            f"runs{k}": -(-rows * inner // SUM_BLOCK),
         }
+
+    def _columns(self, values: Mapping[str, int]) -> int:
+        """Return how many numbers lie behind a step of the innermost blocked axis."""
+        blocked = self.nest.blocked or frozenset()
+        behind = range(max(blocked) + 1, len(self.nest.domain))
+        columns = product([self.loops.sizes[axis] for axis in behind]).evaluate(values)
+        return 2 * columns if self.nest.has_complex_blocks else columns
 
     def cost(self) -> int:
         """Return about what an element of the domain takes, where an addition is 1."""

@@ -12,7 +12,7 @@ from numgrad.jit.emit.row_passes import NestPasses, Pass
 from numgrad.jit.emit.scalar_code import cast_code, identity_code, type_code
 from numgrad.jit.emit.statements import Line, comment_of, indent, sum_of
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.symbolic_sizes import Place, Size, product, symbol
+from numgrad.jit.ir.symbolic_sizes import ONE, Place, Size, product, symbol
 from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import Element
 from numgrad.jit.schedule.schedule import LoopOutput, Schedule
@@ -109,25 +109,99 @@ class NestSource(NestPasses):
         """Reduce a value that a pass computed over the elements of a row."""
         kind, dtype, target = kind_of(output), output.value.dtype, self.targets[output]
         comment = comment_of(output.value)
-        buffer = "b" + self._row_names[output.value]
-        identity = identity_code(kind, dtype)
+        result, identity = self._row_names[output.value], identity_code(kind, dtype)
+        counter = f"k{result}"
         self.functions.add(f"fold_{kind}")
-        self.rooms[buffer] = dtype
-        lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
-        block = f"fold_{kind}({buffer}, hi - lo, {identity})"
-        result = self._row_names[output.value]
-        if target is None:
-            self._write_total(output, block, here.flush, comment)
+        if target is None and not self.appends:
+            partial = self._partial(output, self.items)
+            block = self._write_block(output, name, lines)
+            here.flush.append(Line(f"store({partial}, item, {block})", comment))
+            self._write_total(output, partial, self.items)
             return
-        self.functions |= {f"merge_{kind}", f"merged_{kind}"}
-        levels, counter = f"l{result}", f"k{result}"
-        self.top.append(Line(f"{levels} = stack({type_code(dtype)}, LEVELS)"))
-        here.before.append(Line(f"{counter} = 0"))
-        here.flush.append(Line(f"merge_{kind}({levels}, {counter}, {block})", comment))
-        here.flush.append(Line(f"{counter} += 1"))
+        if target is None:
+            partial = self._partial(output, self.runs)
+            inner = self.size_name(product([loop.size for loop in self.loops.inner]))
+            first = f"first_row * {inner} // {SUM_BLOCK}" if self.loops.rows else "0"
+            start, end = self.item_start, self.item_end
+            found = f"store({partial}, {counter}, {{}})"
+            self._write_total(output, partial, self.runs)
+        else:
+            self.functions |= {f"merge_{kind}", f"merged_{kind}", "LEVELS"}
+            levels, first = f"l{result}", "0"
+            self.top.append(Line(f"{levels} = stack({type_code(dtype)}, LEVELS)"))
+            start, end = here.before, here.after
+            found = f"merge_{kind}({levels}, {counter}, {{}}, {identity})"
+        start.append(Line(f"{counter} = {first}"))
+        if len(self.loops.inner) > 1 or target is None:
+            self._write_appended(output, name, lines, (start, here.flush, end), found)
+        else:
+            block = self._write_block(output, name, lines)
+            here.flush += [Line(found.format(block), comment), Line(f"{counter} += 1")]
+        if target is None:
+            return
         here.after.append(Line(f"{result} = merged_{kind}({levels}, {counter}, {identity})"))
         place, _ = self._place_code(target)
         here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
+
+    def _write_block(self, output: LoopOutput, name: str, lines: list[Line]) -> str:
+        """Keep what there is of a block; return the source of what it is reduced to."""
+        kind, dtype = kind_of(output), output.value.dtype
+        buffer = f"b{self._row_names[output.value]}"
+        self.rooms[buffer] = dtype
+        lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
+        return f"fold_{kind}({buffer}, hi - lo, {identity_code(kind, dtype)})"
+
+    def _write_appended(
+        self,
+        output: LoopOutput,
+        name: str,
+        lines: list[Line],
+        places: tuple[list[Line], list[Line], list[Line]],
+        found: str,
+    ) -> None:
+        """Reduce elements of several loops as if they were one run, which blocks cut anywhere.
+
+        In front of the loops, behind each run of the innermost one, and behind all stands what the
+        `places` get; `found` is what to do with the result of a block.
+        """
+        kind, dtype, comment = kind_of(output), output.value.dtype, comment_of(output.value)
+        result, identity = self._row_names[output.value], identity_code(kind, dtype)
+        buffer, filled, counter = f"b{result}", f"f{result}", f"k{result}"
+        start, flush, end = places
+        self.functions.add("shifted")
+        self.top.append(Line(f"{buffer} = stack({type_code(dtype)}, {2 * SUM_BLOCK})"))
+        start.append(Line(f"{filled} = 0"))
+        lines.append(Line(f"store({buffer}, {filled} + {self._offset()}, {name})", comment))
+        whole = found.format(f"fold_{kind}({buffer}, {SUM_BLOCK}, {identity})")
+        flush += [
+            Line(f"{filled} += hi - lo"),
+            Line(f"if {filled} >= {SUM_BLOCK}:"),
+            Line(f"    {whole}", comment),
+            Line(f"    {filled} = shifted({buffer}, {filled})"),
+            Line(f"    {counter} += 1"),
+        ]
+        rest = found.format(f"fold_{kind}({buffer}, {filled}, {identity})")
+        end += [
+            Line(f"if {filled} > 0:"),
+            Line(f"    {rest}", comment),
+            Line(f"    {counter} += 1"),
+        ]
+
+    def _partial(self, output: LoopOutput, size: Size) -> str:
+        """Return the name of a new array for what blocks, or rows, are reduced to."""
+        partial = f"p{self._row_names[output.value]}"
+        self.partials.append((partial, output.value.dtype, size))
+        return partial
+
+    def _write_total(
+        self, output: LoopOutput, partial: str, size: Size, what: str = "total"
+    ) -> None:
+        """Reduce what is in an array in the end: results of blocks, or else elements (`fold`)."""
+        kind, dtype = kind_of(output), output.value.dtype
+        self.functions.add(f"{what}_{kind}")
+        total = f"{what}_{kind}({partial}, {size}, {identity_code(kind, dtype)})"
+        line = Line(f"store({self.buffers[output.value]}, 0, {total})", comment_of(output.value))
+        self.finish.append(line)
 
     def _scatter_lines(
         self, output: LoopOutput, name: str, names: Mapping[Element, str]
@@ -161,28 +235,6 @@ class NestSource(NestPasses):
             self.finish.append(Line(f"if element({self.buffers[flag]}, 0):"))
             self.finish.append(Line(f"    raise_outside({given})", comment_of(check)))
 
-    def _write_total(self, output: LoopOutput, block: str, lines: list[Line], comment: str) -> None:
-        """Combine the values of blocks to one number."""
-        kind, dtype = kind_of(output), output.value.dtype
-        result = self._row_names[output.value]
-        identity = identity_code(kind, dtype)
-        self.functions.add(f"fold_{kind}")
-        partial = f"p{result}"
-        self.partials.append((partial, dtype, self.items))
-        if not self.loops.rows and not self.loops.outer and len(self.loops.inner) < 2:
-            lines.append(Line(f"store({partial}, item, {block})", comment))
-        else:
-            self.functions |= {f"merge_{kind}", f"merged_{kind}"}
-            levels, counter = f"l{result}", f"k{result}"
-            self.top.append(Line(f"{levels} = stack({type_code(dtype)}, LEVELS)"))
-            self.item_start.append(Line(f"{counter} = 0"))
-            lines.append(Line(f"merge_{kind}({levels}, {counter}, {block})", comment))
-            lines.append(Line(f"{counter} += 1"))
-            total = f"merged_{kind}({levels}, {counter}, {identity})"
-            self.item_end.append(Line(f"store({partial}, item, {total})"))
-        total = f"fold_{kind}({partial}, {self.items}, {identity})"
-        self.finish.append(Line(f"store({self.buffers[output.value]}, 0, {total})", comment))
-
     def _write_blocked(self, output: LoopOutput, name: str, lines: list[Line]) -> None:
         """Add rows up, those of a block in one row of partial sums."""
         kind, dtype = kind_of(output), output.value.dtype
@@ -192,33 +244,55 @@ class NestSource(NestPasses):
             [self.loops.sizes[a] for a in range(len(output.axes)) if a not in output.reduced]
         )
         partial = f"p{self._row_names[output.value]}"
-        self.partials.append((partial, dtype, self.blocks * width))
+        self.partials.append((partial, dtype, self.parts * self.lanes * width))
         self.functions |= {f"join_{kind}", f"fold_rows_{kind}"}
         place, _ = self._place_code(target)
-        skipped = f"block * {self.size_name(width)}"
         loops = [
             f"for {loop.index} in range({self._bounds(position)}):"
             for position, loop in enumerate(self.loops.inner)
         ]
         identity = identity_code(kind, dtype)
+        skipped = f"lane * {self.size_name(width)}"
         first = sum_of([self._outer_place(target), skipped])
         start = [Line(f"store({partial}, {first}, {identity})")]
-        for loop in reversed(loops):
+        first_lane = f"first_row // {self.step} * {self.lanes}"
+        last_lane = f"(last_row + {self.step} - 1) // {self.step} * {self.lanes}"
+        for loop in reversed([f"for lane in range({first_lane}, {last_lane}):", *loops]):
             start = [Line(loop), *indent(start)]
         self.item_start += start
+        lane = self._lane()
         at = self._fresh("p")
-        lines.append(Line(f"{at} = {sum_of([place, skipped])}"))
+        lines.append(Line(f"{at} = {sum_of([place, f'{lane} * {self.size_name(width)}'])}"))
         joined = f"join_{kind}(element({partial}, {at}), {name})"
         if kind in ("sum", "prod"):
             joined = f"element({partial}, {at}) {'+' if kind == 'sum' else '*'} {name}"
         lines.append(Line(f"store({partial}, {at}, {joined})", comment_of(output.value)))
-        total = f"{partial}, {self.blocks}, {width}"
+        rows = product([loop.size for loop in self.loops.rows])
+        how = f"{rows}, {self.lanes}, {self.step}, {width}"
         self.finish.append(
             Line(
-                f"fold_rows_{kind}({total}, {self.buffers[output.value]}, {identity})",
+                f"fold_rows_{kind}({partial}, {how}, {self.buffers[output.value]}, {identity})",
                 comment_of(output.value),
             )
         )
+
+    def _lane(self) -> str:
+        """Return the name of the number of the lane of a row, of all of its block and before."""
+        known = self._fixed.get(("lane",))
+        if known is None:
+            known = self._fixed["lane",] = self._fresh("p")
+            row = self._flat_row()
+            code = f"{row} // {self.step} * {self.lanes} + ({row} & ({self.lanes} - 1))"
+            self.row.setdefault(0, []).insert(0, Line(f"{known} = {code}"))
+        return known
+
+    def _flat_row(self) -> str:
+        """Return the source of the number of a row."""
+        terms, stride = [], ONE
+        for loop in reversed(self.loops.rows):
+            terms.append(self._term(loop.axis, stride))
+            stride = stride * loop.size
+        return f"({sum_of(terms)})" if len(terms) > 1 else sum_of(terms) or "0"
 
     def _outer_place(self, place: Place) -> str:
         """Return the source of a place that depends on outer and inner loops, not on rows."""
@@ -229,7 +303,7 @@ class NestSource(NestPasses):
     def _bounds(self, position: int) -> str:
         """Return the source of the bounds of a loop within a row."""
         loop = self.loops.inner[position]
-        if position == len(self.loops.inner) - 1 and not self.loops.reduces_rows:
+        if position == len(self.loops.inner) - 1 and not self.visits_rows:
             return "lo, hi"
         return self.size_name(loop.size)
 
@@ -239,7 +313,12 @@ class NestSource(NestPasses):
         name = cast_code(self._name(root, {}), output.source.dtype, output.value.dtype)
         lines = self.row.setdefault(self._ready[root], [])
         if output.kind == "reduce":
-            self._write_total(output, name, lines, comment_of(output.value))
+            rows = product([loop.size for loop in self.loops.rows])
+            partial = self._partial(output, rows)
+            lines.append(
+                Line(f"store({partial}, {self._flat_row()}, {name})", comment_of(output.value))
+            )
+            self._write_total(output, partial, rows, "fold")
             return
         if output.kind == "scatter":
             lines += self._scatter_lines(output, name, {})
@@ -256,9 +335,24 @@ class NestSource(NestPasses):
         return symbol(f"items{self.position}")
 
     @property
-    def blocks(self) -> Size:
-        """The number of blocks of rows."""
-        return symbol(f"blocks{self.position}")
+    def runs(self) -> Size:
+        """The number of blocks of elements, where these are one run."""
+        return symbol(f"runs{self.position}")
+
+    @property
+    def lanes(self) -> Size:
+        """Among how many lanes rows are dealt out."""
+        return symbol(f"lanes{self.position}")
+
+    @property
+    def step(self) -> Size:
+        """The number of rows that a lane of a block has, times the lanes."""
+        return symbol(f"step{self.position}")
+
+    @property
+    def parts(self) -> Size:
+        """The number of such blocks."""
+        return symbol(f"parts{self.position}")
 
     def lines(self, values: Mapping[str, int] | None = None) -> list[Line]:
         """Return the source of the nest; given what its sizes are, the source for just these."""
@@ -312,7 +406,7 @@ class NestSource(NestPasses):
         loops = self.loops
         head: list[Line] = []
         rest = "item"
-        if loops.inner and not loops.reduces_rows:
+        if loops.inner and not self.visits_rows:
             size = self.size_name(loops.inner[-1].size)
             chunk = "item"
             if loops.rows or loops.outer:
@@ -366,7 +460,7 @@ class NestSource(NestPasses):
                 lines += [Line(f"for {last.index} in range(lo, hi):"), *indent(part)]
             lines += here.trigonometric[phase]
         lines += here.flush
-        if self.loops.reduces_rows:
+        if self.visits_rows:
             size = self.size_name(last.size)
             bound = Line(f"hi = min(lo + {SUM_BLOCK}, {size})")
             lines = [Line(f"for lo in range(0, {size}, {SUM_BLOCK}):"), *indent([bound, *lines])]

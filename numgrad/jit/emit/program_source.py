@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.fold_runtime import KINDS
 from numgrad.jit.emit.loop_nest import NestSource, band_lines
 from numgrad.jit.emit.scalar_code import is_plain, plain_code, type_code
 from numgrad.jit.emit.statements import Line, indent
@@ -29,6 +30,7 @@ __all__ = ["WHAT", "Array", "Emitted", "emit", "spell", "used_by_steps"]
 
 WHAT = 4  # numbers of the header that say what to run
 ALIGNMENT = 64
+FOLDS = (*(f"_{kind}" for kind in KINDS), "LEVELS", "shifted")
 WIDE = 16  # elements of a short loop from which on it fills wide vectors
 _NAME = re.compile(r"[a-z]\w*")
 
@@ -151,14 +153,16 @@ class Emitted:
 
     def imports(self, *, short: bool = False) -> list[str]:
         """Return the lines in front of the function; of one that is `short`, once it is written."""
-        functions = {"distinct", "finishes", "part", "span", "stack", "LEVELS"}
+        functions = {"distinct", "finishes", "part", "span", "stack"}
         for nest in self.nests.values():
             functions |= nest.short_functions if short else nest.functions
         lines = ["import numpy as np", "", "from numgrad.math import scalar"]
         angles = sorted(name for name in functions if name.startswith("near_"))
         lines += [f"from numgrad.math.angle_blocks import {name}" for name in angles]
+        folds = sorted(name for name in functions if name.endswith(FOLDS))
+        lines += [f"from numgrad.codegen.fold_runtime import {name}" for name in folds]
         lines.append("from numgrad.codegen.loop_runtime import (")
-        lines += [f"    {name}," for name in sorted(functions.difference(angles))]
+        lines += [f"    {name}," for name in sorted(functions.difference(angles, folds))]
         lines += [")", "from numgrad.codegen.llvm.pointers import element, store"]
         if any(nest.nest.checks for nest in self.nests.values()):
             lines.insert(3, "from numgrad.kernels.move.bounds import raise_outside")

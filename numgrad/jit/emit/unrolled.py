@@ -17,8 +17,8 @@ import numpy as np
 from numgrad.base.tuning import UNROLLED_LANES
 from numgrad.jit.emit.loop_nest import NestSource, kind_of
 from numgrad.jit.emit.row_passes import Pass
-from numgrad.jit.emit.scalar_code import identity_code, type_code
-from numgrad.jit.emit.statements import Line, comment_of, indent
+from numgrad.jit.emit.scalar_code import cast_code, identity_code, type_code
+from numgrad.jit.emit.statements import Line, comment_of, indent, sum_of
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import product
 from numgrad.jit.schedule.schedule import LoopOutput
@@ -100,38 +100,37 @@ class ShortSource(NestSource):
 
     def _write_reduced(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
         kind, dtype = kind_of(output), output.value.dtype
-        result = self._row_names[output.value]
+        result, comment = self._row_names[output.value], comment_of(output.value)
         buffer, target = f"b{result}", self.targets[output]
+        if target is None and self.loops.rows:
+            self._write_run(output, name, self._offset(), lines)
+            return
         self.rooms[buffer] = dtype
         lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
-        steps, total = self._folded(kind, buffer, self.length(self.values))
-        here.flush += steps
-        here.flush.append(Line(f"{result} = {total}", comment_of(output.value)))
-        if target is None:
-            self._write_total(output, result, here.flush, comment_of(output.value))
-            return
-        place, _ = self._place_code(target)
-        here.after.append(Line(f"store({self.buffers[output.value]}, {place or 0}, {result})"))
+        total = self._folded(kind, buffer, self.length(self.values), dtype)
+        here.flush.append(Line(f"{result} = {total}", comment))
+        place = "0" if target is None else self._place_code(target)[0] or "0"
+        here.after.append(Line(f"store({self.buffers[output.value]}, {place}, {result})"))
 
-    def _write_total(self, output: LoopOutput, block: str, lines: list[Line], comment: str) -> None:
-        kind, dtype = kind_of(output), output.value.dtype
-        buffer = self.buffers[output.value]
-        if not self.loops.rows:
-            lines.append(Line(f"store({buffer}, 0, {block})", comment))
+    def _write_row_output(self, output: LoopOutput) -> None:
+        if output.kind != "reduce" or not self.loops.rows:
+            super()._write_row_output(output)
             return
-        of_rows, rows = f"z{self._row_names[output.value]}", self._count
-        self.top.append(Line(f"{of_rows} = stack({type_code(dtype)}, {rows})"))
-        lines.append(Line(f"store({of_rows}, {self._row_index}, {block})"))
-        if rows <= SPELLED:
-            total = self._merged(kind, of_rows, rows)
-        else:
-            self.functions |= {f"merge_{kind}", f"merged_{kind}"}
-            levels = f"l{of_rows}"
-            self.top.append(Line(f"{levels} = stack({type_code(dtype)}, LEVELS)"))
-            self.item_end.append(Line(f"for at in range({rows}):"))
-            self.item_end.append(Line(f"    merge_{kind}({levels}, at, element({of_rows}, at))"))
-            total = f"merged_{kind}({levels}, {rows}, {identity_code(kind, dtype)})"
-        self.item_end.append(Line(f"store({buffer}, 0, {total})", comment))
+        root = self._root(output)
+        name = cast_code(self._name(root, {}), output.source.dtype, output.value.dtype)
+        self._write_run(output, name, "", self.row.setdefault(self._ready[root], []))
+
+    def _write_run(self, output: LoopOutput, name: str, offset: str, lines: list[Line]) -> None:
+        """Store what all rows have to be reduced to one number, and reduce it behind the rows."""
+        kind, dtype = kind_of(output), output.value.dtype
+        length = self.length(self.values) if offset else 1
+        count, all_ = self._count * length, f"z{self._row_names[output.value]}"
+        self.top.append(Line(f"{all_} = stack({type_code(dtype)}, {count})"))
+        place = self._flat_row() if length == 1 else f"{self._flat_row()} * {length}"
+        lines.append(Line(f"store({all_}, {sum_of([place, offset])}, {name})"))
+        total = self._folded(kind, all_, count, dtype)
+        line = Line(f"store({self.buffers[output.value]}, 0, {total})", comment_of(output.value))
+        self.item_end.append(line)
 
     def _join(self, kind: str, one: str, other: str) -> str:
         if kind in ("sum", "prod"):
@@ -139,35 +138,25 @@ class ShortSource(NestSource):
         self.functions.add(f"join_{kind}")
         return f"join_{kind}({one}, {other})"
 
-    def _folded(self, kind: str, buffer: str, length: int) -> tuple[list[Line], str]:
-        """Combine the first elements of an array in the order of ``fold``: lines, then a term."""
-        lines = []
-        while length > SPELLED:
-            half = (length + 1) >> 1
-            joined = self._join(kind, f"element({buffer}, at)", f"element({buffer}, {half} + at)")
-            lines.append(Line(f"for at in range({length - half}):"))
-            lines.append(Line(f"    store({buffer}, at, {joined})"))
-            length = half
-        terms = [f"element({buffer}, {k})" for k in range(length)]
-        while len(terms) > 1:
-            half = (len(terms) + 1) >> 1
+    def _folded(self, kind: str, array: str, length: int, dtype: np.dtype[Any]) -> str:
+        """Return the source of the first elements of an array combined."""
+        identity = identity_code(kind, dtype)
+        if length > SPELLED:
+            self.functions.add(f"fold_{kind}")
+            return f"fold_{kind}({array}, {length}, {identity})"
+        terms = [f"element({array}, {k})" for k in range(length)]
+        if dtype.kind == "c":
+            terms = [self._join(kind, identity, term) for term in terms]
+        half = SPELLED // 2
+        while half:
             pairs = zip(terms, terms[half:], strict=False)
-            terms = [self._join(kind, *pair) for pair in pairs] + terms[len(terms) - half : half]
-        return lines, terms[0]
-
-    def _merged(self, kind: str, array: str, length: int) -> str:
-        """Combine the elements of an array in the order of ``merge``."""
-        levels: dict[int, str] = {}
-        for index in range(length):
-            term, level = f"element({array}, {index})", 0
-            while index >> level & 1:
-                term = self._join(kind, levels.pop(level), term)
-                level += 1
-            levels[level] = term
-        total, *others = (levels[level] for level in sorted(levels))
-        for term in others:
-            total = self._join(kind, term, total)
-        return total
+            terms = [self._join(kind, *pair) for pair in pairs] + terms[
+                max(0, len(terms) - half) : half
+            ]
+            half //= 2
+        # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
+        begins = kind == "sum" and dtype.kind == "f"
+        return self._join(kind, terms[0], identity) if begins else terms[0]
 
     # --- loops ---
 
@@ -195,6 +184,7 @@ class ShortSource(NestSource):
         if not self.loops.rows:
             return [*lines, *self.item_start, *self._row_lines(), *self.item_end]
         lines.append(Line("block = 0"))
+        lines += [Line("first_row = 0"), Line(f"last_row = {self._count}")]
         return [*lines, *self.item_start, *self._rows(), *self.item_end]
 
     def _pass_lines(self, here: Pass) -> list[Line]:

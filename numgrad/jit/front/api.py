@@ -8,6 +8,7 @@ import logging
 import os
 import pickle
 import sys
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -65,6 +66,7 @@ class Jitted:
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
+        self._restless = 0  # traces in a row that changed what they read
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function, compiled."""
@@ -207,10 +209,27 @@ class Jitted:
             watch.settle(trace, [each.watch for each in self._compiled.values()])
             if watch.guards.only_grew():  # it keeps what it made, and its gradient finds that
                 compiled.left = Watch(self.function, static)
+            else:
+                self._warn_of_own_changes(watch, reason)
         if len(self._compiled) > KEPT_TRACES:
             self._compiled.popitem(last=False)
             self._forget_short()
         return compiled
+
+    def _warn_of_own_changes(self, watch: Watch, reason: str | None) -> None:
+        """Say, once, that no trace can be used again, since each changes what it reads.
+
+        The `reason` is what had changed since the last trace for such arguments.
+        """
+        label = watch.guards.broken()
+        self._restless = 0 if label is None or reason is None else self._restless + 1
+        if self._restless == 2:
+            warnings.warn(
+                f"jit: {label} is read by the function and changed by it, so that every call "
+                "traces it anew: change it outside, or pass it as an argument and return it",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _forget_short(self) -> None:
         """Have all calls find their traces the long way."""

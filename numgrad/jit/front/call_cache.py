@@ -9,7 +9,7 @@ the same kind of arguments again and again. If it computes little, its sizes are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numba import types
@@ -112,7 +112,7 @@ class CachedCall:
         arrays = [a._array if isinstance(a, Tensor) else np.asarray(a) for a in args]
         self._dtypes = [array.dtype for array in arrays]  # whose ids are in the key
         # Of the arguments whose strides it goes by: how these lie, as Numba writes that.
-        self._orders = {
+        self._orders: dict[int, Literal["A", "C", "F"]] = {
             k: "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
             for k, flags in [(k, arrays[k].flags) for k, _ in self.strides]
         }

@@ -18,7 +18,7 @@ from numgrad.jit.front.guards import Guards, is_a, is_number, own_dict
 from numgrad.jit.front.origins import Libraries, refuse_source, wrapped
 from numgrad.jit.lowering.storage import root_of
 
-__all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "own_attributes"]
+__all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "is_users", "own_attributes"]
 
 CONTAINERS = (list, dict, set, deque)
 PLAIN = (type(None), type(...), type(NotImplemented), bool, range, slice, np.dtype, CodeType)
@@ -89,7 +89,7 @@ class Lookups:
                 return value._grad
             name = name if name in own_dict(value) else ""
         is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
-        if is_whole and is_a(value, CONTAINERS) and _is_users(in_class(type(value), name)[0]):
+        if is_whole and is_a(value, CONTAINERS) and is_users(in_class(type(value), name)[0]):
             self.visit(value, label)
             is_whole = False
         if is_number(value) or is_whole or not name:
@@ -160,6 +160,10 @@ class Lookups:
             self.visit_method(raw.fget, value, label)
         elif is_a(raw, functools.cached_property):
             self.visit_method(raw.func, value, label)
+        elif is_a(raw, functools.singledispatchmethod):
+            self.visit(raw.dispatcher, label)
+            for function in raw.dispatcher.registry.values():
+                self.visit_method(function, value, label)
         else:
             _, get = in_class(type(raw), "__get__")
             if is_a(get, FunctionType) and not self.libraries.has_code(get.__code__):
@@ -200,6 +204,11 @@ class Lookups:
         """Watch an attribute that is not there, or is made when it is asked for."""
         _, maker = in_class(type(value), "__getattr__")
         if is_a(maker, FunctionType) and not self.libraries.has_code(maker.__code__):
+            for each in (*(value.__mro__ if is_a(value, type) else ()), *type(value).__mro__):
+                if not self.libraries.has_class(each):
+                    self.guards.add(label, "{k} not in {o}.__dict__", each, key=name)
+            if not is_a(value, type):
+                self.guards.add(label, "not has_own({o}, {k})", value, key=name)
             self.visit_function(maker, label, value)
             self.visit(value, label)
             return STOP
@@ -290,7 +299,7 @@ def in_class(owner: type, name: str) -> tuple[Any, Any]:
     return None, None
 
 
-def _is_users(kind: Any) -> bool:
+def is_users(kind: Any) -> bool:
     """Whether a class is neither Python's nor of its standard containers."""
     return kind is not None and kind.__module__ not in ("builtins", "collections")
 

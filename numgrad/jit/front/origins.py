@@ -15,7 +15,7 @@ from numgrad.graph.frames import is_library, is_of_package, where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.jit.front.guards import is_a, own_dict
 
-__all__ = ["Libraries", "is_foreign_module", "is_ours", "refuse_blind", "refuse_source", "wrapped"]
+__all__ = ["Libraries", "is_ours", "refuse_blind", "refuse_source", "wrapped"]
 
 _SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 
@@ -70,11 +70,6 @@ def is_ours(value: Any) -> bool:
     if is_a(value, FunctionType):
         return _is_of_package(value.__globals__.get("__name__", ""))
     return _is_of_package(type(value).__module__)
-
-
-def is_foreign_module(value: Any) -> bool:
-    """Whether a value is a module that is no part of this package."""
-    return is_a(value, ModuleType) and not _is_of_package(value.__name__)
 
 
 def _is_of_package(module: Any) -> bool:

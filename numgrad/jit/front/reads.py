@@ -2,7 +2,8 @@
 
 The bytecode is scanned, once for each code object. A variable that is loaded, and what follows in a
 straight line (``self.layers[0].weight``), is a chain of attributes and constant entries. What
-becomes of the value at its end is not followed: it may be read as a whole.
+becomes of the value at its end is not followed here (`numgrad.jit.front.flows` does): it may be
+read as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["BLIND", "Chain", "Reads", "reads_of"]
+__all__ = ["BLIND", "Chain", "Reads", "is_subscript", "reads_of"]
 
 BLIND = ("eval", "exec", "globals")  # whose calls read what the code need not show
 
@@ -27,14 +28,11 @@ class Chain(NamedTuple):
         Each ``("attribute", name)`` or ``("entry", key)``.
     ends : str
         ``"write"`` if the last value is only written to, and so not read, ``"length"`` if only its
-        length is, ``"number"`` if Python would compute with it by itself; else nothing.
-    given : str
-        The global name of which an attribute may be called with the value, or computed with.
+        length is; else nothing.
     """
 
     steps: tuple[tuple[str, Any], ...] = ()
     ends: str = ""
-    given: str = ""
 
 
 class Reads(NamedTuple):
@@ -60,15 +58,6 @@ class Reads(NamedTuple):
 
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CONSTANT = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
-_LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL", "LOAD_NAME")
-_OPERATORS = frozenset(("BINARY_OP", "COMPARE_OP"))
-_ALONE = frozenset(("GET_ITER", "UNARY_NEGATIVE", "UNARY_INVERT", "UNPACK_SEQUENCE"))
-# fmt: off
-_OF_NUMBERS = frozenset((
-    "abs", "all", "any", "bool", "complex", "divmod", "enumerate", "filter", "float", "int", "iter",
-    "list", "map", "max", "min", "reversed", "round", "set", "sorted", "sum", "tuple", "zip",
-))
-# fmt: on
 _SILENT = frozenset(("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "PUSH_NULL"))
 
 
@@ -163,7 +152,6 @@ def _evaluated(instructions: Sequence[dis.Instruction], at: int) -> CodeType | N
 
 def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
     """Return what is looked up, in a straight line, in a value that was just loaded."""
-    start = at
     called = instructions[at - 2] if at > 1 else None
     is_length = called is not None and called.opname in _GLOBAL and called.argval == "len"
     steps: list[tuple[str, Any]] = []
@@ -172,7 +160,7 @@ def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
         if first.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             steps.append(("attribute", first.argval))
             at += 1
-        elif first.opname in _CONSTANT and _is_subscript(second):
+        elif first.opname in _CONSTANT and is_subscript(second):
             steps.append(("entry", first.argval))
             at += 2
         else:
@@ -182,30 +170,12 @@ def _chain(instructions: Sequence[dis.Instruction], at: int) -> Chain:
                 return Chain(tuple(steps), "write")
             if is_length and _is_call(instructions, at, 1):
                 return Chain(tuple(steps), "length")
-            return Chain(tuple(steps), *_use(instructions, start - 1, at))
+            return Chain(tuple(steps))
     return Chain(tuple(steps))
 
 
-def _use(instructions: Sequence[dis.Instruction], start: int, at: int) -> tuple[str, str]:
-    """Return how a value that is loaded from `start` to `at` may be computed with."""
-    first, second, before = instructions[at], instructions[at + 1], instructions[start - 1]
-    is_operand = first.opname in _CONSTANT and second.opname in _OPERATORS
-    is_second = start and before.opname in _CONSTANT and first.opname in _OPERATORS
-    if is_operand or is_second or first.opname in _ALONE:
-        return "number", ""
-    k = start - 1
-    while k >= 0 and instructions[k].opname.startswith(_LOADS):  # other arguments
-        if instructions[k].opname in _GLOBAL and instructions[k].argval in _OF_NUMBERS:
-            return "number", ""
-        k -= 1
-    is_attribute = False
-    while k >= 0 and instructions[k].opname in ("LOAD_ATTR", "LOAD_METHOD"):
-        k, is_attribute = k - 1, True
-    name = instructions[k].argval if k >= 0 and instructions[k].opname in _GLOBAL else ""
-    return "", name if is_attribute else ""
-
-
-def _is_subscript(instruction: dis.Instruction) -> bool:
+def is_subscript(instruction: dis.Instruction) -> bool:
+    """Whether an instruction asks for an item."""
     name = instruction.opname
     return name == "BINARY_SUBSCR" or (name == "BINARY_OP" and instruction.argrepr == "[]")
 

@@ -165,6 +165,8 @@ def _output(
 ) -> Output:
     array = leaf._array if isinstance(leaf, Tensor) else leaf
     if type(array) is not Traced:
+        if isinstance(leaf, (np.ndarray, np.generic)):
+            tracer.takes(leaf)
         return Output("static", leaf, False)
     for k in traced:
         if leaf is stand_ins[k]:

@@ -23,10 +23,10 @@ from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, plac
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.memory_order import deciding, followed, memory_of, place_like
+from numgrad.jit.ir.memory_order import by_stride, deciding, followed, memory_of, place_like
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
-from numgrad.jit.lowering.primitives import LOWERINGS, lower_elementwise
+from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
 from numgrad.jit.lowering.unit_vectors import Rows, cut_out
 from numgrad.kernels.move.memory_order import empty_for, empty_like
@@ -133,6 +133,8 @@ class Tracer:
         if lower is not None:
             operands = [self.value_of(array) for array in arrays]
             known = {name: self._known(value) for name, value in parameters.items()}
+            if primitive.name in IN_MEMORY_ORDER:
+                known["order"] = self._order(arrays[0])
             try:
                 result = lower(*operands, **known)
             except NotImplementedError:  # a case that the lowering leaves to the kernel
@@ -142,6 +144,17 @@ class Tracer:
                 value = _with_origin(result, self._origin(primitive.name))
                 return self._array(value, place, follows, primitive.gaps)
         return self._call(primitive, arrays, parameters)
+
+    def _order(self, array: Any) -> list[int] | None:
+        """Return the order of the dims of what is reduced, as memory has them; None if theirs.
+
+        In that order a reduction rounds, so it depends on how the array lies.
+        """
+        place = place_of(array)
+        if place.ndim < 2 or place.dtype.kind not in "fc":
+            return None
+        self.depend_on_strides(followed([array]))
+        return None if place.flags.c_contiguous else by_stride(place)
 
     def constant(self, array: Any) -> Any:
         """Take an array that was made in the traced function as a constant."""
@@ -162,9 +175,9 @@ class Tracer:
         """Record a copy in another shape."""
         return self._array(reshape(self.value_of(array), shape), None, array.storage.follows)
 
-    def laid_out(self, array: Traced, place: Array, source: Any) -> Traced:
+    def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
         """Return a copy that lies as a place does."""
-        return self._array(self.value_of(array), place, followed([source]))
+        return self._array(self.value_of(array), place, followed(sources))
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Note that something was decided by how these arguments lie."""
@@ -220,8 +233,15 @@ class Tracer:
             "clone() the tensor first"
         )
 
-    def refuse(self, what: str) -> NoReturn:
+    def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise for a request for numbers."""
+        if array is not None and not _has_inputs(self.value_of(array)):
+            self._fail(
+                f"this asks a traced tensor for {what}. No argument goes into it, but while a "
+                "function is traced nothing is computed, so that it has no numbers: compute it "
+                "outside, and pass it as an argument, or compute with the numbers of what is from "
+                "outside (c.tolist(), c.numpy().sum())"
+            )
         ways = {
             "a truth value": "branch with where(condition, a, b), or on values that are not "
             "traced (shapes, or arguments named in static_argnames)",
@@ -361,6 +381,20 @@ class Tracer:
             [self._array(*both, follows, primitive.gaps) for both in zip(items, found, strict=True)]
         )
         return results[0] if single else results
+
+
+def _has_inputs(value: Value) -> bool:
+    """Whether a value depends on an argument."""
+    seen: set[Value] = set()
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if each.operation == "input":
+            return True
+        if each not in seen:
+            seen.add(each)
+            todo += each.operands
+    return False
 
 
 def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:

@@ -39,11 +39,11 @@ import numpy as np
 
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
+from numgrad.jit.front.flows import arrays_gone_by
 from numgrad.jit.front.guards import is_a, is_number, own_dict
-from numgrad.jit.front.lookups import CONTAINERS, PLAIN, STOP, Lookups, own_attributes
+from numgrad.jit.front.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
 from numgrad.jit.front.origins import (
     Libraries,
-    is_foreign_module,
     is_ours,
     refuse_blind,
     refuse_source,
@@ -73,7 +73,6 @@ _ON_OTHERS: tuple[type, ...] = (
     type({}.items()),
 )
 _HOLDERS = ((weakref.ref, "{o}() is {v}"), (ContextVar, "{o}.get(None) is {v}"))
-_NONE: dict[str, Any] = {}
 _EMPTY: Any = object()  # what a variable holds that is not bound
 
 
@@ -103,8 +102,10 @@ class Watch(Lookups):
         self._numbers: dict[int, Any] = {}  # of NumPy's
         self._words: set[str] = set()
         self._looked_at: list[tuple[Any, str]] = []  # objects of which attributes are read
+        self._functions: list[tuple[FunctionType, tuple[Any, ...]]] = []  # that may be called
+        self._begins_with = function, tuple(static)
         self.visit(function, own_dict(function).get("__name__", "the function"))
-        for argument in static:
+        for argument in self._begins_with[1]:
             self.visit(argument, "a static argument")
         self._follow_words()
 
@@ -129,13 +130,17 @@ class Watch(Lookups):
 
         Those of an array that was copied, or that the graph does not read: NumPy has computed with
         that, or may have. Where an operation was given an array or a number that stands nowhere,
-        NumPy has computed that, of any array that there is.
+        NumPy has computed that, of any array that there is. And those that became Python's numbers
+        or decided something, which their operations do not tell.
         """
         self.baked |= trace.baked
         found = (v.attributes["array"] for v in trace.graph.values() if v.operation == "array")
         read = {id(root_of(array)) for array in found} - self.computed.keys() - trace.copied.keys()
         if not self._known().issuperset((*trace.copied, *trace.given)):
             read = set()
+        if any(id(root_of(array)) in read for array in self._arrays.values()):
+            gone_by = arrays_gone_by(self.libraries, *self._begins_with, self._functions)
+            read = set() if gone_by is None else read - gone_by
         for array in self._arrays.values():
             if id(root_of(array)) not in read and array.dtype.kind != "O":
                 self.baked.setdefault(id(array), (array, array.copy()))
@@ -214,7 +219,7 @@ class Watch(Lookups):
 
     def _look_at_written(self, value: Any, label: str) -> None:
         """Look at what a container has by a class of its own."""
-        if type(value).__module__ not in ("builtins", "collections"):
+        if is_users(type(value)):
             self._looked_at.append((value, label))
 
     def _visit_holder(self, value: Any, label: str) -> None:
@@ -291,8 +296,14 @@ class Watch(Lookups):
         code = function.__code__
         if self.libraries.has_code(code):
             for cell in function.__closure__ or ():  # of a decorator or transform: what is in it?
-                self._visit_inside(_contents_of(cell), label)
+                inside = _contents_of(cell)
+                if type(inside) is dict and inside and all(is_a(each, type) for each in inside):
+                    items = (*inside, *inside.values())  # `functools.singledispatch` has those
+                    self.guards.add(f"what is in {label}", "same_keys({o}, {v})", inside, items)
+                self._visit_inside(inside, label)
             return
+        self._functions.append((function, bound))
+        self.guards.add(f"the code of {label}", "{o}.__code__ is {v}", function, code)
         if vars(function):
             self._looked_at.append((function, label))
         reads = reads_of(code, "len" not in function.__globals__)
@@ -309,7 +320,7 @@ class Watch(Lookups):
             if inside is _EMPTY or not chains:
                 continue
             self.guards.add(variable, "{o}.cell_contents is {v}", cell, inside)
-            self._follow(inside, chains, variable, function.__globals__)
+            self._follow(inside, chains, variable)
         for name, chains in reads.names.items():
             self._follow_global(function.__globals__, name, chains)
         for name, found in reads.modules.items():
@@ -319,7 +330,7 @@ class Watch(Lookups):
                 self._follow(module, steps, name)
         for parameter, thing in zip(code.co_varnames[: code.co_argcount], bound, strict=False):
             chains = reads.variables.get(parameter, ())
-            self._follow(thing, chains, parameter, function.__globals__)
+            self._follow(thing, chains, parameter)
             if "super" in reads.words or parameter in code.co_cellvars:
                 self.visit(thing, parameter)
 
@@ -328,7 +339,7 @@ class Watch(Lookups):
             inside = table[name]
             if not (is_a(inside, ModuleType) and self.libraries.has_module(inside)):
                 self.guards.add(name, f"{{o}}[{name!r}] is {{v}}", table, inside)
-            self._follow(inside, chains, name, table)
+            self._follow(inside, chains, name)
         elif name in BLIND:
             for chain in chains:
                 if not chain.steps:
@@ -340,10 +351,8 @@ class Watch(Lookups):
 
     # --- chains -----------------------------------------------------------------------------------
 
-    def _follow(
-        self, value: Any, chains: Iterable[Chain], label: str, table: dict[str, Any] = _NONE
-    ) -> None:
-        """Look at what chains that begin at a value come by, in code with such global names."""
+    def _follow(self, value: Any, chains: Iterable[Chain], label: str) -> None:
+        """Look at what chains that begin at a value come by."""
         for chain in chains:
             found, name = value, label
             for kind, key in chain.steps:
@@ -361,9 +370,6 @@ class Watch(Lookups):
                 elif chain.ends != "write":
                     refuse_source(found, name)
                     self.visit(found, name)
-                    is_given = is_foreign_module(table.get(chain.given))
-                    if is_a(found, np.ndarray) and (chain.ends == "number" or is_given):
-                        self.computed[id(root_of(found))] = root_of(found)
 
     # --- attributes by name -----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,9 +107,23 @@ def reshape(value: Value, shape: tuple[int, ...]) -> Value:
 
 
 def reduce(kind: str, value: Value, dims: Sequence[int], origin: str = "") -> Value:
-    """Return the value reduced over dims, which the result lacks; over none it is the value."""
+    """Return the value reduced over dims, which the result lacks; over none it is the value.
+
+    Where results are rounded, dims with others in between are reduced one group after the other,
+    the last one first: so eager mode does it.
+    """
     if not dims:
         return value
+    if value.dtype.kind in "fc":
+        long = [dim for dim, n in enumerate(value.shape) if n != 1]
+        apart = [
+            dim for dim, after in pairwise(long) if dim in dims and after not in dims
+        ]  # each the last one of a group
+        if (apart and long[-1] in dims) or len(apart) > 1:
+            start = apart[-1] if long[-1] in dims else apart[-2]
+            last = [dim for dim in dims if dim > start]
+            value = reduce(kind, value, last, origin)
+            return reduce(kind, value, [dim for dim in dims if dim <= start], origin)
     shape = tuple([n for dim, n in enumerate(value.shape) if dim not in dims])
     dtype = _BOOL if kind in ("any", "all") else value.dtype
     return Value("reduce", (value,), shape, dtype, origin, kind=kind, dims=tuple(sorted(dims)))

@@ -20,6 +20,7 @@ from numgrad.ops.core.primitive import Primitive
 
 __all__ = [
     "Laid",
+    "by_stride",
     "deciding",
     "followed",
     "laid",

@@ -30,11 +30,14 @@ from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.lowering.storage import update_at
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 
-__all__ = ["LOWERINGS", "lower_elementwise"]
+__all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
 
 Lowering = Callable[..., Any]
 Dims = tuple[int, ...]
+Order = Sequence[int] | None
 LOWERINGS: dict[str, Lowering] = {}
+# Reductions that go by memory. Their lowerings are told the order of the operand's dims in it.
+IN_MEMORY_ORDER: set[str] = set()
 
 
 def lowering(*names: str) -> Callable[[Lowering], Lowering]:
@@ -46,6 +49,12 @@ def lowering(*names: str) -> Callable[[Lowering], Lowering]:
         return function
 
     return enter
+
+
+def reduction(*names: str) -> Callable[[Lowering], Lowering]:
+    """Enter a function as the lowering of primitives that reduce in the order of memory."""
+    IN_MEMORY_ORDER.update(names)
+    return lowering(*names)
 
 
 def lower_elementwise(
@@ -157,16 +166,28 @@ def _kept(result: Value, value: Value, dims: Sequence[int], keepdim: bool) -> Va
     return restore_dims(result, value.shape, dims) if keepdim and dims else result
 
 
-@lowering("sum")
-def _sum(value: Value, dtype: Any = None) -> Value:
-    value = _summable(_in_dtype(value, dtype))
-    return _in_dtype(reduce("sum", value, _all_dims(value)), dtype)
+def _reduced(kind: str, value: Value, dims: Sequence[int], order: Order) -> Value:
+    """Reduce dims of what lies in memory with its dims in an order."""
+    if order is None:
+        return reduce(kind, value, dims)
+    places = [place for place, dim in enumerate(order) if dim in dims]
+    kept = [dim for dim in order if dim not in dims]
+    result = reduce(kind, permute(value, order), places)
+    return permute(result, [kept.index(dim) for dim in sorted(kept)])
 
 
-@lowering("sum_over_dims")
-def _sum_over_dims(value: Value, dims: Dims, keepdim: bool, dtype: Any) -> Value:
+@reduction("sum")
+def _sum(value: Value, dtype: Any = None, order: Order = None) -> Value:
     value = _summable(_in_dtype(value, dtype))
-    return _in_dtype(_kept(reduce("sum", value, dims), value, dims, keepdim), dtype)
+    return _in_dtype(_reduced("sum", value, _all_dims(value), order), dtype)
+
+
+@reduction("sum_over_dims")
+def _sum_over_dims(
+    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order = None
+) -> Value:
+    value = _summable(_in_dtype(value, dtype))
+    return _in_dtype(_kept(_reduced("sum", value, dims, order), value, dims, keepdim), dtype)
 
 
 def _summable(value: Value) -> Value:
@@ -174,46 +195,48 @@ def _summable(value: Value) -> Value:
     return cast(value, np.dtype(np.int64)) if value.dtype.kind in "biu" else value
 
 
-@lowering("sum_to_size")
-def _sum_to_size(value: Value, shape: Dims) -> Value:
+@reduction("sum_to_size")
+def _sum_to_size(value: Value, shape: Dims, order: Order = None) -> Value:
     lead = len(value.shape) - len(shape)
     dims = tuple(range(lead)) + tuple(
         lead + dim for dim, n in enumerate(shape) if n == 1 and value.shape[lead + dim] != 1
     )
-    return reshape(reduce("sum", value, dims), shape)
+    return reshape(_reduced("sum", value, dims, order), shape)
 
 
-@lowering("mean")
-def _mean(value: Value, dtype: Any = None) -> Value:
-    return _mean_over_dims(value, _all_dims(value), False, dtype)
+@reduction("mean")
+def _mean(value: Value, dtype: Any = None, order: Order = None) -> Value:
+    return _mean_over_dims(value, _all_dims(value), False, dtype, order)
 
 
-@lowering("mean_over_dims")
-def _mean_over_dims(value: Value, dims: Dims, keepdim: bool, dtype: Any) -> Value:
+@reduction("mean_over_dims")
+def _mean_over_dims(
+    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order = None
+) -> Value:
     value = _in_dtype(value, dtype)
     count = math.prod([value.shape[dim] for dim in dims])
-    total = _kept(reduce("sum", value, dims), value, dims, keepdim)
+    total = _kept(_reduced("sum", value, dims, order), value, dims, keepdim)
     return apply("true_divide", total, constant(count, value.dtype))
 
 
-@lowering("amax")
-def _amax(value: Value, dims: Dims, keepdim: bool = False) -> Value:
-    return _kept(reduce("max", value, dims), value, dims, keepdim)
+@reduction("amax")
+def _amax(value: Value, dims: Dims, keepdim: bool = False, order: Order = None) -> Value:
+    return _kept(_reduced("max", value, dims, order), value, dims, keepdim)
 
 
-@lowering("amin")
-def _amin(value: Value, dims: Dims, keepdim: bool = False) -> Value:
-    return _kept(reduce("min", value, dims), value, dims, keepdim)
+@reduction("amin")
+def _amin(value: Value, dims: Dims, keepdim: bool = False, order: Order = None) -> Value:
+    return _kept(_reduced("min", value, dims, order), value, dims, keepdim)
 
 
-@lowering("max")
-def _max(value: Value) -> Value:
-    return reduce("max", value, _all_dims(value))
+@reduction("max")
+def _max(value: Value, order: Order = None) -> Value:
+    return _reduced("max", value, _all_dims(value), order)
 
 
-@lowering("min")
-def _min(value: Value) -> Value:
-    return reduce("min", value, _all_dims(value))
+@reduction("min")
+def _min(value: Value, order: Order = None) -> Value:
+    return _reduced("min", value, _all_dims(value), order)
 
 
 @lowering("any")

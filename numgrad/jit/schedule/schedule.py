@@ -93,6 +93,24 @@ class Nest:
         return not self.inner and not self.blocked and not self.is_serial
 
     @property
+    def has_totals(self) -> bool:
+        """Whether elements of the domain are reduced to one number."""
+        return any(
+            output.kind == "reduce" and len(output.reduced) == len(self.domain)
+            for output in self.outputs
+        )
+
+    @property
+    def has_complex_blocks(self) -> bool:
+        """Whether complex numbers are reduced across the steps."""
+        return any(
+            output.kind == "reduce"
+            and output.reduced == self.blocked
+            and output.value.dtype.kind == "c"
+            for output in self.outputs
+        )
+
+    @property
     def is_serial(self) -> bool:
         """Whether the elements must be visited in order."""
         return any(output.kind == "scatter" for output in self.outputs)
@@ -259,9 +277,16 @@ class Schedule:
             else:
                 if blocked not in (None, output.reduced) or (inner and inner & output.reduced):
                     return False
+                is_complex = output.value.dtype.kind == "c"
+                if blocked and is_complex != nest.has_complex_blocks:
+                    return False  # blocks of another size
                 blocked = output.reduced
         if blocked and (nest.is_serial or output.kind == "scatter"):
             return False
+        is_total = output.kind == "reduce" and len(output.reduced) == len(nest.domain)
+        one_behind = blocked == frozenset(range(len(nest.domain) - 1))
+        if blocked and (is_total or nest.has_totals) and not one_behind:
+            return False  # rows would not be done in the order in which all is added up
         for value, index in needed:
             if self.step_of[value] == position and not self._reads(
                 nest, position, inner, axes, value, index

@@ -50,10 +50,10 @@ def _is_by_rows(shape: tuple[int, ...], arrays: Sequence[Array]) -> bool:
 
     Of dims of length 1 any stride may be asked for.
     """
+    if len(shape) < 2 or not arrays:
+        return True
     first = arrays[0]
-    return len(shape) < 2 or (
-        first.shape == shape and first.flags.c_contiguous and min(shape) > 1
-    )
+    return first.shape == shape and first.flags.c_contiguous and min(shape) > 1
 
 
 def empty_like(array: Array, dtype: Any = None) -> Array:
@@ -110,9 +110,12 @@ def copy_with_gaps(array: Array) -> Array:
     >>> copy_with_gaps(np.zeros((2, 6))[:, ::3]).strides
     (48, 24)
     """
-    if array.flags.c_contiguous or is_dense(array) or repeats_elements(array):
+    if array.flags.c_contiguous:
+        copy = empty(array.shape, array.dtype)
+    elif is_dense(array) or repeats_elements(array):
         return copy_like(array)
-    copy = zeros_with_gaps(array)
+    else:
+        copy = zeros_with_gaps(array)
     copy[...] = array
     return copy
 
@@ -149,7 +152,7 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     Parameters
     ----------
     values : numpy.ndarray
-        In C order; the result is the same array where that is right.
+        The result is the same array where it lies right.
     arrays : sequence of numpy.ndarray
         What broadcasts to the shape of `values`, in the order in which it decides.
 
@@ -158,7 +161,7 @@ def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:
     >>> in_order_of(np.ones((2, 3)), [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
-    if _is_by_rows(values.shape, arrays):
+    if arrays and values.flags.c_contiguous and _is_by_rows(values.shape, arrays):
         return values
     placed = empty_for(values.shape, values.dtype, arrays)
     if placed.strides == values.strides:

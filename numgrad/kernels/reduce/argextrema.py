@@ -16,7 +16,8 @@ from numgrad.codegen.llvm.map_ir import Map, make_any
 from numgrad.codegen.llvm.pointers import element, lesser, store
 from numgrad.codegen.llvm.scalar_ir import branch_free, where
 from numgrad.kernels.move.layout import Array, arrange, restore
-from numgrad.kernels.reduce.driver import part_rows_of, parts_of, share, spans_of
+from numgrad.kernels.reduce.driver import parts_of, share, spans_of
+from numgrad.kernels.reduce.order import PART
 from numgrad.kernels.reduce.reductions import INT64, UINT8, as_bytes
 from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
 from numgrad.runtime.memory import empty
@@ -104,6 +105,9 @@ def _make(name: str, better: Any) -> _Kernels:
     return _Kernels(*kernels)
 
 
+LEAST_ROWS = 256  # of a part
+
+
 def _find(
     kernels: _Kernels,
     array: Array,
@@ -115,7 +119,7 @@ def _find(
     data = as_bytes(array)
     arranged = arrange(data, dims, adjacent=True, ordered=True)
     flat, outer, n, inner, _, _ = arranged
-    part_rows = part_rows_of(inner)
+    part_rows = max(LEAST_ROWS, PART // max(inner, 1))
     parts = parts_of(n, part_rows)
     values = empty((outer * parts * inner,), data.dtype)
     indices = empty((outer * parts * inner,), np.int64)

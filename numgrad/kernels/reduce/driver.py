@@ -9,21 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_SUM
+from numgrad.codegen.llvm.run_ir import block_rows, lanes_of_rows
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, restore
-from numgrad.kernels.reduce.order import LANES, PART, ROWS, TILE, steps_of
+from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, entry_of
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
 
-__all__ = ["Fold", "Run", "Span", "part_rows_of", "parts_of", "share", "spans_of"]
+__all__ = ["Fold", "Run", "Span", "parts_of", "rows_at_once", "share", "spans_of"]
 
 _STEPS = np.dtype(np.int64)
+LONG_ROW = 128  # elements from which on rows that lie apart need not be gathered
 
 
-def part_rows_of(inner: int) -> int:
-    """Return how many rows of `inner` elements make a part."""
-    return max(ROWS, PART // max(inner, 1))
+def rows_at_once(n: int, inner: int) -> int:
+    """Return how many of n rows of `inner` elements a kernel reduces in one go: all, or a block."""
+    return max(1, n) if n * inner <= PART else block_rows(inner)
 
 
 def parts_of(n: int, part_rows: int) -> int:
@@ -178,7 +180,7 @@ class Fold:
                 dim = dims[0]
                 n, inner = shape[dim], prod(shape[dim + 1 :])
                 block, flat = n * inner, array.reshape(-1)
-                is_part = block <= PART or n <= part_rows_of(inner)
+                is_part = n <= rows_at_once(n, inner)
                 if inner <= TILE and (is_part or block == size):
                     if is_part:
                         count = size // block
@@ -228,14 +230,17 @@ class Fold:
         self, flat: Array, n: int, inner: int, dtype: np.dtype[Any], centres: Array | None
     ) -> Array:
         """Do what `reduce` does, in this thread, for one block of several parts."""
-        part_rows = part_rows_of(inner)
+        part_rows = block_rows(inner)
         whole, rest = divmod(n, part_rows)
         parts, size = parts_of(n, part_rows), part_rows * inner
-        out, result = np.empty(parts * inner, dtype), np.empty(inner, dtype)
+        out = np.empty(parts * inner, dtype)
         self.kernel(flat, out, centres, steps_of(part_rows, inner, inner), size, whole)
         if rest:
             flat, last = flat[whole * size :], out[whole * inner :]
             self.kernel(flat, last, centres, steps_of(rest, inner, inner), 0, 1)
+        if parts > rows_at_once(parts, inner):
+            return self.merge._reduce_parts(out, parts, inner, dtype, None)
+        result = np.empty(inner, dtype)
         self.merge.kernel(out, result, None, steps_of(parts, inner, inner), 0, 1)
         return result
 
@@ -249,8 +254,8 @@ class Fold:
         centres: Array | None = None,
     ) -> Array:
         """Reduce the middle axis of flat ``(outer, n, inner)`` elements."""
-        part_rows = part_rows_of(inner)
-        parts = parts_of(n, part_rows)
+        part_rows = rows_at_once(n, inner)
+        parts, lanes = parts_of(n, part_rows), lanes_of_rows(inner)
         if isinstance(flat, Strided) and centres is None:
             direct = self._reduce_apart(flat, outer, n, inner, dtype)
             if direct is not None:
@@ -259,7 +264,7 @@ class Fold:
 
         def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
             results = out[target:] if target else out
-            self.run(flat, results, centres, n, inner, part_rows, first, last)
+            self.run(flat, results, centres, n, inner, part_rows, lanes, first, last)
 
         share(run, flat, outer, n, inner, part_rows, THREAD_ELEMENTS_SUM)
         if parts == 1:
@@ -275,14 +280,11 @@ class Fold:
         (rows, columns), (row_step, step) = flat.shape.tolist(), flat.strides.tolist()
         if (rows, columns) not in ((outer, n), (n, inner)) and outer * inner > 1:
             return None  # what is reduced is part of a row, or rows and a part
+        if step != 1 or outer * inner == 1:
+            return None  # of all elements each block goes on in the next row
         kernel = self.kernel
-        repeats = step == 0 and row_step == 1 == inner
-        if repeats:  # a column, shown again and again: as good as a row
-            rows, columns, row_step, step = columns, rows, 0, 1
-        if step != 1 or columns < LANES // 8:
-            return None
-        if outer > 1 and not repeats:
-            if n > PART:
+        if inner == 1:
+            if n > PART or n < LONG_ROW:
                 return None
             out = empty((outer,), dtype)
             steps = steps_of(n, 1, 1)
@@ -294,7 +296,9 @@ class Fold:
 
             parallel_for(whole_rows, outer, max(1, THREAD_ELEMENTS_SUM // n))
             return out
-        part_rows = part_rows_of(columns)
+        if lanes_of_rows(columns) > 1:
+            return None
+        part_rows = block_rows(columns)
         parts, tiles = parts_of(rows, part_rows), -(-columns // TILE)
         out = empty((parts * columns,), dtype)
 
@@ -305,17 +309,13 @@ class Fold:
                 width = min(TILE, columns - tile * TILE)
                 start = flat.origin + part * part_rows * row_step + tile * TILE
                 results = out[part * columns + tile * TILE :]
-                steps = steps_of(height, width, row_step)
+                steps = steps_of(height, width, row_step, 1)
                 kernel(flat.source[start:], results, None, steps, 0, 1)
 
         parallel_for(
             blocks, parts * tiles, max(1, THREAD_ELEMENTS_SUM * parts * tiles // (rows * columns))
         )
-        if parts > 1:
-            out = self.merge.reduce(out, 1, parts, columns, dtype)
-        if inner == 1 and outer == 1:
-            out = self.merge.reduce(out, 1, columns, 1, dtype)
-        return out
+        return out if parts == 1 else self.merge.reduce(out, 1, parts, columns, dtype)
 
     def run(
         self,
@@ -325,13 +325,15 @@ class Fold:
         n: int,
         inner: int,
         part_rows: int,
+        lanes: int,
         first: int,
         last: int,
     ) -> None:
         """Reduce the items from `first` to `last` (see `spans_of`).
 
         The elements are flat ``(outer, n, inner)``, the results flat
-        ``(outer, parts, inner)``; each has a centre, or there is one for all, or none.
+        ``(outer, parts, inner)``; each has a centre, or there is one for all, or none. There are so
+        many `lanes` for each column.
         """
         if first == last:
             return
@@ -344,7 +346,7 @@ class Fold:
             if start or (centres is not None and centres.size > 1):
                 flat, results = flat[start:], results[target:]
                 centres = centres_from(centres, target)
-            kernel(flat, results, centres, steps_of(n, inner, inner), n * inner, count)
+            kernel(flat, results, centres, steps_of(n, inner, inner, lanes), n * inner, count)
             return
         parts, tiles = parts_of(n, part_rows), -(-inner // TILE)
         while first < last:
@@ -357,12 +359,13 @@ class Fold:
             own, out = centres_from(centres, target), results[target:]
             if tiles == 1:
                 count = min(last - first, max(1, n // part_rows - part))
-                steps = steps_of(rows, inner, inner)
+                steps = steps_of(rows, inner, inner, lanes)
                 kernel(flat[start:], out, own, steps, rows * inner, count)
             else:
                 count = min(last - first, max(1, inner // TILE - tile))
                 columns = min(TILE, inner - tile * TILE)
-                kernel(flat[start:], out, own, steps_of(rows, columns, inner), TILE, count)
+                steps = steps_of(rows, columns, inner, lanes)
+                kernel(flat[start:], out, own, steps, TILE, count)
             first += count
 
 

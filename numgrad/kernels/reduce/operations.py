@@ -6,15 +6,23 @@ function, which says what it does, and, where that is a few instructions, the sa
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
 
 from numgrad.codegen.compile.numba_pipeline import inline
-from numgrad.codegen.llvm.fold_ir import Combine, Transform
+from numgrad.codegen.llvm.combine_ir import (
+    ADD,
+    BOTH,
+    EITHER,
+    GREATEST,
+    LEAST,
+    MULTIPLY,
+    Combine,
+    is_float,
+)
+from numgrad.codegen.llvm.fold_ir import Transform
 from numgrad.codegen.llvm.scalar_ir import Number
 from numgrad.kernels.reduce.driver import Fold
 from numgrad.kernels.reduce.order import make_fold
@@ -71,7 +79,7 @@ def one_if_nonzero(x, _):  # type: ignore[no-untyped-def]
 
 def emit_one_if_nonzero(builder: Any, dtype: Any, target: Any, x: Any, _: Any) -> Any:
     zero = ir.Constant(x.type, None)
-    compare = builder.fcmp_unordered if _is_float(dtype) else builder.icmp_unsigned
+    compare = builder.fcmp_unordered if is_float(dtype) else builder.icmp_unsigned
     return builder.zext(compare("!=", x, zero), _like(x, ir.IntType(target.bitwidth)))
 
 
@@ -124,10 +132,6 @@ def emit_shifted_exp(builder: Any, dtype: Any, target: Any, x: Any, centre: Any)
     return EXP[target](Number(builder, dtype, x) - Number(builder, target, centre)).value
 
 
-def _is_float(dtype: Any) -> bool:
-    return isinstance(dtype, types.Float)
-
-
 def _like(x: Any, number: Any) -> Any:
     """Return a type of numbers, or of vectors as long as x."""
     return ir.VectorType(number, x.type.count) if isinstance(x.type, ir.VectorType) else number
@@ -144,72 +148,13 @@ POWER_OF_MAGNITUDE = Transform(power_of_magnitude, None)
 SHIFTED_EXP = Transform(shifted_exp, emit_shifted_exp, is_dear=True)
 
 
-# --- how -----------------------------------------------------------------------------------------
-
-
-def emit_sum(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
-    return builder.fadd(x, y) if _is_float(dtype) else builder.add(x, y)
-
-
-def emit_product(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
-    if isinstance(dtype, types.Complex):
-        (a, b), (c, d) = ([builder.extract_value(z, part) for part in (0, 1)] for z in (x, y))
-        real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
-        imag = builder.fadd(builder.fmul(a, d), builder.fmul(b, c))
-        return builder.insert_value(builder.insert_value(x, real, 0), imag, 1)
-    return builder.fmul(x, y) if _is_float(dtype) else builder.mul(x, y)
-
-
-def emit_both(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
-    return builder.and_(x, y)
-
-
-def emit_either(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
-    return builder.or_(x, y)
+# --- extremes -------------------------------------------------------------------------------------
 
 
 @inline
 def greatest(x, y):  # type: ignore[no-untyped-def]
     """Return the greater number, or nan; without a branch, as a blend in a vector register."""
     return x if (x >= y) | (x != x) else y
-
-
-def emit_greatest(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
-    return _emit_extreme(builder, dtype, ">=", x, y)
-
-
-def emit_least(builder: Any, dtype: Any, x: Any, y: Any) -> Any:
-    return _emit_extreme(builder, dtype, "<=", x, y)
-
-
-def _emit_extreme(builder: Any, dtype: Any, relation: str, x: Any, y: Any) -> Any:
-    """Return x if it is greater (or less), equal or nan, else y: a blend of two registers."""
-    if _is_float(dtype):
-        better = builder.fcmp_ordered(relation, x, y)
-        better = builder.or_(better, builder.fcmp_unordered("uno", x, x))
-    elif dtype.signed:
-        better = builder.icmp_signed(relation, x, y)
-    else:
-        better = builder.icmp_unsigned(relation, x, y)
-    return builder.select(better, x, y)
-
-
-def lowest(dtype: np.dtype[Any]) -> float:
-    """Return the first of all values of a real dtype, in order."""
-    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
-
-
-def highest(dtype: np.dtype[Any]) -> float:
-    """Return the last of all values of a real dtype, in order."""
-    return math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
-
-
-ADD = Combine(emit_sum, lambda _: 0)
-MULTIPLY = Combine(emit_product, lambda _: 1)
-GREATEST = Combine(emit_greatest, lowest)
-LEAST = Combine(emit_least, highest)
-BOTH = Combine(emit_both, lambda _: 1)
-EITHER = Combine(emit_either, lambda _: 0)
 
 
 # --- the folds -----------------------------------------------------------------------------------

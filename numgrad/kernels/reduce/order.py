@@ -1,20 +1,19 @@
 """The order of summation: how every reduction combines its elements, whatever the machine.
 
-A block of ``rows * columns`` elements, to be reduced to ``columns``, is read as longer rows where
-its own lie next to each other: of ``width`` elements, a power of two times `columns`, so that short
-and long last axes alike fill vector registers:
+It is the same in eager mode and in what `jit` compiles, so both give the same bits. An array is
+looked at as ``(outer, n, inner)`` elements, n of which make one result, `inner` results side by
+side. It says in which order these n are combined, from their number and from `inner` alone:
 
-1. `TREE` rows at a time are combined pairwise, element by element, into a row of *lanes*; `LEAF`
-   rows make a leaf.
-2. Leaves are combined in a binary tree, as a binary counter counts: two leaves make a pair, two
-   pairs a four.
-3. What is left of the last row is combined into the first lanes; then the lanes are folded in half
-   until `columns` remain.
+1. They are taken in *blocks* of `block_rows` of inner. Each begins with the operation's identity.
+2. In a block, element i goes to *lane* ``i % lanes_of_rows(inner)``, and each lane combines its
+   elements one after the other.
+3. The upper half of the lanes is combined into the lower half, until one lane is left.
+4. If there are several blocks, their results are reduced in turn, as if they were the array.
 
-No step carries a value from one lane to the next, so all are done on vectors (`fold_ir`), and the
-result is the same on every CPU. The rounding error grows with the logarithm of n. Longer blocks are
-split into parts (`PART`, `ROWS`); the parts are reduced again, as an array of their own. How an
-array is split depends on its shape alone, so threads can take parts in any order.
+Where the results lie side by side far enough to fill vector registers there is one lane; a sum of
+all elements, or over the last dim, has `RUN_LANES` of them and blocks of `RUN` elements. No step
+carries a value from one lane to the next, so all are done on vectors, and the result is the same on
+every CPU and with any number of threads. The rounding error grows with the logarithm of n.
 """
 
 from __future__ import annotations
@@ -26,70 +25,106 @@ import numpy as np
 
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
-from numgrad.codegen.llvm.fold_ir import FOLD, FOLDED, OUT, TREE, Combine, Transform, make_follow
+from numgrad.codegen.llvm.combine_ir import Combine
+from numgrad.codegen.llvm.fold_ir import (
+    FOLD,
+    FOLD_LANES,
+    OUT,
+    TREE,
+    Transform,
+    make_follow,
+)
+from numgrad.codegen.llvm.run_ir import RUN, block_rows, lanes_of_rows
 
-__all__ = ["LANES", "LEAF", "PART", "ROWS", "TILE", "make_fold", "steps_of"]
+__all__ = ["PART", "TILE", "make_fold", "steps_of"]
 
 Array = np.ndarray[Any, Any]
 
-LANES = 1024  # the least width of a row, where there are elements enough: memory likes long runs
-TILE = 2 * LANES  # columns handled at once: more than any width made of fewer columns than LANES
-LEAF = 4 * TREE  # rows that are combined before the tree of leaves begins
-PART = 65536  # elements that make a part, at least
-ROWS = 256  # and rows, at least
+TILE = 2048  # columns handled at once: what a core's nearest cache holds of some rows
+PART = 65536  # elements that are reduced in one go
 
 
 @lru_cache(maxsize=1024)
-def steps_of(rows: int, columns: int, row_step: int) -> Array:
+def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0) -> Array:
     """Return what `make_follow` follows to reduce rows to their columns.
 
     Parameters
     ----------
     rows, columns : int
-        The size of the block; neither is 0.
+        The size of what is reduced; neither is 0. There are `block_rows` squared at most.
     row_step : int
-        How far the rows lie apart. If that is `columns`, rows are read as longer ones.
+        How far the rows lie apart.
+    lanes : int
+        How many lanes there are for each column; more than one only where rows lie next to each
+        other. Unless given, as many as for so many columns side by side, or then one.
 
     Examples
     --------
-    >>> steps_of(3, 2, 5)[3:]  # one leaf of three rows from 0 on, two wide, is the result
-    array([-1,  0,  1,  3,  2])
+    >>> steps_of(3, 600, 700)[3:]  # one leaf of three rows from 0 on, 600 wide, is the result
+    array([ -1,   0,   1,   3, 600])
     """
-    doublings = 0
-    if row_step == columns:
-        # Up to LANES, or to few rows.
-        doublings = min((rows >> 3).bit_length(), ((LANES - 1) // columns).bit_length())
-        if rows >= FOLDED:
-            doublings = max(doublings, ((FOLDED - 1) // columns).bit_length())
-    width, long_rows, row_step = columns << doublings, rows >> doublings, row_step << doublings
+    if not lanes:
+        lanes = lanes_of_rows(columns) if row_step == columns else 1
+    if columns == 1 and lanes > 1:
+        runs = -(-rows // RUN)
+        steps = [OUT if runs == 1 else 0, 0, rows, FOLD, 1]
+        if runs > 1:
+            steps += [OUT, 0, runs, FOLD_LANES, 1]
+        return np.array([runs + 1, 1, 1, *steps], np.int64)
+    block = block_rows(columns, lanes)
+    blocks, width = -(-rows // block), lanes * columns
+    base = width  # behind the lanes of a block are the results of all
+    steps = []
+    for number in range(blocks):
+        first = number * block
+        target = OUT if blocks == 1 else base + number * columns
+        steps += _block_steps(target, first, min(block, rows - first), lanes, columns, row_step)
+    if blocks > 1:
+        steps += _joined_steps(base, blocks, lanes, columns)
+    room = base + blocks * columns + width  # the last lanes are for the centres
+    return np.array([room, columns, lanes * row_step, *steps], np.int64)
+
+
+def _block_steps(
+    target: int, first: int, rows: int, lanes: int, columns: int, row_step: int
+) -> list[int]:
+    """Reduce the rows of one block."""
+    if rows == 1:
+        return [target, first * row_step, 1, 1, columns]
+    place = target if lanes == 1 else 0
+    whole, rest = divmod(rows, lanes)
     steps: list[int] = []
-    # The first lanes are the result itself if nothing has to be folded.
-    places = [0 if doublings else OUT]
-    level = 0
-    for leaf, row in enumerate(range(0, long_rows, LEAF)):
-        for first in range(row, min(row + LEAF, long_rows), TREE):
-            count = min(TREE, long_rows - first)
-            steps += [places[level], first * row_step, first == row, count, width]
-        full = leaf + 1
-        while level and (full % 2 == 0 or row + LEAF >= long_rows):
-            steps += [places[level - 1], places[level - 1], places[level], 0, width]
-            level -= 1
-            full //= 2
-        level += 1
-        if level == len(places):
-            places.append(places[-1] + width if places[-1] != OUT else 0)
-    rest = (rows - (long_rows << doublings)) * columns
+    step, width = lanes * row_step, lanes * columns
+    for row in range(0, whole, TREE):
+        at = first * row_step + row * step
+        steps += [place, at, row == 0, min(TREE, whole - row), width]
     if rest:
-        steps += [places[0], long_rows * row_step, 0, 1, rest]
-    live = width
-    while live > columns:
-        if live == FOLDED and columns == 1:
-            steps += [OUT, 0, 0, FOLD, 1]
-            break
-        live //= 2
-        steps += [0 if live > columns else OUT, 0, live, 0, live]
-    room = (len(places) + 1) * width  # the last lanes are for the centres
-    return np.array([room, columns, row_step, *steps], np.int64)
+        steps += [place, first * row_step + whole * step, whole == 0, 1, rest * columns]
+    return steps + _halving_steps(target, place, min(rows, lanes), lanes, columns)
+
+
+def _joined_steps(base: int, rows: int, lanes: int, columns: int) -> list[int]:
+    """Reduce the results of blocks, which lie among the lanes, to the result."""
+    steps: list[int] = []
+    width = lanes * columns
+    for row in range(lanes, rows, lanes):
+        steps += [base, base, base + row * columns, 0, min(width, (rows - row) * columns)]
+    if lanes == 1:
+        steps[-5] = OUT
+    return steps + _halving_steps(OUT, base, min(rows, lanes), lanes, columns)
+
+
+def _halving_steps(target: int, place: int, live: int, lanes: int, columns: int) -> list[int]:
+    """Combine the upper half of the lanes into the lower one, and again; some may be absent."""
+    steps: list[int] = []
+    half = lanes >> 1
+    while half:
+        if live > half:
+            into = target if half == 1 else place
+            steps += [into, place, place + half * columns, 0, (live - half) * columns]
+            live = half
+        half >>= 1
+    return steps
 
 
 def make_fold(name: str, transform: Transform, combine: Combine) -> Any:

@@ -106,7 +106,8 @@ class _PythonSignature(inspect.Signature):
         if name not in ("_parameters", "_return_annotation") or self._declared is None:
             raise AttributeError(name)
         declared = self._declared
-        returned = inspect.unwrap(declared.rule).__annotations__.get("return", inspect.Signature.empty)
+        annotations = inspect.unwrap(declared.rule).__annotations__
+        returned = annotations.get("return", inspect.Signature.empty)
         if declared.finish is not None:
             returned = "Tensor"
         super().__init__(_parameters_of(declared), return_annotation=returned)

@@ -85,6 +85,7 @@ def run_source(
     sources: Sequence[bool | None],
     *,
     spare: bool = False,
+    decide: Sequence[int] = (),
 ) -> str:
     """Return the source of ``run(node, gradient)``: the gradients of a node's inputs, and `owned`.
 
@@ -101,6 +102,8 @@ def run_source(
         (None) it has none.
     spare : bool
         Whether an operand may have been kept beside what was saved.
+    decide : sequence of int
+        Which of what was saved decides before the cotangent how a gradient lies in memory.
     """
     results: list[str] = []
     outputs: list[str] = []
@@ -143,6 +146,10 @@ def run_source(
     entry = "entries.get(dtype)"
     if spare:
         entry += " if spare is None else closer_entries.get(dtype)"
+    rows = "gradient.flags.c_contiguous"
+    if decide:
+        also = "".join([f" and saved{index}.flags.c_contiguous" for index in decide])
+        rows = f"({rows}{also})"
     lines += [
         "    dtype = gradient.dtype",
         f"    entry = {entry}",
@@ -152,7 +159,7 @@ def run_source(
         *(f"    {output} = empty(shape, dtype)" for output in outputs),
         "    if len(shape) == 1:",
         *_entry_call(operands, outputs, spare),
-        "    elif not gradient.flags.c_contiguous and walks_otherwise(gradient, saved):",
+        f"    elif not {rows} and walks_otherwise(gradient, saved):",
         "        return node.run_any_size(gradient)",
         "    else:",
         *_entry_call(operands, [f"{output}.ravel()" for output in outputs], spare),

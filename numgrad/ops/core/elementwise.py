@@ -8,7 +8,7 @@ domain that tests draw from. `numgrad.ops.core.declare` has the functions that d
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,7 @@ class ElementwisePrimitive:
         function_name: str | None = None,
         deciding: Callable[[list[Array]], list[Array]] | None = None,
         closer: Rule | None = None,
+        gradients_lie: Mapping[str, Rule] | None = None,
         listed: bool = True,
     ) -> None:
         check_name(name)
@@ -117,6 +118,11 @@ class ElementwisePrimitive:
         self.closer = (
             None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
         )
+        # How gradients lie in memory, where not as their rules' operations would lay them out.
+        self.gradients_lie = {
+            self.inputs.index(name): (rule, tuple(inspect.signature(rule).parameters))
+            for name, rule in (gradients_lie or {}).items()
+        }
         self.kind = kind
         self.accepts = accepts
         self.domains = tuple(domains)
@@ -156,6 +162,12 @@ class ElementwisePrimitive:
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         return [self._symbol(symbols)]
+
+    def goes_by(self, position: int) -> tuple[tuple[Rule, tuple[str, ...]], bool]:
+        """Return the rule as whose operations a gradient lies, and whether it is not its own."""
+        declared = self.gradients_lie.get(position)
+        own: Any = self.rules[position]
+        return (own, False) if declared is None else (declared, True)
 
     def is_identity(self, position: int) -> bool:
         """Whether the gradient of an operand is the cotangent itself."""

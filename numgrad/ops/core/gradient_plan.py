@@ -14,6 +14,7 @@ import numpy as np
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
+from numgrad.codegen.render import Formula
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.node import (
     FREED,
@@ -23,12 +24,19 @@ from numgrad.graph.node import (
     next_sequence,
     unpack_array,
 )
+from numgrad.graph.recorder import place_of
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
+from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.dispatch import attach_source, run_source
-from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.gradient_kernel import (
+    GradientKernel,
+    empty_in_order,
+    orders_of,
+)
+from numgrad.ops.core.places import relaid
 from numgrad.ops.core.primitive import Rule
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
@@ -54,6 +62,9 @@ class Differentiable(Protocol):
 
     def is_identity(self, position: int) -> bool:
         """Whether the gradient of an operand is the cotangent itself."""
+
+    def goes_by(self, position: int) -> tuple[tuple[Rule, tuple[str, ...]], bool]:
+        """Return the rule as whose operations a gradient lies, and whether it is not its own."""
 
 
 class ElementwiseNode(Node):
@@ -111,7 +122,7 @@ class ElementwiseNode(Node):
         for position, operand in zip(plan.positions, plan.values(saved), strict=True):
             is_input = type(operand) is np.ndarray and position >= 0
             if is_input and operand.dtype != compute and position not in self.primitive.masks:
-                operand = operand.astype(compute)
+                operand = as_dtype(operand, compute)
             operands.append(operand)
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
@@ -140,7 +151,9 @@ class ElementwiseNode(Node):
             tensor = wrap(array)
             if array.shape != shape:
                 tensor = upward.sum_to_size(tensor, shape)
-            if array.dtype != dtype:
+            if array.dtype.kind == "c" != dtype.kind:
+                tensor = tensor.real  # as PyTorch has it: a view
+            if tensor._array.dtype != dtype:
                 tensor = upward.cast(tensor, dtype)
             fitted[position] = tensor._array
             fitted_owned[position] = tensor._base is None and tensor._array is not array
@@ -222,14 +235,30 @@ class ElementwiseNode(Node):
                     rule, parameters = self.primitive.closer
                     environment["input"] = wrap(spare)
             result = rule(*[environment[name] for name in parameters])
+            if position in plan.laid:
+                result = self._laid(result, position, environment)
             if self.metas is not None:
                 shape, dtype = self.metas[1][position]
                 if result._array.shape != shape:
                     result = upward.sum_to_size(result, shape)
+                if result._array.dtype.kind == "c" != dtype.kind:
+                    result = result.real
                 if result._array.dtype != dtype:
                     result = upward.cast(result, dtype)
             results.append(result)
         return results
+
+    def _laid(self, result: Tensor, position: int, environment: dict[str, Any]) -> Tensor:
+        """Return what a rule gave, laid out as the gradient of that input is."""
+        array = result._array
+        known = {
+            name: place_of(value._array) if isinstance(value, Tensor) else value
+            for name, value in environment.items()
+        }
+        (order,) = orders_of(array.shape, known, _lies(self.primitive, [position]))
+        memory = empty_in_order(array.shape, order, array.dtype)
+        sources = [v._array for v in environment.values() if isinstance(v, Tensor)]
+        return relaid(result, memory, sources)
 
     def run_batched(
         self, gradients: Sequence[Tensor | None], count: int
@@ -272,6 +301,23 @@ def _walks_otherwise(gradient: Array, saved: Any) -> bool:
     )
 
 
+def _lies(primitive: Differentiable, positions: Sequence[int]) -> Formula:
+    """Return how the gradients of some operands lie, as `GradientKernel` wants to know it."""
+
+    def lies(symbols: dict[str, Symbol]) -> list[Symbol]:
+        found = []
+        for position in positions:
+            (rule, parameters), declared = primitive.goes_by(position)
+            symbol = literal(rule(*[symbols[name] for name in parameters]))
+            # Zeros are made like the cotangent, unless somebody says otherwise.
+            if symbol.operation == "constant" and not declared:
+                symbol = symbols["g"]
+            found.append(symbol)
+        return found
+
+    return lies
+
+
 class GradientPlan:
     """What to save and which kernel to run, for one choice of inputs that need a gradient.
 
@@ -284,6 +330,8 @@ class GradientPlan:
         itself, None if it gets none.
     owned : tuple of (bool or None)
         For each input whether its gradient is the receiver's to write to; see `Node.run_arrays`.
+    laid : tuple of int
+        The inputs whose gradients lie otherwise than their rules would have them.
     attach : callable
         ``attach(tensor, input, other, number)`` records a node where nothing is broadcast or cast.
     run : callable
@@ -298,6 +346,7 @@ class GradientPlan:
         "flat_entries",
         "kernel",
         "kernel_outputs",
+        "laid",
         "nothing",
         "owned",
         "pattern",
@@ -338,7 +387,10 @@ class GradientPlan:
 
         operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
-        self.kernel = ElementwiseKernel(title, ["g", *operand_names], formula)
+        self.laid = tuple(position for position in wanted if primitive.goes_by(position)[1])
+        self.kernel = GradientKernel(
+            title, ["g", *operand_names], formula, _lies(primitive, computed)
+        )
         letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
         self.pattern = "a" + "".join(
             "a" if position < 0 else letters[kinds[position]] for position in self.positions
@@ -346,14 +398,15 @@ class GradientPlan:
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
         self.flat_entries: dict[Any, Any] = {}  # for more
         # What is computed with the operand that is kept beside the output, if there is such a rule.
-        self.closer: ElementwiseKernel | None = None
+        self.closer: GradientKernel | None = None
         self.closer_entries: dict[Any, Any] = {}
         if primitive.closer is not None and computed:
             rule, parameters = primitive.closer
-            self.closer = ElementwiseKernel(
+            self.closer = GradientKernel(
                 f"{title}, with the input",
                 ["g", "y", "input"],
                 lambda symbols: [literal(rule(*[symbols[name] for name in parameters]))],
+                _lies(primitive, computed),
             )
         namespace = {
             "FREED": FREED,
@@ -372,11 +425,17 @@ class GradientPlan:
             "walks_otherwise": _walks_otherwise,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
+        first = self.kernel.deciding()
         run = run_source(
             kinds.replace("q", "n"),
             self.positions,
             self.sources,
             spare=self.closer is not None,
+            decide=[
+                index
+                for index, position in enumerate(self.positions)
+                if operand_names[index] in first and (position < 0 or kinds[position] not in "nq")
+            ],
         )
         self.run = define("run", run, f"run of {name}", namespace)
         if kinds in ("t", "tt", "tn"):
@@ -390,9 +449,7 @@ class GradientPlan:
         found: tuple[Any, ...] = saved[: 3 * len(self.positions) : 3]
         return found
 
-    def kernel_with(
-        self, saved: Any, dtype: np.dtype[Any]
-    ) -> tuple[ElementwiseKernel, list[Array]]:
+    def kernel_with(self, saved: Any, dtype: np.dtype[Any]) -> tuple[GradientKernel, list[Array]]:
         """Return the kernel for what a node saved, and what it takes besides that."""
         if self.closer is not None and dtype.kind == "f":
             spare = spare_of(saved, len(self.positions))
@@ -400,7 +457,7 @@ class GradientPlan:
                 return self.closer, [spare]
         return self.kernel, []
 
-    def run_flat(self, kernel: ElementwiseKernel, operands: list[Any]) -> list[Array] | None:
+    def run_flat(self, kernel: GradientKernel, operands: list[Any]) -> list[Array] | None:
         """Return what a kernel computes of operands that lie row by row; None if they do not.
 
         They have the cotangent's shape and dtype, or are numbers; and one thread does it.
@@ -408,11 +465,11 @@ class GradientPlan:
         gradient, *saved = operands
         shape, dtype = gradient.shape, gradient.dtype
         pattern = self.pattern + "a" * (len(operands) - len(self.pattern))
-        if gradient.size > 1 and not any(gradient.strides):  # one number, seen everywhere
+        if gradient.flags.c_contiguous:
+            flat = [gradient.ravel()]
+        elif not any(gradient.strides):  # one number, seen everywhere
             pattern = "s" + pattern[1:]
             flat = [gradient[(0,) * gradient.ndim].item()]
-        elif gradient.flags.c_contiguous:
-            flat = [gradient.ravel()]
         else:
             return None
         for operand in saved:

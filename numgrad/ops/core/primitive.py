@@ -6,13 +6,15 @@ rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and be
 
 A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
 it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);
-the names of inputs; the names of static parameters; and ``<input>_shape``.
+the names of inputs; the names of static parameters; ``<input>_shape``; and ``<input>_lies``, how
+an input lay in memory (see `numgrad.ops.core.places`).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +28,7 @@ from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.upward import upward
+from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
 __all__ = [
@@ -60,8 +63,15 @@ def check_name(name: str) -> None:
     Raises
     ------
     ValueError
-        If numgrad has it.
+        If numgrad has it, or nobody could write it in a program.
+    TypeError
+        If it is no string.
     """
+    if RESERVED:  # our own have parts with names of other kinds
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an operation is a str, not {type(name).__name__}")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"an operation can't be called {name!r}: Python has no such names")
     if name in RESERVED:
         raise ValueError(
             f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
@@ -132,11 +142,16 @@ def check_names(
     """
     taken = {"y": "the output", **_MEANINGS, **dict.fromkeys(outputs, "an output")}
     taken |= {f"{each.lstrip('*')}_shape": f"the shape of {each!r}" for each in inputs}
+    taken |= {f"{each.lstrip('*')}_lies": f"how {each!r} lies" for each in inputs}
     if len(outputs) == 1:
         taken[outputs[0]] = "the output"
     for kind, names in (("an input", inputs), ("a parameter", parameters)):
         for each in names:
             each = each.lstrip("*")
+            if not each.isidentifier() or keyword.iskeyword(each):
+                raise ValueError(
+                    f"{name}: {kind} can't be called {each!r}: Python has no such names"
+                )
             if each in taken:
                 raise ValueError(
                     f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"
@@ -171,6 +186,8 @@ class _Plan(NamedTuple):
         Whether they name all inputs or all shapes.
     held : str
         The parameter they name that may be an index or a mask, as large as a tensor that is saved.
+    lies : tuple
+        Names of how inputs lie, and which input.
     """
 
     rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
@@ -179,6 +196,7 @@ class _Plan(NamedTuple):
     shapes: tuple[tuple[str, int], ...]
     of_all: bool
     held: str
+    lies: tuple[tuple[str, int], ...]
 
 
 _HELD = {"index", "indices", "mask"}
@@ -203,13 +221,14 @@ def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
 class PrimitiveNode(Node):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
-    __slots__ = ("needs", "output_metas", "parameters", "shapes")
+    __slots__ = ("lies", "needs", "output_metas", "parameters", "shapes")
 
     primitive: ClassVar[Primitive]
     needs: int  # bit i is set if input i needs a gradient
     parameters: dict[str, Any]
     shapes: tuple[Any, ...]  # (shape, dtype) of each input
     output_metas: tuple[Any, ...]  # (shape, dtype) of each output
+    lies: list[Any]  # how those inputs lay for which the plan asks, if it asks for any
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Run the rules on tensors that record nothing, and say which results are new memory."""
@@ -261,7 +280,9 @@ class PrimitiveNode(Node):
                 array = result._array
                 if array.shape != shape:
                     result = upward.sum_to_size(result, shape)
-                if array.dtype != dtype:
+                if array.dtype.kind == "c" != dtype.kind:
+                    result = result.real  # as PyTorch has it: a view
+                if result._array.dtype != dtype:
                     result = upward.cast(result, dtype)
                 results[position] = result
         return results
@@ -276,6 +297,9 @@ class PrimitiveNode(Node):
         environment: dict[str, Any] = dict(self.parameters)
         for name, position in plan.shapes:
             environment[name] = self.shapes[position][0] + behind
+        if plan.lies:
+            names = [name for name, _ in plan.lies]
+            environment.update(zip(names, self.lies, strict=True))
         if plan.of_all:
             environment["shapes"] = [shape + behind for shape, _ in self.shapes]
             inputs: list[Any] = [None] * len(self.targets)
@@ -502,6 +526,13 @@ class Primitive:
                     ]
                 ),
                 of_all=not named.isdisjoint(("inputs", "shapes")),
+                lies=tuple(
+                    [
+                        (f"{name}_lies", position)
+                        for position, name in enumerate(input_names)
+                        if f"{name}_lies" in named
+                    ]
+                ),
                 held=next(iter(named & _HELD - {*input_names, *self.outputs}), ""),
             )
         return plan
@@ -628,6 +659,8 @@ class Primitive:
         plan = self.plan(needs, len(inputs))
         for kind, position in plan.saved:
             saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
+        if plan.lies:
+            node.lies = [strides_of(inputs[position]._array) for _, position in plan.lies]
         if plan.held and _holds(plan, parameters):  # then there is something to be freed
             saved += (plan.held, None, 0)
         node.saved = saved

@@ -48,7 +48,8 @@ def _fill(tensor: Tensor, node: str, draw: Callable[[Any], Array], *others: Tens
         array = np.asarray(draw(stand_in._array.shape)).astype(stand_in._array.dtype, copy=False)
         return random_node(node, array, stand_in, *others)
 
-    function.__name__ = node.partition("Backward")[0].lower()
+    name = node.partition("Backward")[0]
+    function.__name__ = "log_normal" if name == "LogNormal" else name.lower()
     return inplace(function, tensor)
 
 

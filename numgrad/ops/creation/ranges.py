@@ -12,7 +12,8 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.factories import OPTIONS, Array, checked_number, finish, numpy_dtype
+from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype
+from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.declared import declare
 
 __all__ = [
@@ -160,6 +161,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     first, last, wanted = _ends("linspace", start, end, steps, dtype)
+    for number in (first, last):
+        check_fits(number, wanted.numpy)
     return _evenly(first, last, steps).astype(wanted.numpy)
 
 
@@ -238,7 +241,7 @@ def scalar_tensor(s: Any, dtype: Any) -> Array:
     >>> ng.scalar_tensor(3)
     tensor(3.)
     """
-    return np.asarray(checked_number(s, dtype or dtypes.default_dtype()))
+    return scalar_array(s, (dtype or dtypes.default_dtype()).numpy, checks_half=False)
 
 
 def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> Array:

@@ -13,6 +13,7 @@ from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -374,9 +375,15 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 _TAKE: Primitive = Primitive(
     "take",
     "TakeBackward0",
-    lambda array, index: np.asarray(array.reshape(-1)[index, ...], order="C"),
+    lambda array, index: (
+        array.reshape(-1).take(index) if index.ndim else array.reshape(-1)[index, ...]
+    ),
     ["input"],
-    [lambda g, input_shape, index: _TAKE_BACKWARD.apply(g, shape=input_shape, index=index)],
+    [
+        lambda g, input_shape, index, input_lies: like_original(
+            _TAKE_BACKWARD.apply(g, shape=input_shape, index=index), input_lies
+        )
+    ],
     linear=True,
     samples=[
         lambda make: (take, [make(2, 3)], {"index": positions_of([0, 5], [5, -1])}),

@@ -11,7 +11,7 @@ from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
@@ -288,6 +288,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     at, positions = _read_vector(input, dim, index)
     _check_source(input, at, positions, source, "index_add_", RuntimeError)
     positions = check_bounds(positions, size=length_of(input, at), dim=at)
+    check_fits(alpha, input._array.dtype)
     scaled = source if alpha == 1 else mul(source, alpha)
     result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions)
     return result

@@ -232,7 +232,8 @@ def _positions(mask: Any, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]
         if shape[dim + position] != length:
             raise IndexError(
                 f"The shape of the mask {list(mask.shape)} at index {position} does not match the "
-                f"shape of the indexed tensor {list(shape)} at index {dim + position}"
+                f"shape of the indexed tensor {[each for each in shape if each >= 0]} at index "
+                f"{dim + position}"
             )
     if type(mask) is Traced:
         known = mask.storage.recorder.known(mask)
@@ -302,8 +303,10 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
         If there are more than dims, they have the wrong dtype, or lead outside.
     """
     found: list[Array | None] = []
-    if all(item is None for item in items):
+    if not items:
         raise RuntimeError("index_put(): at least one of the indices has to be a tensor")
+    if all(item is None for item in items):
+        raise TypeError("expected Tensor as element 0 in argument 0, but got NoneType")
     for place, item in enumerate(items):
         if item is None:
             found.append(None)

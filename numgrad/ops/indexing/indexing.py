@@ -38,6 +38,8 @@ def _draw(*positions: Any) -> Indices:
 def _take(array: Array, indices: Indices) -> Array:
     """Return ``array[indices]``, laid out as PyTorch's loop over input and indices does."""
     result = take_indexed(array, indices)
+    if result.ndim < 2:  # there is only one order
+        return result
     if _is_in_order(array):
         for positions in indices:
             if positions is not None and not _is_in_order(positions):
@@ -364,7 +366,7 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        return fresh(scalar_array(value, input._array.dtype))
+        return fresh(scalar_array(value, input._array.dtype, checks_half=False))
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")

@@ -10,6 +10,7 @@ from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.shape import expand
@@ -49,7 +50,11 @@ _MASKED_SELECT: Primitive = Primitive(
     "MaskedSelectBackward0",
     _select,
     ["input"],
-    [lambda g, input_shape, mask: _spread_to(g, mask, input_shape)],
+    [
+        lambda g, input_shape, mask, input_lies: like_original(
+            _spread_to(g, mask, input_shape), input_lies
+        )
+    ],
     linear=True,
     samples=[
         lambda make: (masked_select, [make(2, 3)], {"mask": _mask([1, 0, 1], [0, 0, 1])}),

@@ -27,9 +27,15 @@ __all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "
 Array = np.ndarray[Any, Any]
 
 
+_FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
+
+
 def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
     flipped = like_input(array)
-    flipped[...] = np.flip(array, dims) if array.ndim else array
+    key = [_FORWARDS] * array.ndim
+    for dim in dims if key else ():
+        key[dim] = _BACKWARDS
+    flipped[...] = array[tuple(key)]
     return flipped
 
 

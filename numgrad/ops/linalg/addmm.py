@@ -11,8 +11,10 @@ from numgrad.base.float_errors import restore, silence, silent
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
-from numgrad.ops.arguments.factories import Array, checked_number, write_result
+from numgrad.ops.arguments.factories import Array, write_result
+from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.linalg.products import (
@@ -62,10 +64,15 @@ def _add_products(input: Array, left: Array, right: Array, beta: Any, alpha: Any
     return _sum(input, matrix_product(left, right), beta, alpha)
 
 
-@silent
 def _add_outer(input: Array, left: Array, right: Array, beta: Any, alpha: Any) -> Array:
-    found = _sum(input, np.multiply.outer(left, right), beta, alpha)
-    return in_order_of(np.asarray(found, order="C"), _walked(input, left, right))
+    before = silence()
+    try:
+        found = _sum(input, np.multiply.outer(left, right), beta, alpha)
+    finally:
+        restore(before)
+    if not found.flags.c_contiguous:
+        found = np.asarray(found, order="C")
+    return in_order_of(found, _walked(input, left, right))
 
 
 def _walked(input: Array, left: Array, right: Array) -> list[Array]:
@@ -108,8 +115,12 @@ _ADDMM = Primitive(
     ["input", "mat1", "mat2"],
     [
         lambda g, beta: _times(g, beta),
-        lambda g, mat2, alpha: _times(mm(g, adjoint_of(mat2)), alpha),
-        lambda g, mat1, alpha: _times(mm(adjoint_of(mat1), g), alpha),
+        lambda g, mat2, alpha, mat1_lies: by_columns(
+            _times(mm(g, adjoint_of(mat2)), alpha), mat1_lies
+        ),
+        lambda g, mat1, alpha, mat2_lies: by_columns(
+            _times(mm(adjoint_of(mat1), g), alpha), mat2_lies
+        ),
     ],
     samples=_samples(
         lambda: addmm, ((2, 2), (2, 3), (3, 2)), ((2,), (1, 3), (3, 2)), ((), (2, 0), (0, 1))
@@ -180,15 +191,15 @@ _ADDBMM = Primitive(
 )
 
 
-def _whole(beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[str, Any]:
+def _factors(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[str, Any]:
     """Return the two factors; integers take only what is left of them without the fraction."""
     factors = {"beta": beta, "alpha": alpha}
-    for name, factor in factors.items():
-        if isinstance(factor, complex) and not dtype.is_complex:
-            factors[name] = factor = checked_number(factor, dtype).item()
-        if dtype.category <= dtypes.INTEGER:
-            factors[name] = int(factor)
-    return factors
+    if dtype.is_complex:
+        return factors
+    if function in ("addmv", "addr"):  # the others take factors of float16 as float32
+        for factor in factors.values():
+            check_fits(factor, dtype.numpy)
+    return {name: number_for(factor, dtype) for name, factor in factors.items()}
 
 
 def _check_expands(input: Tensor, *shape: int) -> None:
@@ -238,7 +249,7 @@ def addmm(
         )
     check_matrices(mat1, mat2)
     _check_expands(input, mat1._array.shape[0], mat2._array.shape[1])
-    factors = _whole(beta, alpha, mat1.dtype)
+    factors = _factors("addmm", beta, alpha, mat1.dtype)
     return write_result("addmm", _ADDMM.apply(input, mat1, mat2, **factors), out)
 
 
@@ -271,7 +282,7 @@ def addmv(
     tensor([11., 21.])
     """
     check_matrix_vector(mat, vec, input)
-    factors = _whole(beta, alpha, mat.dtype)
+    factors = _factors("addmv", beta, alpha, mat.dtype)
     return write_result("addmv", _ADDMV.apply(input, mat, vec, **factors), out)
 
 
@@ -311,7 +322,7 @@ def addr(
     _check_expands(input, vec1._array.size, vec2._array.size)
     common = result_dtype([input, vec1, vec2])
     input, vec1, vec2 = (upward.cast(x, common.numpy) for x in (input, vec1, vec2))
-    factors = _whole(beta, alpha, common)
+    factors = _factors("addr", beta, alpha, common)
     return write_result("addr", _ADDR.apply(input, vec1, vec2, **factors), out)
 
 
@@ -352,7 +363,7 @@ def baddbmm(
     rows, columns = batch1._array.shape[1], batch2._array.shape[2]
     _check_expands(input, batch1._array.shape[0], rows, columns)
     check_multiplies("bmm", batch1)
-    factors = _whole(beta, alpha, batch1.dtype)
+    factors = _factors("baddbmm", beta, alpha, batch1.dtype)
     return write_result("baddbmm", _BADDBMM.apply(input, batch1, batch2, **factors), out)
 
 
@@ -403,5 +414,5 @@ def addbmm(
             f"expected scalar type {batch1.dtype.scalar_name} but found {input.dtype.scalar_name}"
         )
     check_multiplies("bmm", batch1)
-    factors = _whole(beta, alpha, batch1.dtype)
+    factors = _factors("addbmm", beta, alpha, batch1.dtype)
     return write_result("addbmm", _ADDBMM.apply(input, batch1, batch2, **factors), out)

@@ -16,6 +16,7 @@ from numgrad.graph.node import unpack_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array, write_result
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import by_columns, lies_by_columns
 from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
 from numgrad.ops.linalg.permuting import transpose
 from numgrad.ops.movement.shape import reshape
@@ -93,11 +94,19 @@ class _MatrixProductNode(PrimitiveNode):
         if gradient is None or gradient.dtype.kind != "f" or saved is None:
             return super().run_arrays(gradients)
         results: list[Any] = [None, None]
+        laid = self.lies if self.primitive is _MM else None
         for index, (_, position) in enumerate(self.primitive.saved_for(self.needs, 2)):
             array = unpack_array(saved[3 * index : 3 * index + 3], self.edge(position), None)
             if array.dtype != gradient.dtype:
                 return super().run_arrays(gradients)
-            if position:
+            # That of a matrix that lies by columns does so, too.
+            lies = laid[0 if position else -1] if laid else None
+            columns = lies is not None and lies_by_columns(lies, gradient.itemsize)
+            if columns and position:
+                results[0] = matrix_product(array, gradient.T).T
+            elif columns:
+                results[1] = matrix_product(gradient.T, array).T
+            elif position:
                 results[0] = matrix_product(gradient, array.swapaxes(-2, -1))
             else:
                 results[1] = matrix_product(array.swapaxes(-2, -1), gradient)
@@ -148,8 +157,8 @@ _MM = Primitive(
     matrix_product,
     ["input", "mat2"],
     [
-        lambda g, mat2: mm(g, adjoint_of(mat2)),
-        lambda g, input: mm(adjoint_of(input), g),
+        lambda g, mat2, input_lies: by_columns(mm(g, adjoint_of(mat2)), input_lies),
+        lambda g, input, mat2_lies: by_columns(mm(adjoint_of(input), g), mat2_lies),
     ],
     samples=[
         lambda make: (mm, [make(2, 3), make(3, 4)], {}),

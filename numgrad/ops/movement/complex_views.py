@@ -42,7 +42,7 @@ VIEW_AS_COMPLEX: Primitive = Primitive(
     "ViewAsComplexBackward0",
     lambda array: array.view(_COMPLEX[array.dtype])[..., 0],
     ["input"],
-    [lambda g: view_as_real(g)],
+    [lambda g: view_as_real(contiguous(g))],
     view=True,
     linear=True,
     samples=[

@@ -17,7 +17,14 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
 from numgrad.kernels.move.memory_order import copy_like, empty_like
-from numgrad.kernels.move.strides import Layout, extent, layout_of, repeats_elements, strided_view
+from numgrad.kernels.move.strides import (
+    Layout,
+    extent,
+    layout_of,
+    may_overlap,
+    repeats_elements,
+    strided_view,
+)
 from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.casts import contiguous
@@ -67,7 +74,20 @@ _AS_STRIDED: Primitive = Primitive(
 
 @silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
-    return scatter.move_strided(array, source, target, shared)
+    found = scatter.move_strided(array, source, target, shared)
+    memory = _lies_as_moved(target, array.dtype)
+    if memory.strides == found.strides:
+        return found
+    memory[...] = found
+    return memory
+
+
+def _lies_as_moved(target: Layout, dtype: Any) -> Array:
+    """Return memory that lies as `target`, without gaps where that shows an element repeatedly."""
+    low, high = extent(target)
+    shape, stride, first = target
+    memory = strided_view(np.zeros(high - low, dtype), (shape, stride, first - low))
+    return empty_like(memory) if may_overlap(layout_of(memory)) else memory
 
 
 # With S and T the maps that read a storage at the places of `source` and `target`, and D the
@@ -79,6 +99,8 @@ _MOVE: Primitive = Primitive(
     ["input"],
     [lambda g, source, target, shared: move(g, target, source, shared)],
     linear=True,
+    lies=lambda input, target: _lies_as_moved(target, input.dtype),
+    gaps=True,
     samples=[
         lambda make: (
             move,

@@ -426,7 +426,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
         if interceptors and modes.level is not None:
-            check_captured(self, name)
+            check_captured(self, name, (*arguments, *keywords.values()))
         if modes.grad and self._edge is None and self._base is None:
             what = "a leaf" if name == "as_strided" else "a view of a leaf"
             raise RuntimeError(

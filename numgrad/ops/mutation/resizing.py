@@ -92,7 +92,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -> Tensor:
     if interceptors and modes.level is not None:
         check_captured(tensor, "resize")
-    if tensor.requires_grad:
+    if tensor.requires_grad and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if any(length < 0 for length in shape):
         raise RuntimeError("numel: integer multiplication overflow")

@@ -9,7 +9,8 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declare import binary, elementwise, number_for, unary
+from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
+from numgrad.ops.core.declare import binary, elementwise, unary
 from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, REAL, number
 from numgrad.ops.core.elementwise import Number
@@ -124,7 +125,10 @@ def _checked_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
-    return bool(alpha) if common is dtypes.bool_ else alpha
+    if common is dtypes.bool_:
+        return bool(alpha)
+    check_fits(alpha, common.numpy)
+    return alpha
 
 
 @public(inplace=True)

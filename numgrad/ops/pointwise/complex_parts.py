@@ -80,8 +80,8 @@ _POLAR = Primitive(
     _from_polar,
     ["abs", "angle"],
     [
-        lambda g, angle: real(g * conj(polar(angle * 0 + 1, angle))),
-        lambda g, y: real(g * conj(y * 1j)),
+        lambda g, angle: real(conj(g) * polar(angle * 0 + 1, angle)),
+        lambda g, y: real(conj(g) * (y * 1j)),
     ],
     lies=lambda abs, angle: _memory_of_joined(abs, angle),
     samples=[

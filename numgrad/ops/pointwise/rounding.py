@@ -152,6 +152,10 @@ _COPYSIGN = {
         formula=lambda input, other: Symbol.apply("copysign", input, other),
         kind="float",
         accepts="f",
+        gradients_lie={
+            "input": lambda g, y, input: g * (y / input),
+            **({} if by_number else {"other": lambda g: 0}),
+        },
         node="CopysignBackward1" if by_number else "CopysignBackward0",
         numbers=("other",) if by_number else (),
         function_name="copysign",
@@ -180,6 +184,7 @@ _NAN_TO_NUM = elementwise(
     ("input", "nan", "posinf", "neginf"),
     (lambda g, input: where(isfinite(input), g, 0), None, None, None),
     (REAL, number(0.0), number(1e30), number(-1e30)),
+    gradients_lie={"input": lambda g, input: g * input},
     formula=lambda input, nan, posinf, neginf: where(
         isnan(input), nan, where(isfinite(input), input, where(input > 0, posinf, neginf))
     ),

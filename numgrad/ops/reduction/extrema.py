@@ -17,6 +17,7 @@ from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import check_dims, named_dims, reduced_dim, reduced_dims
 from numgrad.ops.core import return_types
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
@@ -35,10 +36,10 @@ Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 
 
-def shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+def _shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
     """Return the cotangent of an extreme, shared out between all elements that are equal to it."""
     shape = input._array.shape
-    mask = eq(input, restore_dims(y, shape, dims, keepdim))
+    mask = eq(restore_dims(y, shape, dims, keepdim), input)
     numbers = sum_(mask, dims, True) if dims else mask
     return div(mul(restore_dims(g, shape, dims, keepdim), mask), numbers)
 
@@ -48,7 +49,7 @@ def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
     value, mask = y._array, eq(input, y)
     if modes.trace is not None or value != value:  # a trace has no number to look at
         mask = mask | isnan(input)
-    return where(mask, div(g, sum_(mask)), 0)
+    return laid_out(where(mask, div(g, sum_(mask)), 0))
 
 
 def _over_dims(name: str) -> ShortCalls:
@@ -58,7 +59,7 @@ def _over_dims(name: str) -> ShortCalls:
         f"{name.title()}Backward0",
         getattr(kernels, name),
         ["input"],
-        [shared_evenly],
+        [_shared_evenly],
         samples=[
             sample(name, (2, 3), distinct=True),
             sample(name, (2, 3, 2), distinct=True, dim=(0, -1)),
@@ -313,11 +314,13 @@ def _both(array: Array, dims: Dims, keepdim: bool) -> tuple[Array, Array]:
 def _both_rule(
     g: list[Tensor | None], min: Tensor, max: Tensor, input: Tensor, dims: Dims, keepdim: bool
 ) -> Tensor:
-    parts = [
-        shared_evenly(cotangent, y, input, dims, keepdim)
-        for cotangent, y in zip(g, (min, max), strict=True)
-        if cotangent is not None
-    ]
+    shape, parts = input._array.shape, []
+    for cotangent, y in zip(g, (min, max), strict=True):
+        if cotangent is not None:  # as `_shared_evenly`, in PyTorch's other order
+            mask = eq(input, restore_dims(y, shape, dims, keepdim))
+            numbers = sum_(mask, dims, True) if dims else mask
+            part = div(restore_dims(cotangent, shape, dims, keepdim), numbers)
+            parts.append(mul(part, mask))
     return parts[0] if len(parts) == 1 else add(*parts)
 
 

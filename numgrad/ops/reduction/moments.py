@@ -14,6 +14,7 @@ from numgrad.kernels.reduce import moments as kernels
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import reduced_dims
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive, make_node_class
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
@@ -50,7 +51,8 @@ def _var_rule(
 
 def _std_cotangent(g: Tensor, y: Tensor) -> Tensor:
     """Return the cotangent of the variance: g / (2 y), 0 where y is."""
-    return where(eq(y, 0), 0, div(g, mul(y, 2)))
+    ratio = div(g, mul(y, 2))
+    return laid_out(where(eq(y, 0), 0, ratio), ratio)
 
 
 def _std_rule(
@@ -135,6 +137,8 @@ class _VarNode(ShortNode):
         degrees = math.prod([shape[dim] for dim in dims]) - parameters["correction"]
         if run is None or degrees <= 0 or not saved.flags.c_contiguous:
             return None  # elements that lie in another order are added in that
+        if not gradient.flags.c_contiguous and any(gradient.strides):
+            return None  # and the gradient lies as this one does
         with np.errstate(all="ignore"):
             distance = np.subtract(saved, run(saved))
             factor = np.multiply(gradient, saved.dtype.type(2.0 / degrees))

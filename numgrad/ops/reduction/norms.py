@@ -11,9 +11,11 @@ from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels import softmax
+from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.kernels.reduce import moments, reductions
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.reductions import NO_DIM, check_dims, in_dtype, named_dims, reduced_dims
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
@@ -53,7 +55,7 @@ def _norm_rule(
     if p == 1:
         return mul(sgn(input), g)
     if p == 2:
-        return mul(g, where(eq(y, 0), 0, div(input, y)))
+        return mul(g, _or_0(y, div(input, y)))
     size = absolute(input)
     if math.isinf(p):
         mask = eq(size, y) | isnan(size)
@@ -66,7 +68,12 @@ def _norm_rule(
         scaled = mul(sgn(input), pow(size, p - 1))
     else:
         scaled = mul(input, pow(size, p - 2))
-    return mul(scaled, where(eq(y, 0), 0, div(g, pow(y, p - 1))))
+    return mul(scaled, _or_0(y, div(g, pow(y, p - 1))))
+
+
+def _or_0(y: Tensor, ratio: Tensor) -> Tensor:
+    """Return a ratio to a norm, 0 where that is 0."""
+    return laid_out(where(eq(y, 0), 0, ratio), ratio)
 
 
 _NORM: Primitive = Primitive(
@@ -205,12 +212,27 @@ def vector_norm(
     return _vector_norm("linalg_vector_norm", input, ord, dim, keepdim, dtype)
 
 
+def _logsumexp_gradient(
+    cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool
+) -> Array:
+    found = softmax.logsumexp_gradient(cotangent, input, output, dims)
+    by_rows = cotangent.flags.c_contiguous or not any(cotangent.strides)
+    if by_rows and input.flags.c_contiguous and output.flags.c_contiguous:
+        return found
+    return in_order_of(found, _walked(cotangent, input, output, dims, keepdim))
+
+
+def _walked(cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool) -> list[Any]:
+    """Return what the loop of ``cotangent * exp(input - output)`` walks."""
+    if not keepdim:
+        cotangent, output = np.expand_dims(cotangent, dims), np.expand_dims(output, dims)
+    return [cotangent, empty_for(input.shape, bool, [input, output])]
+
+
 _LOGSUMEXP_BACKWARD: Primitive = Primitive(
     "logsumexp_backward",
     "MulBackward0",  # the last of the nodes that PyTorch makes of it
-    lambda cotangent, input, output, dims, keepdim: softmax.logsumexp_gradient(
-        cotangent, input, output, dims
-    ),
+    _logsumexp_gradient,
     ["cotangent", "input", "output"],
     [
         lambda g, input, output, dims, keepdim: sum_(
@@ -219,6 +241,9 @@ _LOGSUMEXP_BACKWARD: Primitive = Primitive(
         lambda g, y: mul(g, y),
         lambda g, y, dims, keepdim: neg(sum_(mul(g, y), dims, keepdim)),
     ],
+    lies=lambda cotangent, input, output, dims, keepdim: empty_for(
+        input.shape, input.dtype, _walked(cotangent, input, output, dims, keepdim)
+    ),
     samples=[
         lambda make: (
             _LOGSUMEXP_BACKWARD.apply,

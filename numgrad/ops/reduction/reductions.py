@@ -15,19 +15,25 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.halves import HALF
 from numgrad.codegen.expression import Symbol
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import next_sequence
+from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view, wrap
+from numgrad.kernels.move.memory_order import empty_like
+from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
+from numgrad.ops.core.places import relaid
 from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.core.short_reductions import ShortCalls
+from numgrad.ops.movement.casts import clone
 from numgrad.ops.pointwise.division import div
+from numgrad.runtime.memory import empty
 
 __all__ = ["mean", "restore_dims", "spread", "sum"]
 
@@ -40,9 +46,18 @@ def _repeat(array: Array, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> 
     if array.ndim == 0 and array.flags.c_contiguous:
         # What np.broadcast_to does, in a tenth of its time.
         return np.ndarray(shape, array.dtype, array, 0, (0,) * len(shape))
-    if not keepdim and dims:
-        array = array[tuple([None if i in dims else slice(None) for i in range(len(shape))])]
-    return np.broadcast_to(array, shape)
+    if keepdim or not dims:
+        return np.broadcast_to(array, shape)
+    itemsize = array.itemsize
+    steps, lengths = list(array.strides), list(array.shape)
+    for dim in sorted(dims):
+        # A dim of length 1 leads past what is behind it, and so has its place in the order of dims.
+        step = lengths[dim] * steps[dim] if dim < len(lengths) else itemsize
+        lengths.insert(dim, shape[dim])
+        steps.insert(dim, step if shape[dim] == 1 else 0)
+    if array.flags.c_contiguous and array.size:
+        return np.ndarray(shape, array.dtype, array, 0, steps)
+    return strided_view(array, (tuple(shape), tuple([step // itemsize for step in steps]), 0))
 
 
 _SPREAD: Primitive = Primitive(
@@ -79,7 +94,56 @@ def restore_dims(input: Tensor, shape: Sequence[int], dims: Dims, keepdim: bool)
     return spread(input, [1 if i in dims else n for i, n in enumerate(shape)], dims, keepdim)
 
 
-_NOT_OWNED = (False,)
+_NOT_OWNED, _OWNED = (False,), (True,)
+
+
+# PyTorch divides what it has repeated; here nodes get a view that repeats the quotient, of which
+# their loops read less. A leaf gets all of it.
+
+
+def _is_for_leaf(node: PrimitiveNode) -> bool:
+    return type(node.targets[0]) is AccumulateGrad and node.primitive in (_AVERAGE, _MEAN)
+
+
+def _whole(node: PrimitiveNode, gradient: Any) -> Array:
+    """Return memory for what is computed of a cotangent once it is repeated."""
+    shape, dtype = node.shapes[0]
+    dims = node.parameters.get("dims", tuple(range(len(shape))))
+    keepdim = node.parameters.get("keepdim", False)
+    return empty_like(_repeat(place_of(gradient), shape, dims, keepdim), dtype)
+
+
+def _own_to_leaf(
+    node: PrimitiveNode, gradient: Any, results: Sequence[Any], owned: Sequence[bool | None]
+) -> tuple[Sequence[Any], Sequence[bool | None]]:
+    if results[0] is None or not _is_for_leaf(node):
+        return results, owned
+    whole = _whole(node, gradient)
+    whole[...] = results[0]
+    return (whole,), (True,)
+
+
+def _copied_to_leaf(
+    node: PrimitiveNode, gradient: Tensor | None, results: Sequence[Tensor | None]
+) -> Sequence[Tensor | None]:
+    if results[0] is None or gradient is None or not _is_for_leaf(node):
+        return results
+    array = gradient._array
+    return (relaid(clone(results[0]), _whole(node, array), [array]),)
+
+
+class _MeanNode(PrimitiveNode):
+    """The node of a mean over some dims."""
+
+    __slots__ = ()
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Run the rule."""
+        return _own_to_leaf(self, gradients[0], *super().run_arrays(gradients))
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rule."""
+        return _copied_to_leaf(self, gradients[0], super().run_tensors(gradients))
 
 
 class _TotalNode(PrimitiveNode):
@@ -93,10 +157,18 @@ class _TotalNode(PrimitiveNode):
         shape, dtype = self.shapes[0]
         unlike = gradient is None or gradient.dtype != dtype or gradient.ndim
         if unlike or dtype.kind == "c" or dtype == HALF:
-            return super().run_arrays(gradients)
+            return _own_to_leaf(self, gradients[0], *super().run_arrays(gradients))
         if self.primitive is not _TOTAL:
             gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
+            if type(self.targets[0]) is AccumulateGrad:
+                whole = empty(shape, dtype)
+                whole.fill(gradient[()])
+                return (whole,), _OWNED
         return (np.ndarray(shape, dtype, gradient, 0, (0,) * len(shape)),), _NOT_OWNED
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rule."""
+        return _copied_to_leaf(self, gradients[0], super().run_tensors(gradients))
 
     def run_batched(
         self, gradients: Sequence[Tensor | None], count: int
@@ -241,8 +313,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 def _average(array: Array, dims: Dims, keepdim: bool = False) -> Array:
     """Return the mean; of complex numbers the sum over a complex number, as in PyTorch."""
+    if array.dtype.kind != "c":
+        return kernels.mean(array, dims, keepdim)
     count = math.prod([array.shape[dim] for dim in dims])
-    if array.dtype.kind != "c" or not count:
+    if not count:
         return kernels.mean(array, dims, keepdim)
     total = kernels.sum(array, dims, keepdim)
     (quotient,) = _QUOTIENT(total.shape, [total, complex(count)], [total.dtype])
@@ -294,6 +368,7 @@ _MEAN: Primitive = Primitive(
         sample("mean", (0, 2), dim=1),
     ],
 )
+_MEAN.node_class = make_node_class("MeanBackward1", _MeanNode, primitive=_MEAN)
 
 
 _SHORT_AVERAGE = ShortCalls(

@@ -12,6 +12,7 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import recurrences, scans
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import NO_DIM, in_dtype, read_dtype, scanned_dim
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
@@ -31,12 +32,21 @@ def _scanned(scan: Any, array: Array, dim: int, reverse: bool, dtype: Any) -> Ar
     return in_dtype(scan(in_dtype(array, dtype), dim, reverse=reverse), dtype)
 
 
+def _is_one(tensor: Tensor, dim: int) -> bool:
+    """Whether there is at most one element along a dim; a tensor without dims has one."""
+    return tensor._array.size <= 1 or bool(tensor._array.shape[dim] == 1)
+
+
 _CUMSUM: Primitive = Primitive(
     "cumsum",
     "CumsumBackward0",
     lambda input, dim, reverse, dtype: _scanned(scans.cumsum, input, dim, reverse, dtype),
     ["input"],
-    [lambda g, dim, reverse: _CUMSUM.apply(g, dim=dim, reverse=not reverse, dtype=None)],
+    [
+        lambda g, dim, reverse: (
+            g if _is_one(g, dim) else _CUMSUM.apply(g, dim=dim, reverse=not reverse, dtype=None)
+        )
+    ],
     linear=True,
     samples=[
         sample("cumsum", (4,), dim=0),
@@ -163,6 +173,8 @@ def _cumprod_rule(
     The derivative of y[k] by x[i] is the product of what stands before i, times that of what stands
     between i and k. Summed over k, the latter is a recurrence from the other end.
     """
+    if _is_one(g, dim):
+        return g
     if dtype is not None:
         input = upward.cast(input, dtype)
     before = _SHIFT.apply(y, dim=dim, by=-1 if reverse else 1, fill=1.0)
@@ -256,8 +268,7 @@ def _logcumsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dim: int) -> Tensor:
     before = _SHIFT.apply(y, dim=dim, by=1, fill=0.0)
     factors = conj(exp(where(eq(before, y), 0, sub(before, y))))
     total = _RECURRENCE.apply(factors, g, dim=dim, reverse=True)
-    product: Tensor = mul(conj(exp(sub(input, y))), total)
-    return product
+    return laid_out(mul(conj(exp(sub(input, y))), total))
 
 
 _LOGCUMSUMEXP: Primitive = Primitive(

@@ -69,6 +69,8 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
 @_by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     values, order = _at(array, _order(array, dim, descending), dim)
+    if array.flags.c_contiguous:
+        return values, order
     return laid_out_like(values, array), laid_out_like(order, array)
 
 

@@ -459,7 +459,9 @@ def test_what_a_function_changes_itself_is_read_anew() -> None:
         return x * state.model.steps
 
     compiled = ng.jit(function)
-    assert [compiled(ng.ones(1)).item() for _ in range(4)] == [1.0, 2.0, 3.0, 4.0]
+    with pytest.warns(UserWarning, match="state.model.steps is read .* changed by it") as found:
+        assert [compiled(ng.ones(1)).item() for _ in range(5)] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert len(found) == 1
 
 
 def test_what_a_function_keeps_for_later_calls() -> None:

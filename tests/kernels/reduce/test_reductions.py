@@ -21,11 +21,12 @@ from numba.core.caching import NullCache
 from scipy import special
 
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.llvm.run_ir import RUN, RUN_LANES, block_rows, lanes_of_rows
 from numgrad.kernels import softmax
 from numgrad.kernels.move.layout import arrange
 from numgrad.kernels.reduce import argextrema, moments, operations, reductions
 from numgrad.kernels.reduce.driver import parts_of, spans_of
-from numgrad.kernels.reduce.order import LANES, LEAF, PART, TILE
+from numgrad.kernels.reduce.order import PART, TILE
 from numgrad.runtime.threads import get_num_threads, set_num_threads
 
 FLOATS = [np.dtype(name) for name in ("float32", "float64")]
@@ -43,8 +44,8 @@ def arrays(draw: st.DrawFn, dtypes: list[np.dtype[Any]], min_side: int = 0) -> n
     dtype = draw(st.sampled_from(dtypes))
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=min_side, max_side=6))
     if shape and draw(st.integers(0, 3)) == 0:
-        # Long enough for lanes, for several leaves, or for several parts.
-        long = draw(st.sampled_from([9, 40, 129, 700, LANES * 9 + 5]))
+        # Long enough for lanes, for several blocks, or for several parts.
+        long = draw(st.sampled_from([9, 40, 129, 700, RUN * 9 + 5]))
         at = draw(st.integers(0, len(shape) - 1))
         shape = (*shape[:at], long, *[min(size, 3) for size in shape[at + 1 :]])
     values = draw(st.randoms(use_true_random=False))
@@ -267,18 +268,19 @@ def test_a_0d_array_has_a_position() -> None:
 
 # --- long arrays ----------------------------------------------------------------------------------
 
-# Just around where the loop changes: short rows, lanes, leaves, tiles, parts.
+# Just around where the loop changes: short rows, lanes, blocks, tiles, parts.
 SIZES = [
-    LEAF,
-    8 * LEAF - 1,
-    8 * LEAF,
-    8 * LEAF + 1,
-    LANES - 1,
-    8 * LANES,
-    32 * LANES + 3,
+    16,
+    17,
+    RUN_LANES - 1,
+    RUN_LANES,
+    RUN_LANES + 1,
+    RUN - 1,
+    8 * RUN,
+    32 * RUN + 3,
     PART,
     PART + 1,
-    3 * PART + LANES + 7,
+    3 * PART + RUN + 7,
 ]
 
 
@@ -311,7 +313,7 @@ def test_many_columns(n: int, inner: int) -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_every_element_of_a_long_array_counts_once(n: int) -> None:
     array = np.zeros(n, np.int32)
-    for i in {0, 1, 7, 8, 9 * LEAF, LANES, n // 2, n - 2, n - 1} & set(range(n)):
+    for i in {0, 1, 7, 8, 9 * RUN_LANES, RUN, n // 2, n - 2, n - 1} & set(range(n)):
         array[:] = 0
         array[i] = 5
         assert reductions.sum(array, (0,)) == 5
@@ -320,6 +322,55 @@ def test_every_element_of_a_long_array_counts_once(n: int) -> None:
         assert reductions.any(array, (0,))
         assert reductions.count_nonzero(array, (0,)) == 1
     assert reductions.sum(np.ones(n, np.int8), (0,)) == n
+
+
+# --- the order ------------------------------------------------------------------------------------
+
+
+def in_order(values: list[np.ndarray], inner: int) -> np.ndarray:
+    """Add numbers as the first lines of `numgrad.kernels.reduce.order` say."""
+    block, lanes = block_rows(inner), lanes_of_rows(inner)
+    while True:
+        found = []
+        for start in range(0, len(values), block):
+            own = values[start : start + block]
+            sums = [own[0] * 0 for _ in own[:lanes]]
+            for i, value in enumerate(own):
+                sums[i % lanes] = sums[i % lanes] + value
+            half = lanes // 2
+            while half:
+                upper, sums = sums[half:], sums[:half]
+                sums[: len(upper)] = [x + y for x, y in zip(sums, upper, strict=False)]
+                half //= 2
+            found.append(sums[0])
+        values = found
+        if len(values) == 1:
+            return values[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 63, 65, 1023, 1025, 4097, 70_000])
+def test_sums_are_in_the_order_that_is_written_down(n: int, dtype: type) -> None:
+    parts = np.random.default_rng(n).standard_normal((2, n))
+    array = (parts[0] + 1j * parts[1] if dtype is np.complex64 else parts[0]).astype(dtype)
+    expected = in_order(list(array), 1)
+    assert reductions.sum(array, (0,)).tobytes() == expected.tobytes()
+    apart = np.stack([array, array], 1)[:, 0]
+    assert reductions.sum(apart, (0,)).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("n", "inner"),
+    [(5, 2), (700, 3), (9000, 3), (130, 100), (70, 600), (300, 5000), (70, TILE + 1), (4097, 2)],
+)
+def test_columns_are_summed_in_the_order_that_is_written_down(n: int, inner: int) -> None:
+    array = np.random.default_rng(n).standard_normal((2, n, inner)).astype(np.float32)
+    expected = in_order(list(array[1]), inner)
+    assert reductions.sum(array[1], (0,)).tobytes() == expected.tobytes()
+    assert reductions.sum(array, (1,))[1].tobytes() == expected.tobytes()
+    wider = np.zeros((n, inner + 3), np.float32)
+    wider[:, :inner] = array[1]
+    assert reductions.sum(wider[:, :inner], (0,)).tobytes() == expected.tobytes()
 
 
 # --- accuracy -------------------------------------------------------------------------------------

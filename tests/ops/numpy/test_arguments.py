@@ -282,3 +282,19 @@ def test_functions_take_numpys_arguments(line: str) -> None:
         assert "numgrad has" in str(refused)
     else:
         assert_same(found, expected, not any(word in line for word in OF_TENSORS))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_integers_are_rounded_to_decimals_only(dtype: str) -> None:
+    numbers = np.array([15, 25, 104], dtype)
+    for decimals in range(4):
+        out = ng.zeros(3, dtype=getattr(ng, dtype))
+        for found in (
+            np.round(ng.tensor(numbers), decimals),
+            np.around(ng.tensor(numbers), decimals, out),
+        ):
+            assert found.numpy().dtype == dtype
+            np.testing.assert_array_equal(found.numpy(), np.round(numbers, decimals))
+        assert found is out
+    with pytest.raises(TypeError, match=r"numpy.round\(decimals=-1\) for tensors of torch"):
+        np.round(ng.tensor(numbers), -1)

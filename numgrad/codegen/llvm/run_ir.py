@@ -1,0 +1,250 @@
+"""Runs of numbers as LLVM vector instructions: each folded to one number, all lanes in registers.
+
+How many lanes there are, and how many rows make a block, is the order of summation that
+`numgrad.kernels.reduce.order` describes. Eager reductions fold memory, compiled loops what they
+have just computed, with these same instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.np import numpy_support
+
+from numgrad.base.tuning import SUM_BLOCK, SUM_DEPTH, SUM_LANES, SUM_ROWS, SUM_WIDTH
+from numgrad.codegen.llvm.combine_ir import Combine
+from numgrad.codegen.llvm.vector_ir import (
+    Place,
+    each,
+    each_masked,
+    first_of,
+    integer,
+    lanes_of,
+    loop,
+    splat,
+)
+
+__all__ = [
+    "RUN",
+    "RUN_LANES",
+    "block_rows",
+    "fold_run",
+    "lanes_of_rows",
+    "nothing_of",
+    "room_for",
+]
+
+RUN, RUN_LANES = SUM_BLOCK, SUM_LANES
+SPELLED = 4  # numbers for so many of which there are instructions of their own
+FEW = 16  # numbers that are not worth all the lanes: the others would hold the identity
+
+
+def lanes_of_rows(columns: int) -> int:
+    """Return among how many lanes the rows are dealt out, where so many results lie side by side.
+
+    A complex number is two of them.
+
+    Examples
+    --------
+    >>> [lanes_of_rows(columns) for columns in (1, 2, 3, 100, 512)]
+    [64, 64, 256, 8, 1]
+    """
+    if columns <= 2:
+        return RUN_LANES
+    return 1 << ((SUM_WIDTH - 1) // columns).bit_length()
+
+
+def block_rows(columns: int, lanes: int = 0) -> int:
+    """Return how many rows make a block.
+
+    Examples
+    --------
+    >>> [block_rows(columns) for columns in (1, 2, 3, 100, 512)]
+    [1024, 1024, 4096, 128, 64]
+    """
+    return max(SUM_DEPTH * (lanes or lanes_of_rows(columns)), SUM_ROWS)
+
+
+def nothing_of(context: Any, builder: Any, combine: Combine, dtype: Any) -> Any:
+    """Return the identity of an operation as a constant of a Numba type."""
+    number = combine.identity(numpy_support.as_dtype(dtype))
+    return context.get_constant_generic(builder, dtype, number)
+
+
+def fold_run(
+    builder: Any,
+    combine: Combine,
+    dtype: Any,
+    nothing: Any,
+    read: Callable[[Any, int, Any], Any],
+    count: Any,
+    room: Place,
+    parts: int = 1,
+    *,
+    masks: bool = True,
+) -> list[Any]:
+    """Return what up to `RUN` numbers are combined to.
+
+    Parameters
+    ----------
+    combine : Combine
+    dtype : Numba type
+        Of the results.
+    nothing : LLVM value
+        The identity.
+    read : callable
+        ``read(index, lanes, mask)`` returns so many numbers, or one; with a mask, those it names.
+    count : LLVM value
+        How many there are.
+    room : Place
+        For ``parts * RUN_LANES`` numbers.
+    parts : int
+        2 if each number is two, and so is the result.
+    masks : bool
+        Whether vectors of what is read can be masked, for which processors have instructions if
+        they are of floating point numbers. Others are combined in any order: they do not round.
+    """
+    if lanes_of(dtype) == 1:
+        return [_fold_numbers(builder, combine, dtype, nothing, read, count, room)]
+    end = builder.append_basic_block("folded")
+    found: list[Any] = []  # the results, and the blocks in which they are
+
+    def case(is_so: Any, emit: Callable[[], list[Any]]) -> None:
+        """Emit what is done where it is so; what is emitted next is for where it is not."""
+        here, there = (builder.append_basic_block(name) for name in ("few", "more"))
+        builder.cbranch(is_so, here, there)
+        builder.position_at_end(here)
+        found.append((emit(), builder.block))
+        builder.branch(end)
+        builder.position_at_end(there)
+
+    def few_of(length: int) -> list[Any]:
+        own = splat(builder, nothing, parts)
+        values = [read(integer(k * parts), parts, None) for k in range(length)]
+        values = [combine.emit(builder, dtype, own, value) for value in values]
+        half = SPELLED // 2
+        while half:
+            upper, values = values[half:], values[:half]
+            pairs = zip(values, upper, strict=False)
+            joined = [combine.emit(builder, dtype, x, y) for x, y in pairs]
+            values[: len(upper)] = joined
+            half //= 2
+        return values if parts == 1 else _parts_of(builder, values[0])
+
+    def some() -> list[Any]:
+        if masks:
+            value = splat(builder, nothing, parts * FEW)
+            mask = first_of(builder, count, parts * FEW)
+            x = combine.emit(builder, dtype, value, read(integer(0), parts * FEW, mask))
+            return _halved(builder, combine, dtype, builder.select(mask, x, value), parts)
+        with loop(builder, count, carried=nothing) as turn:
+            turn[1] = combine.emit(builder, dtype, turn[1], read(turn[0], 1, None))
+        return [turn[1]]
+
+    for length in range(1, SPELLED + 1):
+        is_so = builder.icmp_signed("==", count, integer(parts * length))
+        case(is_so, partial(few_of, length))
+    case(builder.icmp_signed("<=", count, integer(parts * FEW)), some)
+
+    lanes = parts * RUN_LANES
+    whole = builder.and_(count, integer(-lanes))
+    with loop(builder, whole, lanes, carried=splat(builder, nothing, lanes)) as turn:
+        turn[1] = combine.emit(builder, dtype, turn[1], read(turn[0], lanes, None))
+    value, before = turn[1], builder.block
+    rest = builder.and_(count, integer(lanes - 1))
+    more, fold = (builder.append_basic_block(name) for name in ("rest", "fold"))
+    builder.cbranch(builder.icmp_signed(">", rest, integer(0)), more, fold)
+    builder.position_at_end(more)
+    room.write(integer(0), lanes, value)
+
+    def body(index: Any, width: int, mask: Any = None) -> None:
+        x, y = room.read(index, width), read(builder.add(whole, index), width, mask)
+        joined = combine.emit(builder, dtype, x, y)
+        room.write(index, width, joined if mask is None else builder.select(mask, joined, x))
+
+    if masks:
+        each_masked(builder, rest, lanes_of(dtype), body)
+    else:
+        each(builder, rest, lanes_of(dtype), body)
+    joined = room.read(integer(0), lanes)
+    after = builder.block
+    builder.branch(fold)
+    builder.position_at_end(fold)
+    state = builder.phi(value.type)
+    state.add_incoming(value, before)
+    state.add_incoming(joined, after)
+    found.append((_halved(builder, combine, dtype, state, parts), builder.block))
+    builder.branch(end)
+
+    builder.position_at_end(end)
+    values = [builder.phi(one.type) for one in found[0][0]]
+    for results, block in found:
+        for value, result in zip(values, results, strict=True):
+            value.add_incoming(result, block)
+    return values
+
+
+def _halved(builder: Any, combine: Combine, dtype: Any, value: Any, parts: int) -> list[Any]:
+    """Combine the upper half of a vector into the lower one, and again."""
+    lanes = value.type.count
+    while lanes > parts:
+        lanes //= 2
+        halves = [
+            builder.shuffle_vector(value, value, _numbers(first, lanes)) for first in (0, lanes)
+        ]
+        value = combine.emit(builder, dtype, *halves)
+    return _parts_of(builder, value)
+
+
+def _parts_of(builder: Any, value: Any) -> list[Any]:
+    """Return the numbers of a vector."""
+    places = [ir.Constant(ir.IntType(32), k) for k in range(value.type.count)]
+    return [builder.extract_element(value, place) for place in places]
+
+
+def _numbers(first: int, count: int) -> Any:
+    kind = ir.VectorType(ir.IntType(32), count)
+    return ir.Constant(kind, list(range(first, first + count)))
+
+
+def _fold_numbers(
+    builder: Any,
+    combine: Combine,
+    dtype: Any,
+    nothing: Any,
+    read: Callable[[Any, int, Any], Any],
+    count: Any,
+    room: Place,
+) -> Any:
+    """Do what `fold_run` does, one number at a time."""
+    lanes = integer(RUN_LANES)
+    room.write(integer(0), 1, nothing)
+    is_few = builder.icmp_signed("<", count, lanes)
+    live = builder.select(is_few, count, lanes)
+    with loop(builder, live) as (index, _):
+        room.write(index, 1, combine.emit(builder, dtype, nothing, read(index, 1, None)))
+    with loop(builder, builder.sub(count, live)) as (index, _):
+        lane = builder.and_(index, integer(RUN_LANES - 1))
+        x = read(builder.add(lanes, index), 1, None)
+        room.write(lane, 1, combine.emit(builder, dtype, room.read(lane, 1), x))
+    with loop(builder, integer(RUN_LANES.bit_length() - 1)) as (turn, _):
+        half = builder.ashr(integer(RUN_LANES // 2), turn)
+        # The lanes from here on that there are: of those that are left, as many as fit.
+        above = builder.sub(live, half)
+        is_whole = builder.icmp_signed(">", above, half)
+        above = builder.select(is_whole, half, above)
+        with loop(builder, above) as (index, _):
+            y = room.read(builder.add(index, half), 1)
+            room.write(index, 1, combine.emit(builder, dtype, room.read(index, 1), y))
+    return room.read(integer(0), 1)
+
+
+def room_for(context: Any, builder: Any, dtype: Any, count: int) -> Place:
+    """Return room on the stack of the function, made at its start."""
+    kind = context.get_data_type(dtype)
+    with builder.goto_entry_block():
+        address = builder.alloca(ir.ArrayType(kind, count))
+    return Place(context, builder, dtype, address, integer(0))

@@ -1,0 +1,175 @@
+"""Sums have the same bits under `jit`, in dispatchers and without, with any number of threads.
+
+They are added in one order, which `numgrad.kernels.reduce.order` describes. What is drawn here are
+programs that end in reductions: which, over which dims of arrays of which shape, layout and dtype,
+alone or fused with what computes their operand.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numgrad as ng
+from numgrad import Tensor
+
+# Below and above all that the order goes by: lanes, blocks, blocks of blocks.
+SIZES = [0, 1, 2, 7, 16, 17, 31, 33, 63, 64, 65, 100, 513, 1023, 1025, 4097]
+LONG = [300_000, 70_000]
+MOST = 300_000  # elements
+DTYPES = ["float32", "float64", "complex64", "float32", "float64"]
+
+
+def elements(x: Tensor, y: Tensor) -> Tensor:
+    return x
+
+
+def products(x: Tensor, y: Tensor) -> Tensor:
+    return x * y
+
+
+def rows_added(x: Tensor, y: Tensor) -> Tensor:
+    return x + y[..., :1, :] if y.ndim > 1 else x + y
+
+
+def columns_added(x: Tensor, y: Tensor) -> Tensor:
+    return (x - y[..., :1]) * y
+
+
+def exchanged(x: Tensor, y: Tensor) -> Tensor:
+    return (x + y).transpose(0, -1)
+
+
+OPERANDS = [elements, products, rows_added, columns_added, exchanged]
+
+
+def added(x: Tensor, dims: Any) -> Any:
+    return x.sum() if dims is None else x.sum(dims)
+
+
+def averaged(x: Tensor, dims: Any) -> Any:
+    return x.mean() if dims is None else x.mean(dims, keepdim=True)
+
+
+def twice(x: Tensor, dims: Any) -> Any:
+    return x.sum(), x.sum(-1), x.sum(0), (x * x).sum(0 if dims is None else dims)
+
+
+def of_sums(x: Tensor, dims: Any) -> Any:
+    sums = x.sum(-1, keepdim=True)
+    return (x * sums).sum(dims) if dims is not None else (x - sums).sum()
+
+
+def normalised(x: Tensor, dims: Any) -> Any:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred, (centred * centred).mean(-1)
+
+
+FOLDS = [added, added, averaged, twice, of_sums, normalised]
+
+
+def draw_shape(rng: random.Random, *, small: bool) -> tuple[int, ...]:
+    """Draw a shape, of few elements or of any number."""
+    if small:
+        return tuple(rng.choice([1, 2, 3, 5, 8, 17]) for _ in range(rng.randint(1, 3)))
+    if rng.random() < 0.15:
+        return (rng.choice(LONG),)
+    shape = [rng.choice(SIZES)]
+    while len(shape) < 4 and rng.random() < 0.6:
+        shape.insert(rng.randint(0, len(shape)), rng.choice(SIZES))
+    while np.prod(shape) > MOST:
+        shape[rng.randrange(len(shape))] = rng.choice([2, 3, 5])
+    return tuple(shape)
+
+
+def draw_array(rng: random.Random, shape: Sequence[int], dtype: str) -> Tensor:
+    """Draw an array that is contiguous, transposed, or a part of another one."""
+    numbers = np.random.default_rng(rng.randrange(1 << 30))
+    layout = rng.choice(["whole", "whole", "permuted", "columns", "steps"])
+    order = list(range(len(shape)))
+    wider = list(shape)
+    if layout == "permuted":
+        rng.shuffle(order)
+    elif layout == "columns":
+        wider[-1] += 3
+    elif layout == "steps":
+        at = rng.randrange(len(shape))
+        wider[at] *= 2
+    there = [wider[dim] for dim in order]
+    values = numbers.standard_normal(there)
+    if dtype.startswith("complex"):
+        values = values + 1j * numbers.standard_normal(there)
+    x = ng.tensor(values.astype(dtype)).permute(*np.argsort(order).tolist())
+    if layout == "columns":
+        return x[..., : shape[-1]]
+    if layout == "steps":
+        return x[(slice(None),) * at + (slice(None, None, 2),)]
+    return x
+
+
+def draw_program(rng: random.Random, rank: int) -> tuple[Callable[..., Any], str]:
+    """Draw what is computed, and how it is reduced over which dims."""
+    operand, fold = rng.choice(OPERANDS), rng.choice(FOLDS)
+    dims = None
+    if rng.random() < 0.7:
+        dims = tuple(sorted(rng.sample(range(rank), rng.randint(1, rank))))
+
+    def program(x: Tensor, y: Tensor) -> Any:
+        return fold(operand(x, y), dims)
+
+    return program, f"{fold.__name__} over {dims} of {operand.__name__}"
+
+
+def bits(results: Any, like: Any = None) -> list[bytes]:
+    """Return the bytes of all results, as the arrays of others where they are plain numbers."""
+    found = results if isinstance(results, tuple) else (results,)
+    dtypes = [None] * len(found) if like is None else [x.numpy().dtype for x in like]
+    return [
+        np.ascontiguousarray(x.numpy() if isinstance(x, Tensor) else np.asarray(x, dtype)).tobytes()
+        for x, dtype in zip(found, dtypes, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("size", ["small", "any"])
+def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> None:
+    rng = random.Random(f"{size} {seed}")
+    shape, dtype = draw_shape(rng, small=size == "small"), rng.choice(DTYPES)
+    x, y = draw_array(rng, shape, dtype), draw_array(rng, shape, dtype)
+    program, name = draw_program(rng, len(shape))
+    name = f"{name}: {dtype}{list(shape)}, strides {x.stride()} and {y.stride()}"
+    eager = program(x, y)
+    expected = bits(eager)
+    compiled = ng.jit(program)
+    assert bits(compiled(x, y)) == expected, name
+    if seed % 3 == 0:
+        dispatcher = compiled.lower(x, y).dispatcher
+        found = dispatcher(np.ascontiguousarray(x.numpy()), np.ascontiguousarray(y.numpy()))
+        contiguous = program(x.contiguous(), y.contiguous())
+        like = contiguous if isinstance(contiguous, tuple) else (contiguous,)
+        if all(own.is_contiguous() for own in (x, y)):
+            assert bits(found if len(like) > 1 else found[0], like) == expected, name
+
+
+@pytest.mark.parametrize("shape", [(600_000,), (3, 400_001), (1200, 1100), (70_000, 11)])
+def test_sums_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> None:
+    numbers = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x, row = ng.tensor(numbers), ng.tensor(numbers[..., :1] * 3)
+
+    def program(x: Tensor, row: Tensor) -> Any:
+        return (x * row).sum(), (x + row).sum(-1), (x + row).sum(0)
+
+    compiled = ng.jit(program)
+    threads = ng.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2, 3):
+            ng.set_num_threads(count)
+            found += [bits(program(x, row)), bits(compiled(x, row))]
+    finally:
+        ng.set_num_threads(threads)
+    assert all(each == found[0] for each in found)
