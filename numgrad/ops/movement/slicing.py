@@ -9,11 +9,10 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
-from numgrad.ops.arguments.dims import accept_axis, refuse_complex_gradient, wrap_dim
+from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
 from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 
 __all__ = ["alias", "narrow", "select", "select_scatter", "slice_of", "slice_scatter", "slice_view"]
 
@@ -217,9 +216,8 @@ def slice_view(input: Tensor, dim: int, key: slice) -> Tensor:
     return slice_of(input, dim, start, stop, step)
 
 
-@public()
-@accept_axis
-def select(input: Tensor, dim: int, index: Any) -> Tensor:
+@declare("select(Tensor input, int dim, int index)")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view at one position of a dim; the dim goes.
 
     The gradient is 0 but for that position, where it is g.
@@ -247,8 +245,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     return select_view(input, position, _place(index, shape, position))
 
 
-def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
-    place = to_int(index)
+def _place(place: int, shape: tuple[int, ...], dim: int) -> int:
     if not -shape[dim] <= place < shape[dim]:
         raise IndexError(
             f"select(): index {place} out of range for tensor of size {list(shape)} at dimension "
