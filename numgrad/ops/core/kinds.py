@@ -151,7 +151,7 @@ def plain_ints(values: Any) -> tuple[int, ...] | None:
     for value in values:
         if type(value) is not int:
             return None
-    return tuple(values)
+    return values if type(values) is tuple else tuple(values)
 
 
 _BEYOND_SIZES = 2**62
@@ -199,7 +199,7 @@ def plain_tensors(values: Any) -> tuple[Tensor, ...] | None:
     for value in values:
         if not isinstance(value, Tensor):
             return None
-    return tuple(values)
+    return values if type(values) is tuple else tuple(values)
 
 
 def _as_tensors(where: Where, value: Any) -> tuple[Tensor, ...]:
