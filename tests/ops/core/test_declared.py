@@ -53,6 +53,7 @@ def test_signatures_are_merged() -> None:
     ]
 
 
+@pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("declaration", PARSED)
 def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declaration) -> None:
     with warnings.catch_warnings():
