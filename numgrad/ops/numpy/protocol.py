@@ -274,7 +274,10 @@ def array_ufunc(
     more = " keepdims initial where" if method == "reduce" else ""
     read = tuple(map(_parameter, f"*array axis dtype out{more}".split()))
     options = {"axis": 0, **options} if len(inputs) < 2 else options
-    if method == "accumulate" and not isinstance(axis := options.get("axis", 0), int):
+    axis = options.get("axis", 0)
+    if method == "accumulate" and axis in (0, -1, None) and not inputs[0].ndim:
+        raise TypeError("cannot accumulate on a scalar")
+    if method == "accumulate" and not isinstance(axis, int):
         axes = axes_of(axis, inputs[0].ndim)
         if len(axes) != 1:
             raise ValueError("accumulate does not allow multiple axes")

@@ -126,6 +126,16 @@ def test_reductions_take_numpys_arguments(name: str, data: st.DataObject) -> Non
             assert np.shares_memory(found.numpy(), options["out"]) or not found.numel()
 
 
+@pytest.mark.parametrize("axis", [0, -1, 1, None])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_a_number_take_its_only_axis(name: str, axis: int | None) -> None:
+    expected, error = call(find(name), np.array(2.5), axis=axis)
+    found, refused = call(find(name), ng.tensor(2.5, dtype=ng.float64), axis=axis)
+    assert (refused is None) == (error is None), (refused, error)
+    if error is None:
+        assert_same(found, expected)
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "nanmean", "std", "var", "max", "cumsum"])
 @settings(max_examples=5)
 @given(data=st.data())
