@@ -25,12 +25,10 @@ __all__ = [
     "NAMES",
     "OWNERS",
     "Kind",
-    "as_dtype",
     "as_integer",
     "as_number",
     "as_size",
     "check_device",
-    "is_dtype",
     "is_integer",
     "is_number",
     "plain_ints",
@@ -246,16 +244,11 @@ def _is_device(value: Any) -> bool:
     return isinstance(value if isinstance(value, str) else getattr(value, "type", None), str)
 
 
-def is_dtype(value: Any) -> bool:
+def _is_dtype(value: Any) -> bool:
     """Whether `value` is a dtype, or one of Python's types that stand for one."""
     return isinstance(value, dtypes.dtype) or any(
         value is kind for kind in (bool, int, float, complex)
     )
-
-
-def as_dtype(value: Any) -> dtypes.dtype:
-    """Return the dtype that a dtype or one of Python's types stands for."""
-    return dtypes.to_dtype(value)
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -356,24 +349,11 @@ KINDS = {
         "dtype",
         "dtype",
         "type({0}) is not dtype_class",
-        is_dtype,
-        lambda where, value: as_dtype(value),
+        _is_dtype,
+        lambda where, value: dtypes.to_dtype(value),
     ),
-    "layout": Kind(
-        "torch.layout",
-        "layout",
-        "layout",
-        "",
-        lambda value: value is strided,
-    ),
-    "device": Kind(
-        "torch.device",
-        "device | str",
-        "device",
-        "",
-        _is_device,
-        _checked_device,
-    ),
+    "layout": Kind("torch.layout", "layout", "layout", "", lambda value: value is strided),
+    "device": Kind("torch.device", "device | str", "device", "", _is_device, _checked_device),
     "memory_format": Kind(
         "torch.memory_format",
         "memory_format",
