@@ -17,7 +17,19 @@ from numba.core.caching import NullCache
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from numgrad.codegen.compile.compile import compile_source, kernel
+from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
+from numgrad.codegen.loops import (
+    Assign,
+    Expression,
+    Function,
+    Name,
+    Return,
+    Statement,
+    Tuple,
+    call,
+)
+from numgrad.codegen.printer import print_module
 from numgrad.math.scalar import stands_in
 
 __all__ = ["FORMULAS", "Formula", "has_function", "operation_of", "scalar_function", "ufunc"]
@@ -162,10 +174,8 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
 
     by_type = _ByType(name)
     stands_in(by_type, chosen)
-    arguments = ", ".join(inputs)
-    namespace = {"by_type": by_type}
-    exec(f"def {name}({arguments}):\n    return by_type({arguments})\n", namespace)
-    function: Any = namespace[name]
+    source = print_module([Function(name, inputs, [Return(call(Name("by_type"), *inputs))])])
+    function = define(name, source, f"function {name}", {"by_type": by_type})
     function.__module__ = "numgrad.math"
     function.__doc__ = (
         f"Return the gradients of `{name[: -len(_VJP)]}`." if is_rule else formula.doc
@@ -238,39 +248,25 @@ def _of_type(
     if common == types.boolean:
         as_they_are = set()
     symbols = {n: Symbol.input(n, is_complex and n not in as_they_are) for n in inputs}
-    result = formula.compute(symbols)
-    outputs = [result]
+    value = formula.compute(symbols)
+    outputs = [value]
     if is_rule:
-        meanings = symbols | {"y": result}
+        meanings = symbols | {"y": value}
         outputs = [
             rule(*(meanings[parameter] for parameter in parameters))
             for rule, parameters in (declared for declared in formula.rules if declared)
         ]
-    lines, results, _, constants = emit(outputs)
-    type_name = f"np.{as_dtype(common).name}" if common != types.boolean else "bool"
-    body = [f"{n} = {type_name}({n})" for n in inputs if n not in as_they_are]
-    for constant, text in constants.items():
-        typed = text if text in ("True", "False") else f"{type_name}({text})"
-        body.append(f"{constant} = {typed}")
-    body += lines
-    if len(results) == 1:
+    code = emit(outputs)
+    is_bool = common == types.boolean
+    of_type = Name("bool") if is_bool else Name(as_dtype(common).name, "numpy")
+    body: list[Statement] = [Assign(n, call(of_type, n)) for n in inputs if n not in as_they_are]
+    body += code.typed(of_type)
+    body += code.lines
+    result: Expression = Tuple(tuple(code.results))
+    if len(code.results) == 1:
         # Numba computes small integers as int64.
         is_common = formula.kind in ("same", "float") and not is_rule
-        returned = f"{type_name}({results[0]})" if is_common else results[0]
-    else:
-        returned = f"({', '.join(results)},)"
-    source = "\n".join(
-        [
-            f'"""{name}, of numbers in {common}."""',
-            "",
-            "import numpy as np",
-            "",
-            "from numgrad.math import scalar",
-            "",
-            "",
-            f"def {name}({', '.join(inputs)}):",
-            *(f"    {line}" for line in [*body, f"return {returned}"]),
-            "",
-        ]
-    )
+        result = call(of_type, code.results[0]) if is_common else code.results[0]
+    function = Function(name, inputs, [*body, Return(result)])
+    source = print_module([function], doc=f"{name}, of numbers in {common}.")
     return compile_source(name, source, for_loops=True)

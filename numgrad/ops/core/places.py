@@ -12,8 +12,9 @@ import numpy as np
 
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced, place_of
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_like
+from numgrad.ops.core.steps import forget_steps, step_of
 from numgrad.runtime.memory import empty
 
 __all__ = [
@@ -92,8 +93,28 @@ def relaid(value: Tensor, memory: Array, sources: Sequence[Any]) -> Tensor:
         memory[...] = array
         if value._base is not None:
             value = value.clone()
+        if modes.steps is not None:
+            _note_copy(value, memory)
         value._array = memory
     return value
+
+
+def _note_copy(value: Tensor, memory: Array) -> None:
+    """Tell who notes the steps of a rule that a gradient goes to other memory."""
+    shape, strides, dtype = memory.shape, memory.strides, memory.dtype
+    order = sorted(range(memory.ndim), key=lambda dim: (-strides[dim], -shape[dim]))
+    back = np.argsort(order).tolist()
+    outer = tuple([shape[dim] for dim in order])
+
+    def copied(array: Array) -> Array:
+        result = empty(outer, dtype).transpose(back)
+        result[...] = array
+        return result
+
+    if copied(value._array).strides != strides:
+        forget_steps()
+    else:
+        modes.steps.steps.append(step_of(None, (wrap(value._array),), {}, (wrap(memory),), copied))
 
 
 def laid_out(value: Tensor, *deciding: Tensor) -> Tensor:

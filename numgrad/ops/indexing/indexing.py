@@ -16,10 +16,18 @@ from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexe
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
-from numgrad.ops.indexing.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
+from numgrad.ops.indexing.index_keys import (
+    Indices,
+    apply_key,
+    mask_alone,
+    select_first,
+    to_indices,
+    written_key,
+)
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import expand, unsqueeze, view
 from numgrad.ops.movement.slicing import alias, slice_view
@@ -178,6 +186,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
 )
 
 
+@dispatched("input", written={"key": written_key})
 def getitem(input: Tensor, key: Any) -> Tensor:
     """Return ``input[key]``.
 
@@ -315,8 +324,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
         _fill_where(input, mask, source)
         return
-    if type(key) is int:
-        part = select_first(input, key)
+    if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
+        part = getitem(input, key)
+        if part._array.shape == input._array.shape and _are_slices(key):
+            part = input  # all of it
     elif key is None or key is True:
         part = unsqueeze(input, 0)
     elif key is Ellipsis:
@@ -346,6 +357,11 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part.copy_(source)
     else:
         part.fill_(source)
+
+
+def _are_slices(key: Any) -> bool:
+    parts = key if type(key) is tuple else (key,)
+    return all(type(part) is slice or part is Ellipsis for part in parts)
 
 
 def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:

@@ -14,6 +14,7 @@ from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.dims import accept_axis, read_dims, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -65,6 +66,18 @@ def _rolled(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Arr
     return joined
 
 
+def _quick_roll(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Return what moves elements along one dim by two copies."""
+    if len(shifts) > 1 or array.ndim > 3 or (not dims and array.ndim != 1):
+        return None
+    (dim,) = dims or (0,)
+    length = array.shape[dim]
+    by = shifts[0] % length
+    before = (slice(None),) * dim
+    first, last = (*before, slice(0, length - by)), (*before, slice(length - by, length))
+    return lambda array: np.concatenate((array[last], array[first]), dim)
+
+
 def _memory_of_rolled(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     if not input.size or not dims or input.ndim < 4:
         return None
@@ -94,6 +107,7 @@ _ROLL: Primitive = Primitive(
     ["input"],
     [lambda g, shifts, dims: _ROLL.apply(g, shifts=tuple([-shift for shift in shifts]), dims=dims)],
     linear=True,
+    few=_quick_roll,
     lies=_memory_of_rolled,
     samples=[
         lambda make: (roll, [make(2, 3)], {"shifts": (1, -2), "dims": (0, 1)}),
@@ -146,6 +160,7 @@ _REPEAT: Primitive = Primitive(
 
 
 @declare("flip(Tensor input, int[] dims)")
+@dispatched("input")
 def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a copy with the order of some dims reversed.
 
@@ -203,6 +218,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @declare("roll(Tensor input, int[1] shifts, int[1]? dims=())")
+@dispatched("input")
 def roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -> Tensor:
     """Return a copy with elements moved along dims; what leaves at the end comes in at the front.
 

@@ -17,6 +17,7 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array, write_result
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -50,6 +51,7 @@ def _unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @declare("matmul(Tensor input, Tensor other, *, Tensor? out=None)")
+@dispatched("input", "other")
 def matmul(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix product, what ``input @ other`` computes.
 
@@ -158,6 +160,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
 
 
 @declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",))
+@dispatched("input", "vec2")
 def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix of the products of two vectors' elements.
 
@@ -189,6 +192,7 @@ def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
 
 
 @declare("inner(Tensor input, Tensor other, *, Tensor? out=None)")
+@dispatched("input", "other")
 def inner(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sums of products over the last dims of two tensors; neither is conjugated.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.pointwise.complex import conj
@@ -22,6 +24,7 @@ _PERMUTE: Primitive = Primitive(
     lambda array, dims: array.transpose(dims),
     ["input"],
     [lambda g, dims: permute(g, tuple(np.argsort(dims).tolist()))],
+    quick=lambda array, dims: methodcaller("transpose", dims),
     view=True,
     linear=True,
     samples=[
@@ -36,6 +39,7 @@ _TRANSPOSE: Primitive = Primitive(
     lambda array, dim0, dim1: array.swapaxes(dim0, dim1) if array.ndim else array[...],
     ["input"],
     [lambda g, dim0, dim1: transpose(g, dim0, dim1)],
+    quick=lambda array, dim0, dim1: methodcaller("swapaxes", dim0, dim1) if array.ndim else None,
     view=True,
     linear=True,
     samples=[
@@ -50,6 +54,7 @@ _T: Primitive = Primitive(
     lambda array: array.transpose(),
     ["input"],
     [lambda g: t(g)],
+    quick=lambda array: methodcaller("transpose"),
     view=True,
     linear=True,
     samples=[
@@ -62,6 +67,7 @@ _T: Primitive = Primitive(
 
 
 @declare("permute(Tensor input, int[] dims)")
+@dispatched("input")
 def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a view with the dims in another order.
 
@@ -98,6 +104,7 @@ def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 @declare("transpose(Tensor input, int dim0, int dim1)", aliases=("swapdims",))
+@dispatched("input")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dims exchanged.
 
@@ -127,6 +134,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @declare("swapaxes(Tensor input, int axis0, int axis1)")
+@dispatched("input")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Return a view with two dims exchanged; `transpose` by NumPy's name.
 
@@ -138,6 +146,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 @declare("t(Tensor input)")
+@dispatched("input")
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix as a view; a tensor of fewer dims as it is.
 
@@ -183,7 +192,12 @@ def _reversed(input: Tensor) -> Tensor:
             UserWarning,
             stacklevel=2,
         )
-    return permute(input, tuple(range(ndim - 1, -1, -1)))
+    return _all_reversed(input)
+
+
+@dispatched("input")
+def _all_reversed(input: Tensor) -> Tensor:
+    return permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
 
 
 def _matrices(input: Tensor, name: str) -> None:
@@ -194,6 +208,7 @@ def _matrices(input: Tensor, name: str) -> None:
         )
 
 
+@dispatched("input")
 def _matrix_transpose(input: Tensor) -> Tensor:
     """Return a view with the last two dims exchanged: ``input.mT``.
 
@@ -259,6 +274,7 @@ METHODS["mH"] = property(lambda input: _adjoint(input, "mH"))  # type: ignore[as
     "movedim(Tensor input, int source, int destination)",
     aliases=("moveaxis",),
 )
+@dispatched("input")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Return a view with some dims moved; the others keep their order.
 

@@ -6,18 +6,17 @@ forward and reverse mode algorithmic differentiation" (2008), with adjoints for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.float_errors import restore, silence
-from numgrad.graph.node import unpack_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array, write_result
 from numgrad.ops.core.declared import declare
-from numgrad.ops.core.places import by_columns, lies_by_columns
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import by_columns
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.linalg.permuting import transpose
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
@@ -83,37 +82,6 @@ def matrix_product(input: Array, other: Array) -> Array:
         restore(before)
 
 
-class _MatrixProductNode(PrimitiveNode):
-    """The node of a product of two matrices, whose rules need no tensors."""
-
-    __slots__ = ()
-
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Return ``(g other^T, input^T g)``, as far as they are needed."""
-        gradient, saved = gradients[0], self.saved
-        if gradient is None or gradient.dtype.kind != "f" or saved is None:
-            return super().run_arrays(gradients)
-        results: list[Any] = [None, None]
-        laid = self.lies if self.primitive is _MM else None
-        for index, (_, position) in enumerate(self.primitive.saved_for(self.needs, 2)):
-            array = unpack_array(saved[3 * index : 3 * index + 3], self.edge(position), None)
-            if array.dtype != gradient.dtype:
-                return super().run_arrays(gradients)
-            # That of a matrix that lies by columns does so, too.
-            lies = laid[0 if position else -1] if laid else None
-            columns = lies is not None and lies_by_columns(lies, gradient.itemsize)
-            if columns and position:
-                results[0] = matrix_product(array, gradient.T).T
-            elif columns:
-                results[1] = matrix_product(gradient.T, array).T
-            elif position:
-                results[0] = matrix_product(gradient, array.swapaxes(-2, -1))
-            else:
-                results[1] = matrix_product(array.swapaxes(-2, -1), gradient)
-        return results, _OWNED
-
-
-_OWNED = (True, True)
 _DOT = Primitive(
     "dot",
     "DotBackward0",
@@ -181,11 +149,6 @@ _BMM = Primitive(
         lambda make: (bmm, [make(2, 2, 0), make(2, 0, 3)], {}),
     ],
 )
-for _primitive, _name in ((_MM, "MmBackward0"), (_BMM, "BmmBackward0")):
-    _primitive.node_class = make_node_class(
-        _name, _MatrixProductNode, {"input", "mat2"}, primitive=_primitive
-    )
-
 # What PyTorch's kernels multiply; bools and the wider unsigned integers are not among it.
 _REFUSED = frozenset(map(np.dtype, ("bool", "uint16", "uint32", "uint64")))
 
@@ -214,6 +177,7 @@ def _check_vectors(input: Tensor, other: Tensor) -> None:
 
 
 @declare("dot(Tensor input, Tensor tensor, *, Tensor? out=None)")
+@dispatched("input", "tensor")
 def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements; neither is conjugated.
 
@@ -241,6 +205,7 @@ def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
 
 
 @declare("vdot(Tensor input, Tensor other, *, Tensor? out=None)")
+@dispatched("input", "other")
 def vdot(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements, the first ones conjugated.
 
@@ -291,6 +256,7 @@ def check_matrix_vector(mat: Tensor, vec: Tensor, input: Tensor | None = None) -
 
 
 @declare("mv(Tensor input, Tensor vec, *, Tensor? out=None)")
+@dispatched("input", "vec")
 def mv(input: Tensor, vec: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of a matrix and a vector.
 
@@ -348,6 +314,7 @@ def _fit(first: Any, second: Any) -> bool:
 
 
 @declare("mm(Tensor input, Tensor mat2, *, Tensor? out=None)")
+@dispatched("input", "mat2")
 def mm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of two matrices.
 
@@ -398,6 +365,7 @@ def check_batches(batch1: Tensor, batch2: Tensor) -> None:
 
 
 @declare("bmm(Tensor input, Tensor mat2, *, Tensor? out=None)")
+@dispatched("input", "mat2")
 def bmm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the products of two batches of matrices, pair by pair.
 

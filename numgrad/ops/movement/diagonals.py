@@ -11,6 +11,7 @@ from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.shape import reshape
@@ -185,6 +186,7 @@ def _planes(offset: int, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
 
 
 @declare("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)")
+@dispatched("input")
 def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a view of the diagonal of two dims, which becomes the last dim.
 

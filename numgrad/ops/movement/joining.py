@@ -16,6 +16,7 @@ from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -44,6 +45,23 @@ def _cat(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
         result = empty(_joined_shape(parts, dim), dtype)
     np.concatenate(parts, axis=dim, out=result, casting="unsafe")
     return result
+
+
+def _join_quickly(arrays: Sequence[Array], dim: int, dtype: np.dtype[Any], *, new: bool) -> Any:
+    """Return what joins arrays of that dtype, of few dims, along one of them or a `new` one."""
+    own = arrays[0].shape
+    if len(own) > 2 or any(array.dtype != dtype or array.shape == (0,) for array in arrays):
+        return None
+    if not new:
+        shape = _joined_shape(arrays, dim)
+        return lambda *arrays: np.concatenate(arrays, dim, empty(shape, dtype))
+    whole = (*own[:dim], len(arrays), *own[dim:])
+    if dim == len(own):
+        return lambda *arrays: np.concatenate(
+            [array[..., None] for array in arrays], dim, empty(whole, dtype)
+        )
+    shape = _joined_shape(arrays, dim)
+    return lambda *arrays: np.concatenate(arrays, dim, empty(shape, dtype)).reshape(whole)
 
 
 def _joined_shape(parts: Sequence[Array], dim: int) -> tuple[int, ...]:
@@ -82,6 +100,7 @@ _CAT: Primitive = Primitive(
     _cat,
     ["*tensors"],
     [_cat_rule],
+    quick=lambda *arrays, dim, dtype: _join_quickly(arrays, dim, dtype, new=False),
     linear=True,
     lies=_memory_of_joined,
     samples=[
@@ -118,6 +137,7 @@ _STACK: Primitive = Primitive(
     _stack,
     ["*tensors"],
     [lambda g, position, dim: select_view(g, dim, position)],
+    quick=lambda *arrays, dim, dtype: _join_quickly(arrays, dim, dtype, new=True),
     linear=True,
     lies=_memory_of_stacked,
     rows=True,
@@ -165,6 +185,7 @@ def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
     method=False,
     aliases=("concat", "concatenate"),
 )
+@dispatched("tensors", sequence=True)
 def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors joined along a dim that they have.
 
@@ -219,6 +240,7 @@ def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
 
 
 @declare("stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)", method=False)
+@dispatched("tensors", sequence=True)
 def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors of one shape joined along a new dim.
 
@@ -330,6 +352,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 @declare("hstack(Tensor[] tensors)", method=False)
+@dispatched("tensors", sequence=True)
 def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined side by side: along the second dim, or the only one.
 
@@ -342,6 +365,7 @@ def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
 
 
 @declare("vstack(Tensor[] tensors)", method=False, aliases=("row_stack",))
+@dispatched("tensors", sequence=True)
 def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined on top of each other: along the first dim, vectors as rows.
 
@@ -354,6 +378,7 @@ def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
 
 
 @declare("dstack(Tensor[] tensors)", method=False)
+@dispatched("tensors", sequence=True)
 def dstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined along the third dim, with at least three dims.
 
@@ -369,6 +394,7 @@ def _as_column(input: Tensor) -> Tensor:
 
 
 @declare("column_stack(Tensor[] tensors)", method=False)
+@dispatched("tensors", sequence=True)
 def column_stack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined side by side, vectors as columns.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numgrad.graph.recorder import Traced, note_alternative, reshaped
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -29,6 +31,10 @@ def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
+def _reshape_quickly(array: Array, shape: tuple[int, ...]) -> Any:
+    return methodcaller("reshape", shape)
+
+
 def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:
     view = reshaped(input, shape)
     return np.empty(shape, input.dtype) if view is None else view
@@ -40,6 +46,7 @@ _VIEW: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -56,6 +63,7 @@ _UNSAFE_VIEW: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     linear=True,
     rows=True,
     lies=_memory_of_reshaped,
@@ -126,6 +134,7 @@ def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 @public(function=False)
+@dispatched("input")
 def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """Return the elements in another shape, or the memory as another dtype, as a view of it.
 
@@ -178,6 +187,7 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
 
 
 @declare("view_as(Tensor input, Tensor other)", function=False)
+@dispatched("input", "other")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.view(other.size())``; see `view`.
 
@@ -189,6 +199,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @declare("reshape(Tensor input, int[] shape)")
+@dispatched("input")
 def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the elements in another shape: a view where that is possible, else a copy.
 
@@ -222,6 +233,7 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @declare("reshape_as(Tensor input, Tensor other)", function=False)
+@dispatched("input", "other")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.reshape(other.size())``; see `reshape`.
 
@@ -233,6 +245,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @declare("flatten(Tensor input, int start_dim=0, int end_dim=-1)")
+@dispatched("input")
 def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     """Return the tensor with the dims from `start_dim` to `end_dim` made one.
 
@@ -266,6 +279,7 @@ def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     return reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
+@dispatched("input")
 @accept_axis
 def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Return the tensor with one dim split into several, as a view.
@@ -317,6 +331,7 @@ unflatten = public("unflatten")(_unflatten)
 
 
 @declare("ravel(Tensor input)")
+@dispatched("input")
 def ravel(input: Tensor) -> Tensor:
     """Return the elements in one dimension: a view where that is possible, else a copy.
 
@@ -341,6 +356,7 @@ _SQUEEZE = {
         _reshape,
         ["input"],
         [lambda g, input_shape: reshape(g, input_shape)],
+        quick=_reshape_quickly,
         view=True,
         linear=True,
         rows=True,
@@ -357,6 +373,7 @@ _SQUEEZE = {
 @declare(
     "squeeze(Tensor input)", "squeeze(Tensor input, int[] dim)", "squeeze(Tensor input, int dim)"
 )
+@dispatched("input")
 def squeeze(input: Tensor, dim: Any) -> Tensor:
     """Return a view without the dims of size 1, or without those of them that are named.
 
@@ -395,6 +412,7 @@ _UNSQUEEZE: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -407,6 +425,7 @@ _UNSQUEEZE: Primitive = Primitive(
 
 
 @declare("unsqueeze(Tensor input, int dim)")
+@dispatched("input")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a dim of size 1 put in before `dim`.
 
@@ -433,6 +452,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @declare("expand(Tensor input, int[] size)", function=False)
+@dispatched("input")
 def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return a view in which dims of size 1 are repeated, and new ones stand in front.
 
@@ -489,6 +509,7 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @declare("expand_as(Tensor input, Tensor other)", function=False)
+@dispatched("input", "other")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.expand(other.size())``; see `expand`.
 
@@ -500,6 +521,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @declare("broadcast_to(Tensor input, int[] size)")
+@dispatched("input")
 def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 

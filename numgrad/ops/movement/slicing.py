@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index as to_int
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 
@@ -65,6 +68,7 @@ _SELECT: Primitive = Primitive(
             g, shape=input_shape, dim=dim, index=index
         )
     ],
+    quick=lambda array, dim, index: itemgetter(_at(dim, index)),
     view=True,
     linear=True,
     rows=True,
@@ -80,6 +84,7 @@ _SELECT_BACKWARD: Primitive = Primitive(
     lambda array, shape, dim, index: _embed(array, shape, _at(dim, index)),
     ["input"],
     [lambda g, dim, index: _SELECT.apply(g, dim=dim, index=index)],
+    quick=lambda array, shape, dim, index: partial(_embed, shape=shape, key=_at(dim, index)),
     linear=True,
     rows=True,
     samples=[
@@ -105,6 +110,7 @@ _SLICE: Primitive = Primitive(
             g, shape=input_shape, dim=dim, start=start, stop=stop, step=step
         )
     ],
+    quick=lambda array, dim, start, stop, step: itemgetter(_between(dim, start, stop, step)),
     view=True,
     linear=True,
     rows=True,
@@ -122,6 +128,9 @@ _SLICE_BACKWARD: Primitive = Primitive(
     ),
     ["input"],
     [lambda g, dim, start, stop, step: slice_of(g, dim, start, stop, step)],
+    quick=lambda array, shape, dim, start, stop, step: partial(
+        _embed, shape=shape, key=_between(dim, start, stop, step)
+    ),
     linear=True,
     rows=True,
     samples=[
@@ -217,6 +226,7 @@ def slice_view(input: Tensor, dim: int, key: slice) -> Tensor:
 
 
 @declare("select(Tensor input, int dim, int index)")
+@dispatched("input")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view at one position of a dim; the dim goes.
 
@@ -258,6 +268,7 @@ def _place(place: int, shape: tuple[int, ...], dim: int) -> int:
     "narrow(Tensor input, int dim, Tensor start, int length)",
     "narrow(Tensor input, int dim, int start, int length)",
 )
+@dispatched("input")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """Return a view of `length` positions of a dim, from `start` on.
 

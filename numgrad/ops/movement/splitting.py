@@ -11,6 +11,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.joining import cat, stack
@@ -101,6 +102,7 @@ def _require_dims(input: Tensor, function: str) -> None:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def split(
     input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any
@@ -151,6 +153,7 @@ def split(
 
 
 @declare("split_with_sizes(Tensor input, int[] split_sizes, int dim=0)")
+@dispatched("input")
 def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dim, of the given sizes; see `split`.
 
@@ -176,6 +179,7 @@ def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int) -> t
 
 
 @declare("chunk(Tensor input, int chunks, int dim=0)")
+@dispatched("input")
 def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     """Return views of at most `chunks` parts of a dim, all but the last of one size.
 
@@ -204,6 +208,7 @@ def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
 
 
 @declare("unbind(Tensor input, int dim=0)")
+@dispatched("input")
 def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Return views of all positions of a dim; the dim goes.
 

@@ -384,6 +384,22 @@ def _in_pairs(tensor: Tensor) -> Tensor:
     )
 
 
+def inside_of(array: Array, geometry: Geometry) -> Any:
+    """Return the part of an array in the place of the base that `strided` gives, as an array.
+
+    None if it does not lie as the base did, or if what is read there is more than once in it.
+    """
+    outer, (size, steps, first), parts = geometry
+    if parts or not scatter.same_layout(array, outer) or may_overlap((size, steps, first)):
+        return None
+    return strided_view(array, (size, steps, first - outer[2]))
+
+
+def scattered(array: Array, source: Array, geometry: Geometry) -> Array:
+    """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about."""
+    return _scatter_arrays(array, source, geometry.outer, geometry.inner)
+
+
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:
     """Return a copy of a tensor in the place of the base, with `source` in that of the view."""
     if geometry.parts == "base":

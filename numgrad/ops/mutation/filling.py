@@ -13,6 +13,7 @@ from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
 from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -61,6 +62,7 @@ _COPY: Primitive = Primitive(
 
 
 @public("copy", function=False, method=False, inplace=True)
+@dispatched("input", "source")
 def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     """Return `source` in the shape and dtype of `input`: what ``input.copy_(source)`` writes.
 
