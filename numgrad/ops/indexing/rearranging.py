@@ -160,7 +160,7 @@ _REPEAT: Primitive = Primitive(
 
 
 @declare("flip(Tensor input, int[] dims)")
-@dispatched("input")
+@dispatched("input", written={"dims": tuple})
 def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a copy with the order of some dims reversed.
 

@@ -67,7 +67,7 @@ _T: Primitive = Primitive(
 
 
 @declare("permute(Tensor input, int[] dims)")
-@dispatched("input")
+@dispatched("input", written={"dims": tuple})
 def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a view with the dims in another order.
 

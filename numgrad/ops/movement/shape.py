@@ -199,7 +199,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @declare("reshape(Tensor input, int[] shape)")
-@dispatched("input")
+@dispatched("input", written={"shape": tuple})  # of ints, as declared
 def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the elements in another shape: a view where that is possible, else a copy.
 
@@ -452,7 +452,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @declare("expand(Tensor input, int[] size)", function=False)
-@dispatched("input")
+@dispatched("input", written={"size": tuple})
 def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return a view in which dims of size 1 are repeated, and new ones stand in front.
 
@@ -521,7 +521,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @declare("broadcast_to(Tensor input, int[] size)")
-@dispatched("input")
+@dispatched("input", written={"size": tuple})
 def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 
