@@ -117,7 +117,8 @@ _PARAMETERS = {
 _NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
 # Names that mean something else inside of numgrad, where these are dtypes.
 _TAKEN = {"bool": "_bool", "int": "_int", "float": "_float", "Tensor": "_Core"}
-_TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex"}
+_TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex", "Number": "_Number"}
+_TAKEN |= {"device": "_Device", "layout": "_Layout", "memory_format": "_MemoryFormat"}
 # Methods of another name than their function, and those that give no tensor.
 _PROPERTIES = {
     "data": "Any",

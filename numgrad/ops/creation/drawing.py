@@ -146,14 +146,11 @@ def draw_integers(
     return np.asarray(generator.integers(low, high, shape, kind)).astype(dtype.numpy, copy=False)
 
 
-def check_probability(p: Any) -> float:
-    """Return a probability, a number or a tensor of no dims; raise if it is none."""
-    single = isinstance(p, Tensor) and p.ndim == 0 and p.dtype.is_floating_point
-    if not single and not isinstance(p, (int, float, np.integer, np.floating)):
-        raise TypeError(f"bernoulli(): argument 'p' must be float, not {type(p).__name__}")
+def check_probability(p: float) -> float:
+    """Return a probability; raise if it is none."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    return float(p)
+    return p
 
 
 def draw_bernoulli(generator: np.random.Generator, p: Any, shape: Any) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.factories import is_integer
+from numgrad.ops.core.kinds import is_integer
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.division import floor_divide, remainder

@@ -26,8 +26,8 @@ from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
-from numgrad.ops.arguments.dims import read_sizes
 from numgrad.ops.arguments.factories import check_memory_format
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
@@ -165,16 +165,15 @@ def cast(input: Tensor, dtype: np.dtype[Any]) -> Tensor:
     return result
 
 
-@public(function=False)
-def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+@declare("sum_to_size(Tensor input, int[] size)", function=False)
+def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the sum over the dims in which `size` is 1 or missing: broadcasting, undone.
 
     The gradient is g, expanded.
 
     Parameters
     ----------
-    input : tensor
-    size : ints
+    size
         A shape that expands to the input's.
 
     Raises
@@ -186,7 +185,7 @@ def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     >>> ng.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])
     """
-    shape = read_sizes("sum_to_size", sizes if size is None else (size,))
+    shape = size
     own = input._array.shape
     if shape == own:
         return input
@@ -463,7 +462,7 @@ def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
     return result
 
 
-@public(function=False)
+@declare("type_as(Tensor input, Tensor other)", function=False)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the tensor in the dtype of `other`; see `to`.
 

@@ -13,6 +13,7 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import Traced, note_alternative, reshaped
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -185,7 +186,7 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
     return result
 
 
-@public(function=False)
+@declare("view_as(Tensor input, Tensor other)", function=False)
 @dispatched("input", "other")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.view(other.size())``; see `view`.
@@ -197,17 +198,16 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return view(input, other._array.shape)
 
 
-@public(method=False)
-@dispatched("input")
-def reshape(input: Tensor, shape: Any) -> Tensor:
+@declare("reshape(Tensor input, int[] shape)")
+@dispatched("input", written={"shape": tuple})  # of ints, as declared
+def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the elements in another shape: a view where that is possible, else a copy.
 
     The gradient is g in the input's shape.
 
     Parameters
     ----------
-    input : tensor
-    shape : ints
+    shape
         One of them may be -1: what is left.
 
     Raises
@@ -220,13 +220,8 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     tensor([[0., 1.],
             [2., 3.]])
     """
-    if not isinstance(shape, (tuple, list)):
-        raise TypeError(
-            "reshape(): argument 'shape' (position 2) must be tuple of ints, not "
-            f"{type(shape).__name__}"
-        )
     array: Any = input._array
-    target = _infer(read_sizes("reshape", (shape,), "shape", 2), array.size)
+    target = _infer(shape, array.size)
     result: Tensor
     if _can_view(array, target):
         result = _VIEW.apply(input, shape=target)
@@ -237,19 +232,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     return result
 
 
-@public("reshape", function=False)
-@dispatched("input")
-def reshape_method(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """Return the elements in another shape, given as ints or as one tuple; see `numgrad.reshape`.
-
-    >>> import numgrad as ng
-    >>> ng.arange(4.0).reshape(2, 2).shape
-    torch.Size([2, 2])
-    """
-    return reshape(input, read_sizes("reshape", sizes if shape is None else (shape,), "shape"))
-
-
-@public(function=False)
+@declare("reshape_as(Tensor input, Tensor other)", function=False)
 @dispatched("input", "other")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.reshape(other.size())``; see `reshape`.
@@ -261,9 +244,9 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return reshape(input, other._array.shape)
 
 
-@public()
+@declare("flatten(Tensor input, int start_dim=0, int end_dim=-1)")
 @dispatched("input")
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     """Return the tensor with the dims from `start_dim` to `end_dim` made one.
 
     The tensor itself if that changes nothing, a view where possible, else a copy.
@@ -271,8 +254,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    start_dim, end_dim : int
+    start_dim, end_dim
         The first and the last of the dims that become one.
 
     Raises
@@ -348,7 +330,7 @@ def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 unflatten = public("unflatten")(_unflatten)
 
 
-@public()
+@declare("ravel(Tensor input)")
 @dispatched("input")
 def ravel(input: Tensor) -> Tensor:
     """Return the elements in one dimension: a view where that is possible, else a copy.
@@ -388,18 +370,18 @@ _SQUEEZE = {
 }
 
 
-@public()
+@declare(
+    "squeeze(Tensor input)", "squeeze(Tensor input, int[] dim)", "squeeze(Tensor input, int dim)"
+)
 @dispatched("input")
-@accept_axis
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any) -> Tensor:
     """Return a view without the dims of size 1, or without those of them that are named.
 
     The gradient is g in the input's shape.
 
     Parameters
     ----------
-    input : tensor
-    dim : int or ints, optional
+    dim
         Where to look; by default everywhere.
 
     Raises
@@ -415,7 +397,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     if dim is None:
         number, dims = 0, tuple(range(len(shape)))
     else:
-        number = 2 if isinstance(dim, (tuple, list)) else 1
+        number = 2 if isinstance(dim, tuple) else 1
         dims = read_dims(dim, len(shape))
     target = tuple(
         length for position, length in enumerate(shape) if length != 1 or position not in dims
@@ -442,9 +424,8 @@ _UNSQUEEZE: Primitive = Primitive(
 )
 
 
-@public()
+@declare("unsqueeze(Tensor input, int dim)")
 @dispatched("input")
-@accept_axis
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a dim of size 1 put in before `dim`.
 
@@ -452,8 +433,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
+    dim
         From ``-ndim - 1`` to ``ndim``.
 
     Raises
@@ -471,17 +451,16 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return result
 
 
-@public(function=False)
-@dispatched("input")
-def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+@declare("expand(Tensor input, int[] size)", function=False)
+@dispatched("input", written={"size": tuple})
+def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return a view in which dims of size 1 are repeated, and new ones stand in front.
 
     The gradient is g, summed over the repetitions.
 
     Parameters
     ----------
-    input : tensor
-    size : ints
+    size
         -1 leaves a dim as it is.
 
     Raises
@@ -494,9 +473,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     tensor([[1., 1., 1.],
             [2., 2., 2.]])
     """
-    return expand_to(
-        input, _expanded(input, read_sizes("expand", sizes if size is None else (size,)))
-    )
+    return expand_to(input, _expanded(input, size))
 
 
 def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -531,7 +508,7 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(target)
 
 
-@public(function=False)
+@declare("expand_as(Tensor input, Tensor other)", function=False)
 @dispatched("input", "other")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.expand(other.size())``; see `expand`.
@@ -543,9 +520,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@public(method=False)
-@dispatched("input")
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+@declare("broadcast_to(Tensor input, int[] size)")
+@dispatched("input", written={"size": tuple})
+def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 
     >>> import numgrad as ng
@@ -553,18 +530,6 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     torch.Size([2, 3])
     """
     return expand(input, size)
-
-
-@public("broadcast_to", function=False)
-@dispatched("input")
-def broadcast_to_method(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """Return the input, expanded to a size given as ints or as one tuple; see `expand`.
-
-    >>> import numgrad as ng
-    >>> ng.ones(3).broadcast_to(2, 3).shape
-    torch.Size([2, 3])
-    """
-    return expand(input, read_sizes("broadcast_to", sizes if size is None else (size,)))
 
 
 @public(method=False)

@@ -11,11 +11,11 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
-from numgrad.ops.arguments.dims import accept_axis, refuse_complex_gradient, wrap_dim
+from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 
 __all__ = ["alias", "narrow", "select", "select_scatter", "slice_of", "slice_scatter", "slice_view"]
 
@@ -225,10 +225,9 @@ def slice_view(input: Tensor, dim: int, key: slice) -> Tensor:
     return slice_of(input, dim, start, stop, step)
 
 
-@public()
+@declare("select(Tensor input, int dim, int index)")
 @dispatched("input")
-@accept_axis
-def select(input: Tensor, dim: int, index: Any) -> Tensor:
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view at one position of a dim; the dim goes.
 
     The gradient is 0 but for that position, where it is g.
@@ -256,8 +255,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     return select_view(input, position, _place(index, shape, position))
 
 
-def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
-    place = to_int(index)
+def _place(place: int, shape: tuple[int, ...], dim: int) -> int:
     if not -shape[dim] <= place < shape[dim]:
         raise IndexError(
             f"select(): index {place} out of range for tensor of size {list(shape)} at dimension "
@@ -266,9 +264,11 @@ def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
     return place % shape[dim]
 
 
-@public()
+@declare(
+    "narrow(Tensor input, int dim, Tensor start, int length)",
+    "narrow(Tensor input, int dim, int start, int length)",
+)
 @dispatched("input")
-@accept_axis
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """Return a view of `length` positions of a dim, from `start` on.
 
@@ -276,11 +276,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
-    start : int
+    start
         Negative ones count from the end.
-    length : int
 
     Raises
     ------
@@ -298,6 +295,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     position = wrap_dim(dim, len(shape))
     size, first = shape[position], to_int(start)
     if not -size <= first <= size:
@@ -320,8 +319,7 @@ def _check_part(part: tuple[int, ...], place: tuple[int, ...]) -> None:
         )
 
 
-@public()
-@accept_axis
+@declare("select_scatter(Tensor input, Tensor src, int dim, int index)")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Return a copy of the input in which ``select(dim, index)`` is `src`.
 
@@ -348,15 +346,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return result
 
 
-@public()
-@accept_axis
+@declare(
+    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)"
+)
 def slice_scatter(
-    input: Tensor,
-    src: Tensor,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
+    input: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int
 ) -> Tensor:
     """Return a copy of the input in which a slice of a dim is `src`.
 

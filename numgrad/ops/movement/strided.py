@@ -25,9 +25,8 @@ from numgrad.kernels.move.strides import (
     repeats_elements,
     strided_view,
 )
-from numgrad.ops.arguments.dims import read_sizes
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.complex_views import (
     REAL_DTYPES,
@@ -197,7 +196,9 @@ def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     return move(input, outer, inner, outer)
 
 
-def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
+def place(
+    input: Tensor, shape: tuple[int, ...], steps: tuple[int, ...], storage_offset: int | None
+) -> Layout:
     """Return a layout in the input's storage, counted from the input's first element.
 
     Raises
@@ -205,7 +206,6 @@ def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: 
     RuntimeError
         In PyTorch's words, if it does not lie inside the storage.
     """
-    shape, steps = read_sizes(function, (size,)), read_sizes(function, (stride,), "stride", 2)
     if len(shape) != len(steps):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in steps):
@@ -236,8 +236,10 @@ def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: 
     return shape, steps, offset - own_offset
 
 
-@public()
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+@declare("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None)")
+def as_strided(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None
+) -> Tensor:
     """Return a view of the input's storage with any size and stride.
 
     The gradient of an element of the storage is the sum of g over the places that show it; of an
@@ -245,10 +247,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
 
     Parameters
     ----------
-    input : tensor
-    size, stride : ints
+    size, stride
         In elements.
-    storage_offset : int, optional
+    storage_offset
         Where in the storage the view starts; by default where the input does.
 
     Raises
@@ -262,14 +263,21 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
             [1., 2.],
             [2., 3.]])
     """
-    layout = place(input, size, stride, storage_offset, "as_strided")
+    layout = place(input, size, stride, storage_offset)
     result: Tensor = _AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
     return result
 
 
-@public()
+@declare(
+    "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, "
+    "int? storage_offset=None)"
+)
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None
+    input: Tensor,
+    src: Tensor,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None,
 ) -> Tensor:
     """Return a copy of the input in which ``as_strided(size, stride, storage_offset)`` is `src`.
 
@@ -277,8 +285,7 @@ def as_strided_scatter(
 
     Parameters
     ----------
-    input : tensor
-    src : tensor
+    src
         Of shape `size`.
     size, stride, storage_offset
         As of `as_strided`.
@@ -297,7 +304,7 @@ def as_strided_scatter(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    inner = place(input, size, stride, storage_offset, "as_strided_scatter")
+    inner = place(input, size, stride, storage_offset)
     if src._array.shape != inner[0]:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "

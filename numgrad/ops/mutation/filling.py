@@ -12,6 +12,7 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
@@ -286,7 +287,11 @@ def _inside(g: Tensor, mask: Array) -> Tensor:
     return result
 
 
-@public(inplace=True)
+@declare(
+    "masked_fill(Tensor input, Tensor mask, Tensor value)",
+    "masked_fill(Tensor input, Tensor mask, number value)",
+    inplace=True,
+)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return the input with one value where the mask is True.
 
@@ -295,7 +300,6 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     mask : bool tensor
         Broadcasts with the input.
     value : number or 0-d tensor

@@ -33,7 +33,8 @@ from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
-from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.core.declared import DECLARED
+from numgrad.ops.core.registry import METHODS
 from numgrad.ops.movement.strided import (
     Geometry,
     geometry_of,
@@ -163,7 +164,9 @@ def _zero_node(name: str, before: Edge, tensor: Tensor) -> Node:
 
 def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """Return the in-place method of a function, such as ``add_`` of ``add``."""
-    if "out" in inspect.signature(function).parameters:
+    declared = DECLARED.get(function)
+    names = inspect.signature(function).parameters if declared is None else declared.handed
+    if "out" in names:
         _WRITES_OUT.add(function)
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
@@ -446,7 +449,7 @@ def _in_place_class(cls: type[Node]) -> type[Node]:
 
 def _reshaping_method(name: str) -> Callable[..., Tensor]:
     """Return the in-place form of a function that gives a view."""
-    function = FUNCTIONS[name]
+    function = METHODS[name]
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
         if interceptors and modes.level is not None:

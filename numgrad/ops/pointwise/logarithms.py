@@ -6,6 +6,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, binary, elementwise
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
 from numgrad.ops.core.registry import public, publish
 from numgrad.ops.pointwise.complex import conj, real
@@ -171,15 +172,14 @@ def _logit_of(x: Any) -> Any:
     return log(x / (1 - x))
 
 
-@public(inplace=True)
-def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+@declare("logit(Tensor input, float? eps=None, *, Tensor? out=None)", inplace=True)
+def logit(input: Tensor, eps: float | None, out: Tensor | None) -> Tensor:
     """Return ``ln(x / (1 - x))``, the inverse of `sigmoid`; nan outside [0, 1].
 
     Derivative: 1/(x (1 - x)); with `eps`, 0 where x was limited.
 
     Parameters
     ----------
-    input : tensor
     eps : float, optional
         Limit x to the range from `eps` to ``1 - eps`` first.
 
