@@ -87,6 +87,9 @@ class Recorder(Protocol):
     def refuse_write(self) -> NoReturn:
         """Raise the `TraceError` for a write to a tensor that was there before the trace."""
 
+    def refuse_reshaping(self, name: str) -> NoReturn:
+        """Raise the `TraceError` for a view in place of a traced tensor."""
+
     def check(self, primitive: Any, array: Traced, parameters: dict[str, Any]) -> Any:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""
 

@@ -109,6 +109,15 @@ def test_a_written_argument_is_refused():
     assert x.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("name", "dims"), [("t", ()), ("transpose", (0, 1)), ("unsqueeze", (0,)), ("squeeze", ())]
+)
+def test_views_in_place_are_refused_by_name(name: str, dims: tuple[int, ...]) -> None:
+    words = rf"{name}_\(\) gives a tensor another shape in place"
+    with pytest.raises(ng.TraceError, match=words):
+        ng.jit(lambda x: getattr(x * 2, f"{name}_")(*dims))(ng.ones(2, 3))
+
+
 def test_an_accumulated_gradient_is_refused():
     x = ng.ones(2, requires_grad=True)
 

@@ -233,6 +233,13 @@ class Tracer:
             "clone() the tensor first"
         )
 
+    def refuse_reshaping(self, name: str) -> NoReturn:
+        """Raise for a view in place: the shape of a traced tensor stays what it is."""
+        self._fail(
+            f"{name}_() gives a tensor another shape in place, which is not followed while a "
+            f"function is traced: call {name}(), and go on with its result"
+        )
+
     def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise for a request for numbers."""
         if array is not None and not _has_inputs(self.value_of(array)):

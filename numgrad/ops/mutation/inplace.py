@@ -29,7 +29,7 @@ from numgrad.graph.inplace import (
 )
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
-from numgrad.graph.recorder import address_of
+from numgrad.graph.recorder import Traced, address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
@@ -463,7 +463,8 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
         check_counted(self)
         if interceptors:
             if modes.trace is not None:
-                np.asarray(self._array)  # raises what there is to say of one without numbers
+                if type(self._array) is Traced:
+                    modes.trace.refuse_reshaping(name)
                 modes.trace.refuse_write()
             before_write(self)
         view = function(self, *arguments, **keywords)
