@@ -19,7 +19,6 @@ from numgrad.codegen.llvm.combine_ir import Combine
 from numgrad.codegen.llvm.vector_ir import (
     Place,
     each,
-    each_masked,
     first_of,
     integer,
     lanes_of,
@@ -158,18 +157,19 @@ def fold_run(
     more, fold = (builder.append_basic_block(name) for name in ("rest", "fold"))
     builder.cbranch(builder.icmp_signed(">", rest, integer(0)), more, fold)
     builder.position_at_end(more)
-    room.write(integer(0), lanes, value)
-
-    def body(index: Any, width: int, mask: Any = None) -> None:
-        x, y = room.read(index, width), read(builder.add(whole, index), width, mask)
-        joined = combine.emit(builder, dtype, x, y)
-        room.write(index, width, joined if mask is None else builder.select(mask, joined, x))
-
     if masks:
-        each_masked(builder, rest, lanes_of(dtype), body)
+        mask = first_of(builder, rest, lanes)
+        joined = combine.emit(builder, dtype, value, read(whole, lanes, mask))
+        joined = builder.select(mask, joined, value)
     else:
+        room.write(integer(0), lanes, value)
+
+        def body(index: Any, width: int) -> None:
+            x, y = room.read(index, width), read(builder.add(whole, index), width, None)
+            room.write(index, width, combine.emit(builder, dtype, x, y))
+
         each(builder, rest, lanes_of(dtype), body)
-    joined = room.read(integer(0), lanes)
+        joined = room.read(integer(0), lanes)
     after = builder.block
     builder.branch(fold)
     builder.position_at_end(fold)
