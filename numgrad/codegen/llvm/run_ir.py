@@ -49,7 +49,7 @@ def lanes_of_rows(columns: int) -> int:
     Examples
     --------
     >>> [lanes_of_rows(columns) for columns in (1, 2, 3, 100, 512)]
-    [64, 64, 256, 8, 1]
+    [64, 64, 128, 4, 1]
     """
     if columns <= 2:
         return RUN_LANES
@@ -62,7 +62,7 @@ def block_rows(columns: int, lanes: int = 0) -> int:
     Examples
     --------
     >>> [block_rows(columns) for columns in (1, 2, 3, 100, 512)]
-    [1024, 1024, 4096, 128, 64]
+    [1024, 1024, 2048, 256, 256]
     """
     return max(SUM_DEPTH * (lanes or lanes_of_rows(columns)), SUM_ROWS)
 
