@@ -194,13 +194,15 @@ def to_dtype(value: Any) -> dtype:
         return value
     if value is float:
         return float64
-    if value in _OF_PYTHON:
-        return _OF_PYTHON[value]
-    if isinstance(value, str) and value in DTYPES:
-        return DTYPES[value]
     try:
+        if value in _OF_PYTHON:
+            return _OF_PYTHON[value]
+        if isinstance(value, str):  # NumPy has many more names, and warns of some
+            return DTYPES[value]
+        if value is None:  # which NumPy takes for float64
+            raise TypeError
         return of_numpy(np.dtype(value))
-    except TypeError:
+    except (KeyError, TypeError):
         raise TypeError(f"dtype must be a numgrad dtype, not {value!r}") from None
 
 
@@ -225,12 +227,26 @@ def set_default_dtype(d: Any) -> None:
     Raises
     ------
     TypeError
-        If `d` is not a real floating point type.
+        If `d` is not a real floating point `dtype`.
     """
-    chosen = to_dtype(d)
-    if not chosen.is_floating_point:
-        raise TypeError("only floating-point types are supported as the default type")
-    defaults.floating = chosen
+    only = "only floating-point types are supported as the default type"
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: {only}")
+    if not d.is_floating_point:
+        raise TypeError(only)
+    defaults.floating = d
+
+
+def _read_dtype(function: str, name: str, position: int, value: Any) -> dtype:
+    """Return a dtype, or that of a Python type; raise PyTorch's error where it is neither."""
+    if isinstance(value, dtype):
+        return value
+    if value in (bool, int, float, complex):
+        return to_dtype(value)
+    raise TypeError(
+        f"{function}(): argument '{name}' (position {position}) must be torch.dtype, not "
+        f"{type(value).__name__}"
+    )
 
 
 def scalar_dtype(value: Any) -> dtype:
@@ -257,6 +273,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     RuntimeError
         If one is uint16, uint32 or uint64 and the other neither the same nor floating point.
     """
+    if type(type1) is not dtype or type(type2) is not dtype:
+        type1 = _read_dtype("promote_types", "type1", 1, type1)
+        type2 = _read_dtype("promote_types", "type2", 2, type2)
     if type1 is type2:
         return type1
     if (type1 in _BARE or type2 in _BARE) and FLOATING not in (type1.category, type2.category):
@@ -274,6 +293,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether PyTorch casts `from_` to `to` without being asked (category may not go down)."""
+    if type(from_) is not dtype or type(to) is not dtype:
+        from_ = _read_dtype("can_cast", "from_", 1, from_)
+        to = _read_dtype("can_cast", "to", 2, to)
     return from_.category <= to.category
 
 

@@ -35,8 +35,8 @@ NUMPY_COPY_ELEMENTS = 1 << 16
 LOOP_PRODUCT_TERMS = 1 << 15
 #: Elements of a loop that a dispatcher has in itself, for LLVM to take apart. Not measured.
 INLINED_ELEMENTS = 1 << 10
-#: Lines of a dispatcher that is inlined into the loops that call it. Not measured.
-INLINED_LINES = 400
+#: Statements of a dispatcher that is inlined into the loops that call it. Not measured.
+INLINED_STATEMENTS = 380
 #: The part of the elements up to which the k greatest are found without sorting all. Not measured.
 TOPK_PART = 8
 #: Directions from which on `func` gives a traced function a loop. Not measured.

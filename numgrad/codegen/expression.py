@@ -6,12 +6,16 @@ emitted as the body of a loop (`numgrad.kernels.pointwise.elementwise`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
+from numgrad.codegen import loops
+from numgrad.codegen.loops import Assign, Call, Expression, Infix, Name, Number, Prefix, Statement
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 
-__all__ = ["Symbol", "emit", "literal"]
+__all__ = ["SCALAR", "Straight", "Symbol", "emit", "literal", "operation", "scalar"]
+
+SCALAR = "numgrad.math.scalar"
 
 
 class Symbol:
@@ -124,58 +128,81 @@ def literal(value: Any) -> Symbol:
     return Symbol("constant", (value,), isinstance(value, complex))
 
 
-def emit(outputs: Iterable[Symbol]) -> tuple[list[str], list[str], set[str], dict[str, str]]:
-    """Write symbols as straight-line code, each different computation once.
+class Straight(NamedTuple):
+    """Straight-line code for some symbols.
 
-    Returns
-    -------
-    lines : list of str
-        Assignments ``t0 = ...`` in order.
-    names : list of str
-        The name that holds each output.
+    Attributes
+    ----------
+    lines : list of Assign
+        ``t0 = ...`` in order, each different computation once.
+    results : list of Name
+        The variable that holds each output.
     functions : set of str
         The functions of `numgrad.math.scalar` that the lines call.
     constants : dict
-        The name of every constant and the literal of its value; the caller gives it its dtype.
+        The value of each variable ``c0`` that stands for a constant.
     """
-    lines: list[str] = []
-    names: dict[Any, str] = {}  # key of a computation -> the name that holds it
-    functions: set[str] = set()
-    constants: dict[str, str] = {}
 
-    def visit(symbol: Symbol) -> str:
+    lines: list[Statement]
+    results: list[Name]
+    functions: set[str]
+    constants: dict[str, Any]
+
+    def typed(self, of_type: Expression) -> list[Statement]:
+        """Return the assignments of the constants, in the type of what they meet.
+
+        Numba would silently compute numpy.float32 with a Python number in float64.
+        """
+        return [
+            Assign(
+                name,
+                Number(value)
+                if isinstance(value, bool)
+                else loops.call(of_type, loops.literal(value)),
+            )
+            for name, value in self.constants.items()
+        ]
+
+
+def emit(outputs: Iterable[Symbol]) -> Straight:
+    """Write symbols as straight-line code, each different computation once."""
+    code = Straight([], [], set(), {})
+    known: dict[Any, Name] = {}  # key of a computation -> the variable that holds it
+
+    def visit(symbol: Symbol) -> Name:
         if symbol.operation == "input":
-            return str(symbol.arguments[0])
+            return Name(symbol.arguments[0])
         if symbol.operation == "constant":
             value = symbol.arguments[0]
             key: Any = ("constant", repr(value))
-            if key not in names:
-                names[key] = f"c{len(constants)}"
-                constants[names[key]] = _spell(value)
-            return names[key]
+            if key not in known:
+                known[key] = Name(f"c{len(code.constants)}")
+                code.constants[known[key].id] = value
+            return known[key]
         arguments = [visit(argument) for argument in symbol.arguments]
         key = (symbol.operation, *arguments)
-        if key not in names:
-            function = symbol.operation
-            template = SCALAR_OPS[function].symbol
-            if function == "true_divide" and symbol.is_complex:  # Numba's raises for 0
-                template, function = None, "complex_divide"
-            if template is None:
-                functions.add(function)
-                code = f"scalar.{function}({', '.join(arguments)})"
-            else:
-                code = template.format(*arguments)
-            names[key] = f"t{len(lines)}"
-            lines.append(f"{names[key]} = {code}")
-        return names[key]
+        if key not in known:
+            computed = operation(symbol.operation, arguments, symbol.is_complex)
+            if isinstance(computed, Call):
+                code.functions.add(computed.function.id)  # type: ignore[union-attr]
+            known[key] = Name(f"t{len(code.lines)}")
+            code.lines.append(Assign(known[key].id, computed))
+        return known[key]
 
-    results = [visit(output) for output in outputs]
-    return lines, results, functions, constants
+    code.results.extend([visit(output) for output in outputs])
+    return code
 
 
-def _spell(value: Any) -> str:
-    """Return Python source for a number; infinities and nan have no literal of their own."""
-    text = repr(value)
-    if isinstance(value, float) and text.lstrip("-") in ("inf", "nan"):
-        return text.replace("inf", "np.inf").replace("nan", "np.nan")
-    return text
+def operation(name: str, arguments: Sequence[Expression], is_complex: bool = False) -> Expression:
+    """Return a scalar operation on expressions; `is_complex` says whether its result is."""
+    if name == "true_divide" and is_complex:
+        name = "complex_divide"  # Numba's raises for 0
+    symbol = SCALAR_OPS[name].symbol
+    if symbol is None:
+        return Call(scalar(name), tuple(arguments))
+    return Infix(symbol, *arguments) if len(arguments) == 2 else Prefix(symbol, *arguments)
+
+
+def scalar(name: str) -> Name:
+    """Return a function of `numgrad.math.scalar`."""
+    return Name(name, SCALAR)

@@ -8,12 +8,39 @@ it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from numgrad.base.tuning import ANGLE_BLOCK
-from numgrad.codegen.expression import Symbol, emit
+from numgrad.codegen.expression import SCALAR, Symbol, emit, scalar
+from numgrad.codegen.loop_passes import rewritten, walk
+from numgrad.codegen.loops import (
+    ZERO,
+    Assign,
+    Attribute,
+    Break,
+    Call,
+    Choice,
+    Do,
+    Expression,
+    For,
+    Function,
+    If,
+    Infix,
+    Load,
+    Name,
+    Number,
+    Statement,
+    Store,
+    Tuple,
+    call,
+    combine,
+    names,
+    plus,
+    times,
+)
+from numgrad.codegen.printer import print_module
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 
 __all__ = [
     "ARRAYS",
@@ -36,70 +63,68 @@ CONTIGUOUS, CONSTANT, STEPS = "1", "0", "g"
 SUM_OF_ROW, SUM_OF_ROWS = "r", "c"
 
 
+_I = Name("i")
+(_RUN_SUM,) = names("numgrad.codegen.fold_runtime", "run_sum")
+(_USE_WIDE_VECTORS,) = names("numgrad.codegen.llvm.width", "use_wide_vectors")
+
+
 class _Parts(NamedTuple):
     """What flat and strided loops have in common."""
 
-    head: list[str]  # docstring and imports
-    constants: list[str]  # what stands before the loops
-    lines: list[str]  # the computation of one element, of `<input>_i` and `<input>_s`
-    outputs: list[str]  # the arrays to write to
-    results: list[str]  # the name of the value for each
+    letters: dict[str, str]  # of each input
+    before: list[Statement]  # what stands before the loops
+    lines: list[Statement]  # the computation of one element, of `<input>_i` and `<input>_s`
+    outcomes: dict[str, Name]  # for each array to write to the variable with the value
 
 
-def _parts(
-    name: str, inputs: Sequence[str], formula: Formula, pattern: str, imports: Sequence[str] = ()
-) -> _Parts:
+def _parts(inputs: Sequence[str], formula: Formula, pattern: str) -> _Parts:
     letters = dict(zip(inputs, pattern, strict=True))
     symbols = {
         n: Symbol.input(f"{n}_i" if letter in ARRAYS else f"{n}_s", letter in "AS")
         for n, letter in letters.items()
     }
-    lines, results, functions, constants = emit(formula(symbols))
-    outputs = [f"out{position}" for position in range(len(results))]
-    # Constants take the dtype of the arrays they meet: numpy.float32 with a Python number would
-    # silently become float64 in Numba.
+    code = emit(formula(symbols))
+    outcomes = {f"out{position}": result for position, result in enumerate(code.results)}
     typed = [n for n in inputs if letters[n] == "a"] + [n for n in inputs if letters[n] == "A"]
-    of_type = f"{typed[0] if typed else outputs[0]}.dtype.type"
-    head = [f'"""{name}, for operands {pattern}."""', "", "import numpy as np", "", *imports]
-    before = []
-    if functions:
-        head.append("from numgrad.math import scalar")
-        head.append("from numgrad.codegen.llvm.width import use_wide_vectors")
-        before.append("use_wide_vectors()")
-    if functions or imports:
-        head.append("")
-    for constant, text in constants.items():
-        typed_text = text if text in ("True", "False") else f"{of_type}({text})"
-        before.append(f"{constant} = {typed_text}")
+    of_type = Attribute(Attribute(Name([*typed, "out0"][0]), "dtype"), "type")
+    before: list[Statement] = [Do(call(_USE_WIDE_VECTORS))] if code.functions else []
+    before += code.typed(of_type)
     for n, letter in letters.items():
-        if letter == "s":
-            before.append(f"{n}_s = {of_type}({n})")
-        elif letter in "pS":
-            before.append(f"{n}_s = {n}")
-    return _Parts(head, before, lines, outputs, results)
+        if letter not in ARRAYS:
+            number = call(of_type, n) if letter == "s" else Name(n)
+            before.append(Assign(f"{n}_s", number))
+    return _Parts(letters, before, code.lines, outcomes)
 
 
-def _indent(lines: Sequence[str], levels: int = 1) -> list[str]:
-    return ["    " * levels + line for line in lines]
+def _looped(
+    parts: _Parts,
+    first: Expression,
+    last: Expression,
+    reads: dict[str, Expression],
+    writes: list[Statement],
+) -> list[Statement]:
+    """Return the loop over ``i`` that reads operands, computes and writes."""
+    body = [*(Assign(f"{n}_i", read) for n, read in reads.items()), *parts.lines, *writes]
+    real = {f"{n}_i": read for n, read in reads.items() if parts.letters[n] == "a"}
+    return blocked_angles(For("i", first, last, body), real)
+
+
+def _printed(name: str, pattern: str, parameters: Sequence[str], body: Sequence[Statement]) -> str:
+    function = Function("loop", parameters, body)
+    return print_module([function], doc=f"{name}, for operands {pattern}.")
 
 
 def flat_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str) -> str:
     """Return the source of ``loop(*inputs, *outputs)`` over flat contiguous arrays."""
-    parts = _parts(name, inputs, formula, pattern)
-    letters = dict(zip(inputs, pattern, strict=True))
-    reads = {n: f"{n}[i]" for n, letter in letters.items() if letter in ARRAYS}
-    steps = [f"{n}_i = {read}" for n, read in reads.items()]
-    steps += parts.lines
-    steps += [f"{o}[i] = {r}" for o, r in zip(parts.outputs, parts.results, strict=True)]
-    angles = {n: read for n, read in reads.items() if letters[n] == "a"}
-    code = [
-        *parts.head,
-        "",
-        f"def loop({', '.join([*inputs, *parts.outputs])}):",
-        *_indent(parts.constants),
-        *_indent(_looped(steps, "0", f"{parts.outputs[0]}.size", angles)),
+    parts = _parts(inputs, formula, pattern)
+    reads: dict[str, Expression] = {
+        n: Load(Name(n), _I, True) for n, letter in parts.letters.items() if letter in ARRAYS
+    }
+    writes: list[Statement] = [
+        Store(Name(o), _I, value, subscript=True) for o, value in parts.outcomes.items()
     ]
-    return "\n".join(code) + "\n"
+    body = [*parts.before, *_looped(parts, ZERO, Attribute(Name("out0"), "size"), reads, writes)]
+    return _printed(name, pattern, [*inputs, *parts.outcomes], body)
 
 
 def strided_source(
@@ -121,97 +146,145 @@ def strided_source(
         Then one for each output: contiguous, or how its values are added up. For each output that
         takes sums of a row, the loop has one more argument: room for `width` values.
     """
-    imports = ["from numgrad.codegen.llvm.pointers import element, store"]
-    if SUM_OF_ROW in modes:
-        imports.append("from numgrad.codegen.fold_runtime import run_sum")
-    parts = _parts(name, inputs, formula, pattern, imports)
-    letters = dict(zip(inputs, pattern, strict=True))
-    mode_of = dict(zip([*inputs, *parts.outputs], modes, strict=True))
-    arrays = [n for n in inputs if letters[n] in ARRAYS]
-    walked = [*arrays, *parts.outputs]
-    templates = {
-        CONTIGUOUS: "element({0}, {0}_at + i)",
-        STEPS: "element({0}, {0}_at + i * {0}_step)",
-        CONSTANT: "{0}_value",
-    }
-    reads = {n: templates[mode_of[n]].format(n) for n in arrays}
-    steps = [f"{n}_i = {read}" for n, read in reads.items()]
-    steps += parts.lines
-    writes = {
-        CONTIGUOUS: "store({0}, {0}_at + i, {1})",
-        SUM_OF_ROW: "store({0}_row, i - start, {1})",
-        SUM_OF_ROWS: "store({0}, {0}_at + i, element({0}, {0}_at + i) + {1})",
-    }
-    outcomes = zip(parts.outputs, parts.results, strict=True)
-    steps += [writes[mode_of[o]].format(o, r) for o, r in outcomes]
-    angles = {n: read for n, read in reads.items() if letters[n] == "a"}
-    row = [f"{n}_value = element({n}, {n}_at)" for n in arrays if mode_of[n] == CONSTANT]
-    row += _looped(steps, "start", "stop", angles)
-    summed = [o for o in parts.outputs if mode_of[o] == SUM_OF_ROW]
-    row += [
-        f"store({o}, {o}_at, element({o}, {o}_at) + run_sum({o}_row, 0, stop - start, 0))"
-        for o in summed
+    parts = _parts(inputs, formula, pattern)
+    outputs = list(parts.outcomes)
+    mode_of = dict(zip([*inputs, *outputs], modes, strict=True))
+    arrays = [n for n in inputs if parts.letters[n] in ARRAYS]
+    row: list[Statement] = [
+        Assign(f"{n}_value", Load(Name(n), Name(f"{n}_at")))
+        for n in arrays
+        if mode_of[n] == CONSTANT
     ]
-    at = [f"{n}_at" for n in walked]
+    reads = {n: _read(n, mode_of[n]) for n in arrays}
+    writes = [_write(o, value, mode_of[o]) for o, value in parts.outcomes.items()]
+    row += _looped(parts, Name("start"), Name("stop"), reads, writes)
+    summed = [o for o in outputs if mode_of[o] == SUM_OF_ROW]
+    for o in summed:
+        total = call(_RUN_SUM, f"{o}_row", 0, combine("-", "stop", "start"), 0)
+        row.append(_added(o, Name(f"{o}_at"), total))
+    walked = [*arrays, *outputs]
+    by_steps = [n for n in walked if mode_of[n] == STEPS]
+    body: list[Statement] = [
+        *parts.before,
+        Assign("outer", Attribute(Name("lengths"), "size")),
+        *(Assign(f"{n}_step", _step(walked.index(n), "outer")) for n in by_steps),
+        _columns(walked, row),
+    ]
+    head = ["lengths", "steps", "index", "first_row", "last_row", "first", "last", "width"]
+    parameters = [*head, *inputs, *outputs, *(f"{o}_row" for o in summed)]
+    return _printed(name, pattern, parameters, body)
+
+
+def _read(n: str, mode: str) -> Expression:
+    """Return an operand's element number ``i`` of a row."""
+    if mode == CONSTANT:
+        return Name(f"{n}_value")
+    return Load(Name(n), plus(f"{n}_at", times(_I, f"{n}_step") if mode == STEPS else _I))
+
+
+def _write(o: str, value: Expression, mode: str) -> Statement:
+    """Return what becomes of an output's element number ``i`` of a row."""
+    if mode == SUM_OF_ROW:
+        return Store(Name(f"{o}_row"), combine("-", _I, "start"), value)
+    place = plus(f"{o}_at", _I)
+    return Store(Name(o), place, value) if mode == CONTIGUOUS else _added(o, place, value)
+
+
+def _added(o: str, place: Expression, value: Expression) -> Statement:
+    return Store(Name(o), place, combine("+", Load(Name(o), place), value))
+
+
+def _step(k: int, dim: str) -> Expression:
+    """Return by how much a step along a dim moves in the memory of the k-th array."""
+    return Load(Name("steps"), Tuple((Number(k), Name(dim))), True)
+
+
+def _columns(walked: Sequence[str], row: Sequence[Statement]) -> Statement:
+    """Return the loops around a row: over columns, and over rows."""
+    index = Load(Name("index"), Name("d"), True)
+    length = Load(Name("lengths"), Name("d"), True)
+
+    def moved(sign: str, by: Callable[[Expression], Expression]) -> list[Statement]:
+        return [
+            Assign(f"{n}_at", combine(sign, f"{n}_at", by(_step(k, "d"))))
+            for k, n in enumerate(walked)
+        ]
+
+    def indexed(value: Expression) -> Statement:
+        return Store(Name("index"), Name("d"), value, subscript=True)
+
+    def over_dims(*body: Statement) -> Statement:
+        return For("d", combine("-", "outer", 1), Number(-1), body, Number(-1))
+
+    stop = combine("+", "start", "width")
+    within = Choice(combine("<", stop, "last"), stop, Name("last"))
+    begin = over_dims(
+        indexed(combine("%", "rest", length)),
+        Assign("rest", combine("//", "rest", length)),
+        *moved("+", lambda step: times(index, step)),
+    )
+    following = over_dims(
+        indexed(plus(index, 1)),
+        *moved("+", lambda step: step),
+        If(combine("<", index, length), [Break()]),
+        indexed(ZERO),
+        *moved("-", lambda step: times(step, length)),
+    )
     body = [
-        *parts.constants,
-        "outer = lengths.size",
-        *(f"{n}_step = steps[{k}, outer]" for k, n in enumerate(walked) if mode_of.get(n) == STEPS),
-        "for start in range(first, last, width):",
-        "    stop = start + width if start + width < last else last",
-        f"    {' = '.join(at)} = 0",
-        "    rest = first_row",
-        "    for d in range(outer - 1, -1, -1):",
-        "        index[d] = rest % lengths[d]",
-        "        rest //= lengths[d]",
-        *(f"        {n}_at += index[d] * steps[{k}, d]" for k, n in enumerate(walked)),
-        "    for _ in range(first_row, last_row):",
-        *_indent(row, 2),
-        "        for d in range(outer - 1, -1, -1):",
-        "            index[d] += 1",
-        *(f"            {n}_at += steps[{k}, d]" for k, n in enumerate(walked)),
-        "            if index[d] < lengths[d]:",
-        "                break",
-        "            index[d] = 0",
-        *(f"            {n}_at -= steps[{k}, d] * lengths[d]" for k, n in enumerate(walked)),
+        Assign("stop", within),
+        *(Assign(f"{n}_at", ZERO) for n in walked),
+        Assign("rest", Name("first_row")),
+        begin,
+        For("_", Name("first_row"), Name("last_row"), [*row, following]),
     ]
-    first = "lengths, steps, index, first_row, last_row, first, last, width"
-    arguments = ", ".join([first, *inputs, *parts.outputs, *(f"{o}_row" for o in summed)])
-    return "\n".join([*parts.head, "", f"def loop({arguments}):", *_indent(body)]) + "\n"
+    return For("start", Name("first"), Name("last"), body, Name("width"))
 
 
-_ANGLE_CALL = re.compile(r"scalar\.(sin|cos|tan)\((\w+)_i\)")
+def blocked_angles(loop: For, angles: dict[str, Expression]) -> list[Statement]:
+    """Return a loop as two, if it has sin, cos or tan of an operand in it, else as it is.
 
-
-def _looped(steps: list[str], first: str, last: str, reads: dict[str, str]) -> list[str]:
-    """Write the loop of ``i`` from `first` to `last` that does `steps` for every element.
-
-    If they have sin, cos or tan of an operand in them, there are two, with branches for angles that
-    are far from 0, and without. Which of the two runs is decided, block by block, by one look at
-    the operand's elements. An element has the same value in both.
+    One has branches for angles that are far from 0, the other does not. Which of the two runs is
+    decided, block by block, by one look at the operand's elements. An element has the same value in
+    both.
 
     Parameters
     ----------
-    reads : dict
-        For each operand that is a real array, how its i-th element is read.
+    angles : dict
+        For the variable of each operand that is a real array, how its i-th element is read.
     """
-    found = {match[2] for step in steps for match in _ANGLE_CALL.finditer(step)}
-    angles = sorted(found & reads.keys())
-    if not angles:
-        return [f"for i in range({first}, {last}):", *_indent(steps)]
-    # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
-    head = "for i in range(np.uintp(block), np.uintp(end)):"
-    far, near = (
-        [_ANGLE_CALL.sub(rf"scalar.\1_{way}(\2_i)", step) for step in steps]
-        for way in ("apart", "near")
-    )
-    block = [
-        f"end = block + {ANGLE_BLOCK}",
-        f"end = end if end < {last} else {last}",
-        "far = False",
-        head,
+
+    def is_angle(node: Statement | Expression) -> bool:
+        if not isinstance(node, Call) or not isinstance(node.function, Name):
+            return False
+        function, argument = node.function, node.arguments[0]
+        if function.module != SCALAR or not SCALAR_OPS[function.id].of_angle:
+            return False
+        return isinstance(argument, Name) and argument.id in angles
+
+    found = sorted({node.arguments[0].id for node in walk(loop.body) if is_angle(node)})
+    if not found:
+        return [loop]
+
+    def replaced(way: str) -> For:
+        def change(node: Statement | Expression) -> Statement | Expression:
+            if not is_angle(node):
+                return node
+            assert isinstance(node, Call) and isinstance(node.function, Name)
+            return Call(scalar(f"{node.function.id}_{way}"), node.arguments)
+
+        return over(rewritten(loop.body, change))
+
+    def over(body: Sequence[Statement]) -> For:
+        # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
+        (unsigned,) = names("numpy", "uintp")
+        return For(loop.index, call(unsigned, "block"), call(unsigned, "end"), body)
+
+    far = [Assign("far", Infix("|", Name("far"), call(scalar("is_far"), angles[n]))) for n in found]
+    body: list[Statement] = [
+        Assign("end", combine("+", "block", ANGLE_BLOCK)),
+        Assign("end", Choice(combine("<", "end", loop.last), Name("end"), loop.last)),
+        Assign("far", Number(False)),
+        over(far),
+        If(Name("far"), [replaced("apart")], [replaced("near")]),
     ]
-    block += [f"    far = far | scalar.is_far({reads[angle]})" for angle in angles]
-    block += ["if far:", *_indent([head, *_indent(far)])]
-    block += ["else:", *_indent([head, *_indent(near)])]
-    return [f"for block in range({first}, {last}, {ANGLE_BLOCK}):", *_indent(block)]
+    return [For("block", loop.first, loop.last, body, Number(ANGLE_BLOCK))]

@@ -40,7 +40,7 @@ class ScalarOp:
         What it counts for where floating point operations are counted. A polynomial of degree n
         has 2 n, and a division takes as long as about 4 products.
     symbol : str, optional
-        How it is written in Python, where it is an operator: ``"{} + {}"``.
+        The sign by which it is written, where it is an operator of Python: ``"+"``.
     exact : callable, optional
         A function of NumPy scalars that has the very bits of ours, for operands of `exact_kinds`.
     exact_kinds : str
@@ -108,9 +108,8 @@ def _infix() -> Iterator[ScalarOp]:
         ("bitwise_or", "|", "biu", 1, "biu", np.bitwise_or),
         ("bitwise_xor", "^", "biu", 1, "biu", np.bitwise_xor),
     ):
-        symbol = f"{{}} {sign} {{}}"
-        yield ScalarOp(name, 2, kinds, "same", flops, symbol, exact, exact_kinds, ulps=0.5)
-    yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-{}", np.negative, _NUMBERS)
+        yield ScalarOp(name, 2, kinds, "same", flops, sign, exact, exact_kinds, ulps=0.5)
+    yield ScalarOp("neg", 1, _NUMBERS, "same", 1, "-", np.negative, _NUMBERS)
     for name, sign, kinds, compare in (
         ("eq", "==", _ANY, np.equal),
         ("ne", "!=", _ANY, np.not_equal),
@@ -119,7 +118,7 @@ def _infix() -> Iterator[ScalarOp]:
         ("gt", ">", _ORDERED, np.greater),
         ("ge", ">=", _ORDERED, np.greater_equal),
     ):
-        yield ScalarOp(name, 2, kinds, "bool", 1, f"{{}} {sign} {{}}", compare, kinds)
+        yield ScalarOp(name, 2, kinds, "bool", 1, sign, compare, kinds)
 
 
 def _light() -> Iterator[ScalarOp]:

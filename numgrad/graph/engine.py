@@ -356,6 +356,12 @@ def _feed(leaf: AccumulateGrad, arrived: Arrived, request: Request) -> None:
         run_post_hooks(leaf.attached.posthooks, (), arrived, request.by_tensors)
 
 
+def _lies_as_sum(present: Any, gradient: Any) -> bool:
+    """Whether the sum of two gradients lies in memory as the second does."""
+    steps = present.strides
+    return bool(gradient.strides == steps or gradient.ndim < 2 or not any(steps))
+
+
 def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> None:
     """Add a gradient to what arrived for an output, in place only where the memory is ours."""
     at = 2 * number
@@ -366,7 +372,7 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
         arrived[at] = present + gradient
     elif arrived[at + 1]:
         (add_halves if present.dtype == HALF else add_into)(present, gradient)
-    elif owned:
+    elif owned and _lies_as_sum(present, gradient):
         (add_halves if present.dtype == HALF else add_into)(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:

@@ -109,10 +109,36 @@ def check_counted(tensor: Tensor) -> None:
         )
 
 
-# Operations whose other operand may be a tensor have an overload that PyTorch's messages name.
-_OF_TENSORS = {"add", "sub", "mul", "div", "floor_divide", "true_divide"}
-_BY_OPERAND = {"eq", "fill", "fmod", "ge", "gt", "le", "lerp", "lt", "masked_fill", "ne", "pow"}
-_BY_OPERAND |= {"copysign", "float_power", "remainder"}
+# What PyTorch's messages call the overload of an operation: if the last operand is a tensor, and if
+# it is not.
+_ENDINGS = {
+    **dict.fromkeys(
+        ("add", "sub", "mul", "div", "floor_divide", "true_divide"), (".Tensor", ".Tensor")
+    ),
+    **dict.fromkeys(("eq", "ge", "gt", "le", "lt", "ne"), (".Tensor", ".Scalar")),
+    **dict.fromkeys(
+        ("copysign", "float_power", "fmod", "pow", "remainder"), (".Tensor", ".Scalar")
+    ),
+    **dict.fromkeys(("fill", "lerp", "masked_fill"), (".Tensor", ".Scalar")),
+    **dict.fromkeys(("clamp", "clamp_max", "clamp_min"), (".Tensor", "")),
+    "bernoulli": (".Tensor", ".float"),
+    "index_fill": (".int_Tensor", ".int_Scalar"),
+    "scatter": (".src", ".value"),
+    "set": (".source_Tensor", ".source_Tensor"),
+    "xlogy": (".Tensor", ".Scalar_Other"),
+}
+# Of those with and without further operands: if there are none, and one.
+_BY_COUNT = {"round": ("", ".decimals"), "set": ("",), "squeeze": ("", ".dim")}
+
+
+def _overload(operation: str, operands: Sequence[Any]) -> str:
+    """Return what PyTorch's messages call the in-place form of an operation, given operands."""
+    endings = _BY_COUNT.get(operation, ())
+    if len(operands) < len(endings):
+        return f"aten::{operation}_{endings[len(operands)]}"
+    by_tensor, by_number = _ENDINGS.get(operation, ("", ""))
+    is_tensor = bool(operands) and isinstance(operands[-1], Tensor)
+    return f"aten::{operation}_{by_tensor if is_tensor else by_number}"
 
 
 def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ()) -> None:
@@ -142,11 +168,7 @@ def check_captured(tensor: Tensor, operation: str, operands: Sequence[Any] = ())
     node = None if holder._edge is None else holder._edge[0]
     if holder._level is level or (node is not None and node.sequence >= level.start):
         return
-    name = f"aten::{operation}_"
-    if operation in _OF_TENSORS:
-        name += ".Tensor"
-    elif operation in _BY_OPERAND:
-        name += ".Tensor" if operands and isinstance(operands[-1], Tensor) else ".Scalar"
+    name = _overload(operation, operands)
     raise RuntimeError(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
         f"in-place operation ({name}) that would mutate a captured Tensor. This is not supported; "

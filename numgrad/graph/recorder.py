@@ -105,8 +105,8 @@ class Recorder(Protocol):
     def takes(self, value: Any) -> None:
         """Note an array or a number of NumPy's that the function gives to an operation."""
 
-    def laid_out(self, array: Traced, place: Array, source: Traced) -> Traced:
-        """Return a copy that lies as `place` does, which follows from how `source` lies."""
+    def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
+        """Return a copy that lies as `place` does, which follows from how `sources` lie."""
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Note that the trace depends on how these arguments lie in memory."""

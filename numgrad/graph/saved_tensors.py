@@ -288,6 +288,8 @@ def _packed_class(cls: type[Node]) -> type[Node]:
             for method in ("run_arrays", "run_tensors", "run_batched", "restore")
             if hasattr(cls, method)
         }
+        if hasattr(cls, "run_rules"):  # what hooks return need not lie as in other calls
+            attributes["run_arrays"] = _with_values(cls.run_rules)
         attributes |= {"__slots__": (), "__module__": cls.__module__}
         found = _packed_classes[cls] = type(cls.__name__, (cls,), attributes)
     return found

@@ -417,7 +417,10 @@ def fresh(array: np.ndarray[Any, Any]) -> Tensor:
 
     In a traced function it is a constant, and may be written to as any local tensor.
     """
-    return wrap(array if modes.trace is None else modes.trace.constant(array))
+    tensor = wrap(array if modes.trace is None else modes.trace.constant(array))
+    if interceptors and modes.steps is not None:
+        modes.steps.constants.append(tensor)
+    return tensor
 
 
 def view_of(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:

@@ -17,10 +17,22 @@ from numba.core.caching import NullCache
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from numgrad.codegen.compile.compile import compile_source, kernel
+from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
+from numgrad.codegen.loops import (
+    Assign,
+    Expression,
+    Function,
+    Name,
+    Return,
+    Statement,
+    Tuple,
+    call,
+)
+from numgrad.codegen.printer import print_module
 from numgrad.math.scalar import stands_in
 
-__all__ = ["FORMULAS", "Formula", "has_function", "scalar_function", "ufunc"]
+__all__ = ["FORMULAS", "Formula", "has_function", "operation_of", "scalar_function", "ufunc"]
 
 
 class Formula(NamedTuple):
@@ -58,6 +70,7 @@ _VJP = "_vjp"
 _IDENTITIES = {"add": 0, "mul": 1, "logical_and": True, "logical_or": False, "bitwise_or": 0}
 # The dtypes that a ufunc has loops for, in the order in which NumPy looks for one.
 _LOOPS = ("?", "b", "B", "h", "i", "q", "f", "d", "F", "D")
+_NUMBERS = (types.Number, types.Boolean)
 _FLOATING = str.maketrans("", "", "biu")
 
 _functions: dict[str, tuple[Formula, Any]] = {}
@@ -139,6 +152,14 @@ def ufunc(name: str) -> Any:
     return known[1]
 
 
+def operation_of(function: Any) -> str | None:
+    """Return the operation that a ufunc is of, None where `ufunc` did not make it."""
+    for name, (_, made) in _ufuncs.items():
+        if function in (made, made.ufunc):  # Numba's, and NumPy's in it, which has the methods
+            return name
+    return None
+
+
 def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     """Return a dispatcher that has a function of its own for each combination of types."""
     inputs = ("g", *formula.inputs) if is_rule else formula.inputs
@@ -148,15 +169,13 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
             return None
         common = _common_type(given, formula.kind == "float" or is_rule)
         if common is None or as_dtype(common).kind not in formula.accepts:
-            return None
+            raise TypeError(_refusal(name, formula, given, common))
         return _of_type(name, inputs, formula, is_rule, given, common)
 
     by_type = _ByType(name)
     stands_in(by_type, chosen)
-    arguments = ", ".join(inputs)
-    namespace = {"by_type": by_type}
-    exec(f"def {name}({arguments}):\n    return by_type({arguments})\n", namespace)
-    function: Any = namespace[name]
+    source = print_module([Function(name, inputs, [Return(call(Name("by_type"), *inputs))])])
+    function = define(name, source, f"function {name}", {"by_type": by_type})
     function.__module__ = "numgrad.math"
     function.__doc__ = (
         f"Return the gradients of `{name[: -len(_VJP)]}`." if is_rule else formula.doc
@@ -164,6 +183,20 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     dispatcher = kernel(function)
     dispatcher._cache = NullCache()  # what it calls is in the cache, and does not follow from it
     return dispatcher
+
+
+def _refusal(name: str, formula: Formula, given: Sequence[Any], common: Any) -> str:
+    """Return why there is no function for values of some types."""
+    if common is not None:
+        kinds = {"b": "bools", "i": "integers", "u": "integers", "f": "floats", "c": "complex"}
+        taken = ", ".join(dict.fromkeys(kinds[each] for each in formula.accepts))
+        return f"{name} takes numbers of these kinds: {taken}; not {as_dtype(common).name}"
+    wrong = next(each for each in given if not isinstance(each, _NUMBERS))
+    operation = name.removesuffix(_VJP)
+    words = f"{name} is a function of numbers, which was given a value of Numba's type {wrong}"
+    if isinstance(wrong, types.Array):
+        words += f". Of arrays, math.ufunc({operation!r}) is one, or an operation on tensors"
+    return words
 
 
 class _ByType:
@@ -192,7 +225,7 @@ def _common_type(given: Sequence[Any], promotes: bool) -> Any:
 
     It is NumPy's for arrays of those types. With `promotes`, integers become float64.
     """
-    if not all(isinstance(each, types.Number | types.Boolean) for each in given):
+    if not all(isinstance(each, _NUMBERS) for each in given):
         return None
     dtype = np.result_type(*[as_dtype(types.unliteral(each)) for each in given])
     if promotes and dtype.kind in "biu":
@@ -215,39 +248,25 @@ def _of_type(
     if common == types.boolean:
         as_they_are = set()
     symbols = {n: Symbol.input(n, is_complex and n not in as_they_are) for n in inputs}
-    result = formula.compute(symbols)
-    outputs = [result]
+    value = formula.compute(symbols)
+    outputs = [value]
     if is_rule:
-        meanings = symbols | {"y": result}
+        meanings = symbols | {"y": value}
         outputs = [
             rule(*(meanings[parameter] for parameter in parameters))
             for rule, parameters in (declared for declared in formula.rules if declared)
         ]
-    lines, results, _, constants = emit(outputs)
-    type_name = f"np.{as_dtype(common).name}" if common != types.boolean else "bool"
-    body = [f"{n} = {type_name}({n})" for n in inputs if n not in as_they_are]
-    for constant, text in constants.items():
-        typed = text if text in ("True", "False") else f"{type_name}({text})"
-        body.append(f"{constant} = {typed}")
-    body += lines
-    if len(results) == 1:
+    code = emit(outputs)
+    is_bool = common == types.boolean
+    of_type = Name("bool") if is_bool else Name(as_dtype(common).name, "numpy")
+    body: list[Statement] = [Assign(n, call(of_type, n)) for n in inputs if n not in as_they_are]
+    body += code.typed(of_type)
+    body += code.lines
+    result: Expression = Tuple(tuple(code.results))
+    if len(code.results) == 1:
         # Numba computes small integers as int64.
         is_common = formula.kind in ("same", "float") and not is_rule
-        returned = f"{type_name}({results[0]})" if is_common else results[0]
-    else:
-        returned = f"({', '.join(results)},)"
-    source = "\n".join(
-        [
-            f'"""{name}, of numbers in {common}."""',
-            "",
-            "import numpy as np",
-            "",
-            "from numgrad.math import scalar",
-            "",
-            "",
-            f"def {name}({', '.join(inputs)}):",
-            *(f"    {line}" for line in [*body, f"return {returned}"]),
-            "",
-        ]
-    )
+        result = call(of_type, code.results[0]) if is_common else code.results[0]
+    function = Function(name, inputs, [*body, Return(result)])
+    source = print_module([function], doc=f"{name}, of numbers in {common}.")
     return compile_source(name, source, for_loops=True)

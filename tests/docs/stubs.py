@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +27,7 @@ from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from numgrad import func as func
 from numgrad import math as math
 from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle
+from numgrad.jit.front import api as _api
+from numgrad.jit.front import lowered as _lowered
 """
 
 _ALIASES = """
@@ -48,7 +50,52 @@ _Array: TypeAlias = np.ndarray[Any, Any]
 _Number: TypeAlias = _complex | np.number[Any] | np.bool_
 # Tensors as the modules of the package know them, without the methods that are bound to the class.
 _Operand: TypeAlias = _Core | _Number
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+class _ValuesIndices(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _MinMax(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+class _Compiled(Generic[_P, _R]):
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def __get__(self, instance: Any, owner: Any = ...) -> Any: ...
+    def lower(self, *args: Any, **kwargs: Any) -> _lowered.Lowered: ...
+    def cache_info(self) -> _api.CacheInfo: ...
+    def cache_clear(self) -> None: ...
 """
+
+# What returns one thing or another: for each way to call it the parameters and the result.
+_STATIC = "static_argnums: _int | Sequence[_int] = ..., static_argnames: str | Sequence[str] = ..."
+_EXTREMUM = (
+    ("", "Tensor"),
+    ("dim: _int, keepdim: _bool = ...", "_ValuesIndices"),
+    ("*, axis: _int, keepdim: _bool = ..., keepdims: _bool = ...", "_ValuesIndices"),
+    ("other: _Core", "Tensor"),
+)
+_OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
+    "max": _EXTREMUM,
+    "min": _EXTREMUM,
+    "nonzero": (
+        ("*, as_tuple: Literal[False] = ...", "Tensor"),
+        ("*, as_tuple: Literal[True]", "tuple[Tensor, ...]"),
+    ),
+    "size": (("", "Size"), ("dim: _int", "_int")),
+    "stride": (("", "tuple[_int, ...]"), ("dim: _int", "_int")),
+    "type": (("", "str"), ("dtype: _DType | str | type, non_blocking: _bool = ...", "Tensor")),
+}
+_JIT = (
+    (f"function: Callable[_P, _R], *, {_STATIC}", "_Compiled[_P, _R]"),
+    (f"function: None = ..., *, {_STATIC}", "Callable[[Callable[_P, _R]], _Compiled[_P, _R]]"),
+)
+_WHERE = (
+    ("condition: _Core", "tuple[Tensor, ...]"),
+    ("condition: _Core, input: _Operand, other: _Operand, *, out: _Core | None = ...", "Tensor"),
+)
 
 # What parameters of these names take where the function itself says nothing.
 _PARAMETERS = {
@@ -70,7 +117,8 @@ _PARAMETERS = {
 _NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
 # Names that mean something else inside of numgrad, where these are dtypes.
 _TAKEN = {"bool": "_bool", "int": "_int", "float": "_float", "Tensor": "_Core"}
-_TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex"}
+_TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex", "Number": "_Number"}
+_TAKEN |= {"device": "_Device", "layout": "_Layout", "memory_format": "_MemoryFormat"}
 # Methods of another name than their function, and those that give no tensor.
 _PROPERTIES = {
     "data": "Any",
@@ -91,8 +139,8 @@ _RETURNS = {
     "item": "Any",
     "numpy": "_Array",
     "tolist": "Any",
-    "size": "Any",
-    "stride": "Any",
+    "aminmax": "_MinMax",
+    **dict.fromkeys(("cummax", "cummin", "kthvalue", "sort", "topk"), "_ValuesIndices"),
     **dict.fromkeys(
         ("dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "data_ptr"),
         "_int",
@@ -114,7 +162,7 @@ _RETURNS = {
 # Functions that say nothing of what they return, which is a tensor.
 _ONE_TENSOR = frozenset(("add", "argwhere", "conj", "float_power", "floor_divide", "fmod", "lerp"))
 _ONE_TENSOR |= {"div", "divide", "mul", "multiply", "neg", "negative", "pow", "remainder", "rsub"}
-_ONE_TENSOR |= {"square", "sub", "subtract", "true_divide"}
+_ONE_TENSOR |= {"square", "sub", "subtract", "true_divide", "addcdiv", "addcmul", "where"}
 _OPERATORS = re.compile(
     r"__(r|i)?(add|sub|mul|truediv|floordiv|mod|pow|matmul|and|or|xor|lshift|rshift)__"
     r"|__(eq|ne|lt|le|gt|ge|neg|pos|abs|invert|getitem)__"
@@ -186,9 +234,23 @@ def _is_elementwise(function: Callable[..., Any]) -> bool:
     return getattr(function, "__module__", None) == "numgrad"
 
 
+def _overloads(name: str, ways: Iterable[tuple[str, str]], first: str = "") -> Iterator[str]:
+    """Yield a declaration for each way to call a function; `first` is what each begins with."""
+    for parameters, returned in ways:
+        given = ", ".join(filter(None, (first, parameters)))
+        yield "@overload"
+        yield f"def {name}({given}) -> {returned}: ..."
+
+
 def _functions() -> Iterator[str]:
+    for name in ("compile", "jit"):
+        yield from _overloads(name, _JIT)
+    yield from _overloads("where", _WHERE)
     for name, function in sorted(FUNCTIONS.items()):
-        if inspect.isclass(function):
+        if inspect.isclass(function) or name == "where":
+            continue
+        if name in _OVERLOADS:
+            yield from _overloads(name, _OVERLOADS[name], "input: _Core")
             continue
         returned = _returned(function, name, _is_elementwise(function))
         yield f"def {name}({_parameters(function, bound=False)}) -> {returned}: ..."
@@ -207,6 +269,9 @@ def _methods() -> Iterator[str]:
             if name in _SETTABLE:
                 taken = {"grad": "_Core | None", "requires_grad": "_bool"}.get(name, "Any")
                 yield f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ..."
+        elif name in _OVERLOADS:
+            for line in _overloads(name, _OVERLOADS[name], "self"):
+                yield f"    {line}"
         elif callable(attribute):
             yield f"    {_method(name, attribute)}"
 
@@ -259,7 +324,7 @@ def _imports() -> Iterator[str]:
         value = getattr(numgrad, name)
         is_listed = name in FUNCTIONS and not inspect.isclass(value)
         is_code = inspect.isclass(value) or inspect.isfunction(value)
-        if name == "Tensor" or is_listed or not is_code:
+        if name in ("Tensor", "compile", "jit") or is_listed or not is_code:
             continue
         if value.__module__ != "numgrad":
             yield f"from {value.__module__} import {value.__name__} as {name}"

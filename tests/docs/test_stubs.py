@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 import numgrad
 from tests.docs import stubs
 
@@ -24,3 +26,23 @@ def test_every_public_name_is_in_the_stub() -> None:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)
     assert set(numgrad.__all__) <= names
+
+
+GIVEN = {"dim": 0, "axis": 0, "keepdim": True, "keepdims": True, "non_blocking": True}
+NAMES = {"Tensor": "Tensor", "_int": "int", "str": "str", "Size": "Size"}
+
+
+@pytest.mark.parametrize("name", stubs._OVERLOADS)
+def test_each_way_to_call_a_function_gives_what_is_said(name: str) -> None:
+    for parameters, returned in stubs._OVERLOADS[name]:
+        x = numgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+        values = {**GIVEN, "other": x, "dtype": "torch.DoubleTensor"}
+        values["as_tuple"] = "True" in parameters
+        names = [each.split(":")[0] for each in parameters.split(", ") if ":" in each]
+        if "keepdim" in names and "keepdims" in names:
+            names.remove("keepdim")  # one of the two
+        found = getattr(x, name)(**{each: values[each] for each in names})
+        if returned == "_ValuesIndices":
+            assert found._fields == ("values", "indices")
+        else:
+            assert type(found).__name__ == NAMES.get(returned, "tuple")

@@ -37,12 +37,37 @@ def newton(x: float) -> float:
     return x - float((math.tanh(x) - 0.5) / math.tanh_vjp(1.0, x))
 
 
+@ng.jit
+def step(x: ng.Tensor, rate: float) -> ng.Tensor:
+    return x - rate * x.sin()
+
+
+@ng.jit(static_argnames="order")
+def powers(x: ng.Tensor, order: int = 2) -> tuple[ng.Tensor, int]:
+    return x**order, order
+
+
+def choices(x: ng.Tensor) -> ng.Tensor:
+    values, places = x.max(dim=0)
+    smallest: ng.Tensor = ng.min(x, axis=0, keepdims=True).values
+    ordered = ng.sort(x, descending=True).values + x.topk(2).indices
+    rows: tuple[ng.Tensor, ...] = ng.where(x > 0)
+    kind: str = x.type()
+    count: int = x.size(0) + x.stride()[0] + len(kind) + len(rows) + x.size().numel()
+    both: ng.Tensor = ng.where(x > 0, x, 0.0) + ng.max(x, smallest) + x.type("torch.DoubleTensor")
+    return ng.max(x) * values + places + ordered + both * count + x.nonzero() + x.aminmax().max
+
+
 def right(x: ng.Tensor) -> ng.Tensor:
     losses = fit(x, ng.ones(2))
     rows: tuple[ng.Tensor, ...] = x.unbind()
     total: ng.Tensor = ng.sum(x, axis=0, keepdims=True).exp().clamp(max=3.0)
     size: int = x.shape.numel() + len(losses) + len(rows)
     kind: ng.dtype = x.dtype
+    stepped, (squares, order) = step(x, 0.5), powers(x)
+    compiled: ng.Tensor = ng.jit(choices)(stepped) + squares * order
+    lowered = step.lower(x, 0.5).dispatcher
+    total = total + compiled + lowered(x.numpy(), 0.5)
     (derivative,) = grad(ng.sin(x).sum(), x)
     return ng.add(derivative, x.to(kind)) * size + total + x[0, 0] * x.amax()
 
@@ -51,4 +76,9 @@ def wrong(x: ng.Tensor) -> int:
     x.sum(dimension=0)  # type: ignore[call-arg]
     ng.sin("x")  # type: ignore[arg-type]
     ng.zeros(2, requires_grad="yes")  # type: ignore[arg-type]
+    step("x", 0.5)  # type: ignore[arg-type]
+    powers(x, "two")  # type: ignore[arg-type]
+    x.max(dim=0).exp()  # type: ignore[attr-defined]
+    ng.max(x, dim="first")  # type: ignore[call-overload]
+    x.type(dtype=1)  # type: ignore[call-overload]
     return x.sum()  # type: ignore[return-value]

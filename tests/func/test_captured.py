@@ -72,6 +72,25 @@ c.lerp_(y, weight=x) -> lerp_.Tensor
 c.masked_fill_(y > 3, 0.0) -> masked_fill_.Scalar
 c.masked_fill_(y > 3, y[0]) -> masked_fill_.Tensor
 c.masked_fill_(y > 3, value=x[0]) -> masked_fill_.Tensor
+c.scatter_(0, torch.tensor([0]), y[:1]) -> scatter_.src
+c.scatter_(0, torch.tensor([0]), 2.0) -> scatter_.value
+c.index_fill_(0, torch.tensor([0]), 2.0) -> index_fill_.int_Scalar
+c.index_fill_(0, torch.tensor([0]), y[0]) -> index_fill_.int_Tensor
+c.index_add_(0, torch.tensor([0]), y[:1]) -> index_add_
+c.clamp_(0, 1) -> clamp_
+c.clamp_(x, y) -> clamp_.Tensor
+c.clamp_min_(x) -> clamp_min_.Tensor
+c.clamp_max_(2) -> clamp_max_
+c.xlogy_(y) -> xlogy_.Tensor
+c.bernoulli_(0.5) -> bernoulli_.float
+c.random_() -> random_
+c.log_normal_() -> log_normal_
+c.round_() -> round_
+c.round_(decimals=1) -> round_.decimals
+c.squeeze_() -> squeeze_
+c.squeeze_(0) -> squeeze_.dim
+c.unsqueeze_(0) -> unsqueeze_
+c.uniform_() -> uniform_
 """
 # What may be captured, made outside of the function.
 CAPTURED = {

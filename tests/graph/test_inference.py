@@ -102,6 +102,9 @@ n.sort().values.is_inference(), n[n > 0].is_inference(), (n @ n).is_inference()
 torch.exp(n, out=torch.empty(2)).is_inference()
 torch.set_grad_enabled(True) ; torch.is_grad_enabled(), torch.ones(1).is_inference()
 (x * 2).sum().backward()
+required.resize_(1) ; required.shape, required.requires_grad, required.is_leaf
+computed.resize_(1) ; computed.shape, computed.requires_grad
+required.resize_as_(torch.ones(1)) ; required.shape
 """
 
 

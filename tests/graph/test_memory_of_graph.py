@@ -124,7 +124,8 @@ GRAPHS = [
 
 @pytest.mark.parametrize("build", GRAPHS)
 def test_graphs_are_freed_without_the_garbage_collector(build: Callable[[Any], Any]) -> None:
-    build(leaf(0.5, 2.0))  # what is compiled on the way leaves garbage of its own
+    for _ in range(3):  # what is compiled on the way leaves garbage of its own
+        build(leaf(0.5, 2.0))
     gc.collect()
     w = leaf(0.5, 2.0)
     result = build(w)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math as python_math
 import os
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import NumbaError
 
 import numgrad as ng
 from numgrad import math
@@ -104,6 +106,81 @@ def test_a_ufunc_broadcasts_casts_reduces_and_writes_where_it_is_told() -> None:
     assert hypot(x, 4.0, out=out) is out and out[0] == 5
     assert hypot.reduce(np.array([2.0, 3.0, 6.0])) == pytest.approx(7)
     assert hypot.outer([3.0], [4.0, 0.0]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["tanh", "hypot", "addcmul", "pow_tensors"])
+def test_a_ufunc_of_tensors_is_the_operation(name: str) -> None:
+    ufunc, count = math.ufunc(name), len(FORMULAS[name].inputs)
+    tensors = [ng.tensor([0.5, 2.0], requires_grad=True) for _ in range(count)]
+    expected = CATALOGUE[name](*tensors)
+    for operands in (tensors, [tensors[0], *[np.float32([0.5, 2.0])] * (count - 1)]):
+        found = ufunc(*operands)
+        assert found.tolist() == expected.tolist()
+        assert found.grad_fn.name() == expected.grad_fn.name()
+    assert ng.jit(lambda *given: ufunc(*given))(*tensors).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda f, t: f.reduce(t), "reduce"),
+        (lambda f, t: f.outer(t, t), "outer"),
+        (lambda f, t: f.accumulate(t), "accumulate"),
+        (lambda f, t: f(t, t, out=np.ones(2)), "out="),
+        (lambda f, t: f(np.ones(2), np.ones(2), out=t), "out="),
+    ],
+)
+def test_what_a_ufunc_does_not_do_to_tensors_is_said(call: Any, what: str) -> None:
+    with pytest.raises(TypeError, match=rf"numgrad.math.ufunc\('hypot'\).*{what}"):
+        call(math.ufunc("hypot"), ng.ones(2))
+
+
+def _in_compiled_code(function: Any) -> Any:
+    count = len(inspect.signature(function.py_func).parameters)
+    names = ", ".join(f"x{k}" for k in range(count))
+    return njit(eval(f"lambda {names}: f({names})", {"f": function}))
+
+
+NO_NUMBERS = [
+    "a",
+    b"a",
+    None,
+    (1.0, 2.0),
+    np.ones(2),
+    np.array(1.0),
+    np.datetime64("2020"),
+]
+
+
+@pytest.mark.sampled(0.3)
+@pytest.mark.parametrize("compiled", [False, True], ids=["called", "compiled"])
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("name", ["tanh", "atan2", "clamp", "tanh_vjp"])
+def test_what_is_no_number_is_refused_in_our_words(name: str, value: Any, compiled: bool) -> None:
+    function = getattr(math, name)
+    count = len(inspect.signature(function.py_func).parameters)
+    call = _in_compiled_code(function) if compiled else function
+    for place in range(count):
+        given = [0.5] * count
+        given[place] = value
+        with pytest.raises(TypeError, match=f"^{name} is a function of numbers") as caught:
+            call(*given)
+        assert not isinstance(caught.value, NumbaError)
+        assert ("math.ufunc" in str(caught.value)) == isinstance(value, np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("bitwise_and", (1.0, 2), "bitwise_and takes numbers of these kinds: integers, bools; not"),
+        ("atan2", (1j, 2.0), "atan2 takes numbers of these kinds: floats; not complex128"),
+        ("atan2_vjp", (1.0, 1j, 2.0), "atan2_vjp takes numbers of these kinds"),
+    ],
+)
+def test_numbers_of_other_kinds_are_refused(name: str, given: Any, words: str) -> None:
+    for call in (getattr(math, name), _in_compiled_code(getattr(math, name))):
+        with pytest.raises(TypeError, match=words):
+            call(*given)
 
 
 def test_small_integers_wrap_and_bools_stay_bools() -> None:

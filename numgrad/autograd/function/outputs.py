@@ -137,7 +137,14 @@ def _written(call: Call, inputs: list[Tensor], output: Tensor, number: int) -> T
     node = call.node
     if node is None:
         raise RuntimeError("what is not recorded has no history")
-    if output.is_leaf and output.requires_grad:
+    # A view that `forward` made of an argument has no history, and its base may require grad.
+    base = output._base
+    is_own_view = output._view_origin == "no_grad" and not _contains(inputs, output)
+    if base is not None and is_own_view:
+        is_leaf = base.requires_grad
+    else:
+        is_leaf = output.is_leaf and output.requires_grad
+    if is_leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad has been used in an in-place operation."
         )

@@ -18,42 +18,51 @@ from numgrad.jit.schedule.axes import Loops
 from numgrad.jit.schedule.index_maps import Element, weight
 from numgrad.jit.schedule.schedule import LoopOutput, Nest, Schedule
 
-__all__ = ["INNER", "ROW", "TOP", "NestFacts"]
+__all__ = ["INNER", "ROW", "TOP", "Analysis"]
 
 TOP, ROW, INNER = 0, 1, 2  # where a line can stand: in front of all loops, in a row, in a pass
 
 
-class NestFacts:
-    """Finds out what there is to know of a nest.
+class Analysis:
+    """What there is to know of a nest.
 
     Parameters
     ----------
     plan : Schedule
     position : int
         Which step of the plan it is.
+    supposes_near : bool
+        Whether sines are computed where they are needed, as if no angle was far.
 
     Attributes
     ----------
-    supposes_near : bool
-        Whether sines are computed where they are needed, as if no angle was far.
+    order : list of Element
+        All that is read or computed, what is needed first.
+    inputs : dict
+        What each is computed from.
+    depth : dict
+        How many sines are inside each other in it.
+    ready : dict
+        After how many passes over a row it is known, where that is outside of a pass.
+    made : dict
+        The output that gives each value that rows are reduced to.
     """
 
-    supposes_near = False
-
-    def __init__(self, plan: Schedule, position: int) -> None:
+    def __init__(self, plan: Schedule, position: int, *, supposes_near: bool = False) -> None:
         nest = plan.steps[position]
         assert isinstance(nest, Nest)
+        self.supposes_near = supposes_near
         self.plan, self.nest, self.position = plan, nest, position
-        self._inputs: dict[Element, list[Element]] = {}
+        self.inputs: dict[Element, list[Element]] = {}
         self._axes: dict[Element, frozenset[int]] = {}
-        self._ready: dict[Element, int] = {}
-        self._depth: dict[Element, int] = {}
-        self._order: list[Element] = []
+        self.ready: dict[Element, int] = {}
+        self.depth: dict[Element, int] = {}
+        self.order: list[Element] = []
         self.gather_places: dict[Element, Place] = {}
-        self._made: dict[Value, LoopOutput] = {
+        self.made: dict[Value, LoopOutput] = {
             output.value: output for output in nest.outputs if output.kind == "reduce"
         }
-        self._pass_of: dict[LoopOutput, int] = {}
+        self.pass_of: dict[LoopOutput, int] = {}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -70,8 +79,8 @@ class NestFacts:
             for element in found:
                 value, index = element
                 inputs = plan.inputs(element, self.position, stored=element in stored)
-                self._inputs[element] = inputs
-                if not inputs and value.operation != "constant" and value not in self._made:
+                self.inputs[element] = inputs
+                if not inputs and value.operation != "constant" and value not in self.made:
                     places[element] = plan.elements.place(value, index)
                 elif inputs and value.operation == "gather":
                     source = plan.source_of(value)
@@ -87,36 +96,36 @@ class NestFacts:
         for output, (wanted, _), found in zip(nest.outputs, self.roots, per_output, strict=True):
             for element in found:
                 self._describe(element)
-            self._pass_of[output] = self._ready[wanted]
+            self.pass_of[output] = self.ready[wanted]
 
     def _describe(self, element: Element) -> None:
         value, _ = element
-        inputs = self._inputs[element]
-        self._order.append(element)
-        self._depth[element] = 0
+        inputs = self.inputs[element]
+        self.order.append(element)
+        self.depth[element] = 0
         if inputs:
             self._axes[element] = frozenset().union(*(self._axes[e] for e in inputs))
             if element in self.gather_places:
                 self._axes[element] |= frozenset(self.loops.steps(self.gather_places[element]))
-            self._ready[element] = max(self._ready[e] for e in inputs)
-            depth = max(self._depth[e] for e in inputs)
+            self.ready[element] = max(self.ready[e] for e in inputs)
+            depth = max(self.depth[e] for e in inputs)
             if self.level(element) == INNER:
-                self._depth[element] = depth + self.is_trigonometric(element)
+                self.depth[element] = depth + self.is_trigonometric(element)
         elif value.operation == "constant":
-            self._axes[element], self._ready[element] = frozenset(), 0
-        elif value in self._made:
+            self._axes[element], self.ready[element] = frozenset(), 0
+        elif value in self.made:
             self._axes[element] = self.outer_axes
-            self._ready[element] = self._pass_of[self._made[value]] + 1
+            self.ready[element] = self.pass_of[self.made[value]] + 1
         else:
             self._axes[element] = frozenset(self.loops.steps(self.read_places[element]))
-            self._ready[element] = 0
+            self.ready[element] = 0
 
     def level(self, element: Element) -> int:
         """Return where an element is computed."""
         axes = self._axes[element]
         if axes & self.inner_axes:
             return INNER
-        return ROW if axes or self._ready[element] else TOP
+        return ROW if axes or self.ready[element] else TOP
 
     def is_trigonometric(self, element: Element) -> bool:
         """Whether an element is a sine or so, which is computed for a block at a time."""
@@ -126,7 +135,7 @@ class NestFacts:
         """Whether an element is a sine or so, which takes longer if the angle is far."""
         value = element[0]
         is_angle = value.is_elementwise and SCALAR_OPS[value.operation].of_angle
-        is_computed = bool(self._inputs[element])  # not read from memory
+        is_computed = bool(self.inputs[element])  # not read from memory
         return is_computed and is_angle and value.dtype.kind == "f"
 
     @property
@@ -140,10 +149,10 @@ class NestFacts:
         """Whether an item has all elements of its rows, not a part of them."""
         return self.loops.reduces_rows or self.appends
 
-    def _root(self, output: LoopOutput) -> Element:
+    def root(self, output: LoopOutput) -> Element:
         return self.roots[self.nest.outputs.index(output)][0]
 
-    def _is_row(self, output: LoopOutput) -> bool:
+    def is_row(self, output: LoopOutput) -> bool:
         """Whether there is one element for a row, not one for each of its elements."""
         return len(output.axes) < len(self.nest.domain)
 
@@ -212,7 +221,7 @@ class NestFacts:
             f"chunks{k}": chunks,
             f"rows{k}": per_block,
             f"lanes{k}": lanes,
-            f"step{k}": step,
+            f"dealt{k}": step,
             f"parts{k}": -(-rows // step),
             f"runs{k}": -(-rows * inner // SUM_BLOCK),
         }
@@ -224,6 +233,10 @@ class NestFacts:
         columns = product([self.loops.sizes[axis] for axis in behind]).evaluate(values)
         return 2 * columns if self.nest.has_complex_blocks else columns
 
+    def length(self, values: Mapping[str, int]) -> int:
+        """Return the length of the innermost loop."""
+        return self.loops.inner[-1].size.evaluate(values) if self.loops.inner else 1
+
     def cost(self) -> int:
         """Return about what an element of the domain takes, where an addition is 1."""
-        return sum(weight(e[0]) for e in self._order if self.level(e) == INNER)
+        return sum(weight(e[0]) for e in self.order if self.level(e) == INNER)

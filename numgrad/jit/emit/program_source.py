@@ -8,7 +8,6 @@ For use in compiled code, sizes and constants are written into the function.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from itertools import count
 from math import prod
@@ -16,23 +15,36 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.codegen.fold_runtime import KINDS
-from numgrad.jit.emit.loop_nest import NestSource, band_lines
-from numgrad.jit.emit.scalar_code import is_plain, plain_code, type_code
-from numgrad.jit.emit.statements import Line, indent
-from numgrad.jit.emit.unrolled import nest_lines
+from numgrad.codegen.loop_passes import names_in, read_arrays
+from numgrad.codegen.loops import (
+    Assign,
+    Blank,
+    Do,
+    Expression,
+    Function,
+    Load,
+    Name,
+    Number,
+    Statement,
+    call,
+    names,
+)
+from numgrad.codegen.printer import print_module
+from numgrad.jit.emit.loop_nest import LoopNest, band_statements
+from numgrad.jit.emit.scalar_code import PART, is_plain, plain_code, type_code
+from numgrad.jit.emit.unrolled import nest_statements
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import LEAVES
 from numgrad.jit.schedule.loop_fusion import find_bands
 from numgrad.jit.schedule.schedule import Nest, OpaqueStep, Schedule, schedule
 
-__all__ = ["WHAT", "Array", "Emitted", "emit", "spell", "used_by_steps"]
+__all__ = ["WHAT", "Array", "Emitted", "emit", "used_by_steps"]
 
 WHAT = 4  # numbers of the header that say what to run
 ALIGNMENT = 64
-FOLDS = (*(f"_{kind}" for kind in KINDS), "LEVELS", "shifted")
 WIDE = 16  # elements of a short loop from which on it fills wide vectors
-_NAME = re.compile(r"[a-z]\w*")
+(_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
+(_USE_WIDE_VECTORS,) = names("numgrad.codegen.llvm.width", "use_wide_vectors")
 
 
 @dataclass(frozen=True)
@@ -74,15 +86,15 @@ class Emitted:
     """
 
     plan: Schedule
-    nests: dict[int, NestSource]
+    nests: dict[int, LoopNest]
     bands: list[range]
     arrays: list[Array] = field(default_factory=list)
     buffers: dict[Value, str] = field(default_factory=dict)
     size_names: list[str] = field(default_factory=list)
     values: dict[str, int] = field(default_factory=dict)
     constants: list[float] = field(default_factory=list)
-    constant_lines: list[Line] = field(default_factory=list)
-    literal_lines: list[Line] = field(default_factory=list)
+    constant_lines: list[Statement] = field(default_factory=list)
+    literal_lines: list[Statement] = field(default_factory=list)
 
     @property
     def sizes(self) -> list[int]:
@@ -96,11 +108,12 @@ class Emitted:
 
     def results_of(self, call: Value) -> dict[int, Value]:
         """Return the results of a call that are kept, by their positions."""
-        return {
+        found = {
             item.attributes["position"]: item
             for item in self.plan.kept
             if item.operation == "item" and item.operands[0] is call
         }
+        return dict(sorted(found.items()))  # so that each process writes the same source
 
     def header(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return a header that asks for all nests."""
@@ -112,85 +125,65 @@ class Emitted:
         """The size of the room."""
         return self.values["room_bytes"]
 
-    def body(self, *, literal: bool, short: bool = False) -> list[Line]:
-        """Return the lines of the function; `literal` with sizes and constants written out.
+    def body(self, *, literal: bool, short: bool = False) -> list[Statement]:
+        """Return what the function does; `literal` with sizes and constants written out.
 
         Of these, one that is `short` is made for few elements.
         """
-        lines = [Line("distinct()")]
-        widths = [nest.length(self.values) for nest in self.nests.values() if nest.is_dear]
-        if any(not short or width >= WIDE for width in widths):
-            lines.append(Line("use_wide_vectors()"))
-        if literal:
-            lines += [Line(f"{name} = {self.values[name]}") for name in self.size_names]
-            lines += self.literal_lines
-        else:
-            names = enumerate(self.size_names, WHAT)
-            lines += [Line(f"{name} = header[{k}]") for k, name in names]
-            if self.constants:
-                start = 8 * (WHAT + len(self.size_names))
-                code = f"part(header, {start}, {len(self.constants)}, np.float64)"
-                lines.append(Line(f"constants = {code}"))
-            lines += self.constant_lines
+        widths = [
+            nest.facts.length(self.values) for nest in self.nests.values() if nest.code.is_dear
+        ]
+        is_wide = any(not short or width >= WIDE for width in widths)
+        lines: list[Statement] = [Do(call(_USE_WIDE_VECTORS))] if is_wide else []
+        lines += self._literals() if literal else self._from_header()
         for array in self.arrays:
             if array.role == "room":
                 name = array.name
-                size = f"size_{name}"
-                kind = type_code(array.dtype)
-                lines.append(Line(f"{name} = part(room, at_{name}, {size}, {kind})"))
+                place = f"at_{name}", f"size_{name}", type_code(array.dtype)
+                lines.append(Assign(name, call(PART, "room", *place)))
         values = self.values if literal else None
         if short:
             for nest in self.nests.values():
-                lines += [Line(""), *nest_lines(nest, self.values)]
+                lines += [Blank(), *nest_statements(nest, self.values)]
         else:
             for band in self.bands:
-                lines += [Line(""), *band_lines([self.nests[k] for k in band], values)]
+                lines += [Blank(), *band_statements([self.nests[k] for k in band], values)]
         return lines
+
+    def _literals(self) -> list[Statement]:
+        sizes = [Assign(name, Number(self.values[name])) for name in self.size_names]
+        return [*sizes, *self.literal_lines]
+
+    def _from_header(self) -> list[Statement]:
+        lines: list[Statement] = [
+            Assign(name, Load(Name("header"), Number(k), True))
+            for k, name in enumerate(self.size_names, WHAT)
+        ]
+        if self.constants:
+            start = 8 * (WHAT + len(self.size_names))
+            kind = type_code(np.dtype(np.float64))
+            lines.append(
+                Assign("constants", call(PART, "header", start, len(self.constants), kind))
+            )
+        return lines + self.constant_lines
 
     def items(self, band: range) -> int:
         """Return how many parts of some nests that are done together threads can do."""
         return max([self.values[f"items{k}"] for k in band])
 
-    def imports(self, *, short: bool = False) -> list[str]:
-        """Return the lines in front of the function; of one that is `short`, once it is written."""
-        functions = {"distinct", "finishes", "part", "span", "stack"}
-        for nest in self.nests.values():
-            functions |= nest.short_functions if short else nest.functions
-        lines = ["import numpy as np", "", "from numgrad.math import scalar"]
-        angles = sorted(name for name in functions if name.startswith("near_"))
-        lines += [f"from numgrad.math.angle_blocks import {name}" for name in angles]
-        folds = sorted(name for name in functions if name.endswith(FOLDS))
-        lines += [f"from numgrad.codegen.fold_runtime import {name}" for name in folds]
-        lines.append("from numgrad.codegen.loop_runtime import (")
-        lines += [f"    {name}," for name in sorted(functions.difference(angles, folds))]
-        lines += [")", "from numgrad.codegen.llvm.pointers import element, store"]
-        if any(nest.nest.checks for nest in self.nests.values()):
-            lines.insert(3, "from numgrad.kernels.move.bounds import raise_outside")
-        lines.append("from numgrad.codegen.llvm.width import use_wide_vectors")
-        return [*lines, ""]
-
     def source(self, *, origins: bool = False) -> str:
         """Return the module with the function ``run``."""
-        lines = [Line(text) for text in self.imports()]
-        lines += [Line(""), Line(self.head), *indent(self.body(literal=False))]
-        return spell(lines, origins=origins)
+        return print_module([self.function("run", literal=False)], origins=origins)
+
+    def function(self, name: str, *, literal: bool, decorator: Name | None = None) -> Function:
+        """Return the function of all nests; `literal` with sizes and constants written out."""
+        body = [Do(call(_DISTINCT)), *self.body(literal=literal)]
+        return Function(name, self.parameters, body, decorator)
 
     @property
-    def head(self) -> str:
-        """The first line of the function."""
-        names = [*(array.name for array in self.arguments), "header", "room"]
-        return f"def run({', '.join(names)}):"
-
-
-def spell(lines: list[Line], *, origins: bool) -> str:
-    """Return lines as text, with comments that say where they come from or without."""
-    texts = []
-    for line in lines:
-        text = line.code.rstrip()
-        if origins and line.origin:
-            text = f"{text}  # {line.origin}"
-        texts.append(text)
-    return "\n".join(texts) + "\n"
+    def parameters(self) -> list[str]:
+        """The names of the function's arguments."""
+        return [*(array.name for array in self.arguments), "header", "room"]
 
 
 def emit(graph: Graph) -> Emitted:
@@ -198,28 +191,27 @@ def emit(graph: Graph) -> Emitted:
     plan = schedule(graph)
     found = Emitted(plan, {}, find_bands(plan))
     _name_arrays(found, graph)
-    names = _name_constants(found, graph)
+    constants = _name_constants(found, graph)
     numbers: count[int] = count()
     for position, step in enumerate(plan.steps):
         if isinstance(step, Nest):
-            found.nests[position] = NestSource(plan, position, found.buffers, names, numbers)
+            found.nests[position] = LoopNest(plan, position, found.buffers, constants, numbers)
     elements = plan.elements
     values = {**elements.dims.values, **elements.numbers}
     for nest in found.nests.values():
-        values.update(nest.counts(values))
+        counts = nest.facts.counts(values)
+        assert not counts.keys() & values.keys(), "two numbers of one name"
+        values.update(counts)
     for band in found.bands:
         values[f"band{band.start}"] = max([values[f"items{k}"] for k in band])
     for nest in found.nests.values():
-        for name, dtype, size in nest.partials:
+        for name, dtype, size in nest.parts.partials:
             shape = (size.evaluate(values),)
             found.arrays.append(Array(name, shape, dtype, "room"))
     found.values.update(values)
     _drop_unread(found)
-    used: dict[str, None] = {}
-    for band in found.bands:
-        for line in band_lines([found.nests[k] for k in band]):
-            used.update(dict.fromkeys(_NAME.findall(line.code)))
-    found.size_names += [name for name in used if name in values]
+    bands = [band_statements([found.nests[k] for k in band]) for band in found.bands]
+    found.size_names += [name for name in names_in(bands) if name in values]
     at = 0
     for array in found.arrays:
         if array.role == "room":
@@ -234,18 +226,13 @@ def emit(graph: Graph) -> Emitted:
 
 def _drop_unread(found: Emitted) -> None:
     """Drop arrays that are only written to: their values are used where they are computed."""
-    lines = [line.code.strip() for nest in found.nests.values() for line in nest.lines()]
-    elsewhere = {found.buffers[value] for value in used_by_steps(found.plan)}
+    read = read_arrays([band_statements([nest]) for nest in found.nests.values()])
+    read |= {found.buffers[value] for value in used_by_steps(found.plan)}
     for array in list(found.arrays):
-        name = array.name
-        if array.role != "room" or name in elsewhere:
-            continue
-        if all(
-            code.startswith(f"store({name}, ") for code in lines if re.search(rf"\b{name}\b", code)
-        ):
+        if array.role == "room" and array.name not in read:
             found.arrays.remove(array)
             for nest in found.nests.values():
-                nest.unread.add(name)
+                nest.unread.add(array.name)
 
 
 def used_by_steps(plan: Schedule) -> list[Value]:
@@ -303,36 +290,36 @@ def _role(value: Value, outputs: dict[Value, Value]) -> str:
     return "output" if value in outputs else "room"
 
 
-def _name_constants(found: Emitted, graph: Graph) -> dict[Value, str]:
-    """Name constants, or spell those that are written out."""
-    names: dict[Value, str] = {}
+def _name_constants(found: Emitted, graph: Graph) -> dict[Value, Expression]:
+    """Name constants, or write out those that are plain."""
+    named: dict[Value, Expression] = {}
     for value in graph.values():
         if value.operation != "constant":
             continue
         number, dtype = value.attributes["value"], value.dtype
+        exact = plain_code(number, dtype)
         if is_plain(number, dtype):
-            names[value] = plain_code(number, dtype)
+            named[value] = exact
             continue
-        name = names[value] = f"c{len(found.constant_lines)}"
-        first = len(found.constants)
-        kind = type_code(dtype)
         if dtype.kind == "c":
-            found.constants += [complex(number).real, complex(number).imag]
-            code = f"{kind}(complex(constants[{first}], constants[{first + 1}]))"
-            exact = f"{kind}(complex({_float(number.real)}, {_float(number.imag)}))"
+            parts = _given(found, complex(number).real), _given(found, complex(number).imag)
+            code: Expression = call(Name("complex"), *parts)
         elif dtype.kind == "f":
-            found.constants.append(float(number))
-            code, exact = f"{kind}(constants[{first}])", f"{kind}({_float(number)})"
+            code = _given(found, float(number))
         else:
             slot = f"k{len(found.size_names)}"
             wrapped = int(number) - (1 << 64) if int(number) >= 1 << 63 else int(number)
             found.values[slot] = wrapped
             found.size_names.append(slot)
-            code, exact = f"{kind}({slot})", f"{kind}({int(number)})"
-        found.constant_lines.append(Line(f"{name} = {code}"))
-        found.literal_lines.append(Line(f"{name} = {exact}"))
-    return names
+            code = Name(slot)
+        name = f"c{len(found.constant_lines)}"
+        found.constant_lines.append(Assign(name, call(type_code(dtype), code)))
+        found.literal_lines.append(Assign(name, exact))
+        named[value] = Name(name)
+    return named
 
 
-def _float(number: float) -> str:
-    return repr(float(number)).replace("inf", "np.inf").replace("nan", "np.nan")
+def _given(found: Emitted, number: float) -> Expression:
+    """Return what reads a number that the function gets."""
+    found.constants.append(number)
+    return Load(Name("constants"), Number(len(found.constants) - 1), True)

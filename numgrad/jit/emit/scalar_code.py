@@ -1,4 +1,4 @@
-"""Generate the source of one scalar operation, in the dtypes that it has in the graph.
+"""Scalar operations of a graph as expressions, in the dtypes that they have there.
 
 Operators and functions are those of eager kernels (`numgrad.codegen.scalar_ops`), so the bits are
 the same. Numba computes small integers and bools as int64; they are brought back to their dtype.
@@ -7,22 +7,70 @@ the same. Numba computes small integers and bools as int64; they are brought bac
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.expression import operation, scalar
+from numgrad.codegen.loops import (
+    ZERO,
+    Assign,
+    Attribute,
+    Expression,
+    Name,
+    Number,
+    Prefix,
+    Statement,
+    call,
+    combine,
+    literal,
+    names,
+    plus,
+    times,
+)
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.symbolic_sizes import Size
 
-__all__ = ["cast_code", "identity_code", "is_plain", "operation_code", "plain_code", "type_code"]
+__all__ = [
+    "FINISHES",
+    "PART",
+    "SPAN",
+    "cast_code",
+    "identity_code",
+    "is_plain",
+    "new_array",
+    "on_stack",
+    "operation_code",
+    "plain_code",
+    "size_code",
+    "type_code",
+]
 
 _PLAIN = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0))
 _EXACT = frozenset(("int64", "float32", "float64", "complex64", "complex128"))
+_STACK, PART, SPAN, FINISHES = names(
+    "numgrad.codegen.loop_runtime", "stack", "part", "span", "finishes"
+)
+(_EMPTY,) = names("numpy", "empty")
 
 
-def type_code(dtype: np.dtype[Any]) -> str:
-    """Return the source of a dtype's type."""
-    return "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+def on_stack(name: str, dtype: np.dtype[Any], count: int | Name) -> Statement:
+    """Return what makes an array that lives until the function returns."""
+    return Assign(name, call(_STACK, type_code(dtype), count))
+
+
+def new_array(name: str, shape: Any, dtype: np.dtype[Any]) -> Statement:
+    """Return what makes an array, of undefined values."""
+    return Assign(name, call(_EMPTY, shape, type_code(dtype)))
+
+
+@lru_cache(64)
+def type_code(dtype: np.dtype[Any]) -> Expression:
+    """Return a dtype's type."""
+    return Name("bool_" if dtype.kind == "b" else dtype.name, "numpy")
 
 
 def is_plain(value: Any, dtype: np.dtype[Any]) -> bool:
@@ -35,60 +83,68 @@ def is_plain(value: Any, dtype: np.dtype[Any]) -> bool:
     return number in _PLAIN or math.isinf(number) or math.isnan(number)
 
 
-def plain_code(value: Any, dtype: np.dtype[Any]) -> str:
-    """Return the source of a constant."""
+def plain_code(value: Any, dtype: np.dtype[Any]) -> Expression:
+    """Return a constant."""
     if dtype.kind == "b":
-        return repr(bool(value))
+        return Number(bool(value))
     if dtype.kind in "iu":
-        return f"{type_code(dtype)}({int(value)})"
-    text = repr(float(value)).replace("inf", "np.inf").replace("nan", "np.nan")
-    return f"{type_code(dtype)}({text})"
+        return call(type_code(dtype), int(value))
+    if dtype.kind == "c":
+        parts = literal(float(value.real)), literal(float(value.imag))
+        return call(type_code(dtype), call(Name("complex"), *parts))
+    return call(type_code(dtype), literal(float(value)))
 
 
-def identity_code(kind: str, dtype: np.dtype[Any]) -> str:
-    """Return the source of what a reduction of nothing gives (for extremes: of what yields)."""
+def identity_code(kind: str, dtype: np.dtype[Any]) -> Expression:
+    """Return what a reduction of nothing gives (for extremes: what yields to all others)."""
     if dtype.kind == "b":
-        return "True" if kind in ("all", "min", "prod") else "False"
-    if kind in ("max", "min"):
-        lowest = kind == "max"
-        if dtype.kind == "f":
-            return f"{type_code(dtype)}({'-' if lowest else ''}np.inf)"
-        limits = np.iinfo(dtype)
-        return f"{type_code(dtype)}({int(limits.min if lowest else limits.max)})"
-    return f"{type_code(dtype)}({int(kind == 'prod')})"
+        return Number(kind in ("all", "min", "prod"))
+    if kind not in ("max", "min"):
+        return call(type_code(dtype), int(kind == "prod"))
+    lowest = kind == "max"
+    if dtype.kind == "f":
+        return plain_code(-np.inf if lowest else np.inf, dtype)
+    limits = np.iinfo(dtype)
+    return plain_code(limits.min if lowest else limits.max, dtype)
 
 
-def cast_code(name: str, source: np.dtype[Any], target: np.dtype[Any]) -> str:
-    """Return the source of a number in another dtype."""
+def cast_code(number: Expression, source: np.dtype[Any], target: np.dtype[Any]) -> Expression:
+    """Return a number in another dtype."""
     if source == target:
-        return name
+        return number
     if target.kind == "b":
-        return f"({name} != 0)"
+        return combine("!=", number, ZERO)
     if source.kind == "c" and target.kind != "c":
-        name = f"{name}.real"
+        number = Attribute(number, "real")
     if source.kind in "fc" and target.kind in "iu":
         kind = target.name if target.itemsize >= 4 else "int32"
-        name = f"scalar.to_{kind}({name})"
+        number = call(scalar(f"to_{kind}"), number)
     if source.kind == "b":
-        name = f"np.uint8({name})"
-    return f"{type_code(target)}({name})"
+        number = call(type_code(np.dtype(np.uint8)), number)
+    return call(type_code(target), number)
 
 
-def operation_code(value: Value, arguments: list[str]) -> str:
-    """Return the source of an elementwise operation on named operands."""
-    operation, dtype = value.operation, value.dtype
-    sources = [operand.dtype for operand in value.operands]
-    if operation == "cast":
-        return cast_code(arguments[0], sources[0], dtype)
-    if operation == "true_divide" and dtype.kind == "c":
-        operation = "complex_divide"
-    if operation == "bitwise_not" and dtype.kind == "b":
-        operation = "logical_not"
-    op = SCALAR_OPS[operation]
-    if op.symbol is not None:
-        code = op.symbol.format(*arguments)
-    else:
-        code = f"scalar.{operation}({', '.join(arguments)})"
-    if dtype.name in _EXACT or op.is_truth:
+def operation_code(value: Value, arguments: Sequence[Expression]) -> Expression:
+    """Return an elementwise operation on its operands."""
+    name, dtype = value.operation, value.dtype
+    if name == "cast":
+        return cast_code(arguments[0], value.operands[0].dtype, dtype)
+    if name == "bitwise_not" and dtype.kind == "b":
+        name = "logical_not"
+    code = operation(name, arguments, dtype.kind == "c")
+    if dtype.name in _EXACT or SCALAR_OPS[name].is_truth:
         return code
-    return f"({code}) != 0" if dtype.kind == "b" else f"{type_code(dtype)}({code})"
+    return combine("!=", code, ZERO) if dtype.kind == "b" else call(type_code(dtype), code)
+
+
+@lru_cache(1 << 12)
+def size_code(size: Size) -> Expression:
+    """Return a size as the sum of products that it is."""
+    terms = []
+    for of_product, factor in sorted(size.terms.items()):
+        first = of_product[:1]
+        if factor == -1 and first:
+            terms.append(times(Prefix("-", Name(first[0])), *of_product[1:]))
+        else:
+            terms.append(times(factor, *of_product))
+    return plus(*terms)

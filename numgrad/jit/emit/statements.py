@@ -1,36 +1,37 @@
-"""Statements of generated source: names of elements, offsets and sizes; lines with comments.
+"""Statements that compute elements: in the pass that needs them, or as far out as they can be.
 
-What a line computes is put as far out as it can be: in front of all loops, or at a row's start.
+What does not depend on the loop around it is computed in front of all loops, or at a row's start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from numgrad.jit.emit.analysis import INNER, ROW, TOP, NestFacts
-from numgrad.jit.emit.scalar_code import operation_code
+import numpy as np
+
+from numgrad.codegen.loops import (
+    Assign,
+    Expression,
+    Load,
+    Name,
+    Number,
+    Prefix,
+    Statement,
+    combine,
+    plus,
+    times,
+)
+from numgrad.jit.emit.analysis import TOP, Analysis
+from numgrad.jit.emit.scalar_code import operation_code, size_code
+from numgrad.jit.ir import symbolic_sizes
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.symbolic_sizes import ONE, Place, Size
+from numgrad.jit.ir.symbolic_sizes import Place, Size
+from numgrad.jit.schedule.axes import Loop
 from numgrad.jit.schedule.index_maps import ANYWHERE, Element, weight
-from numgrad.jit.schedule.schedule import Schedule
 
-__all__ = ["Line", "NestLines", "comment_of", "indent", "sum_of"]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of source and where it comes from."""
-
-    code: str
-    origin: str = ""
-
-
-def indent(lines: list[Line], levels: int = 1) -> list[Line]:
-    """Move lines to the right."""
-    return [Line("    " * levels + line.code, line.origin) for line in lines]
+__all__ = ["ElementCode", "comment_of"]
 
 
 def comment_of(value: Value) -> str:
@@ -38,183 +39,195 @@ def comment_of(value: Value) -> str:
     return f"{value.operation}: {value.origin}" if value.origin else value.operation
 
 
-def sum_of(terms: list[str]) -> str:
-    """Return the source of a sum."""
-    return " + ".join(term for term in terms if term).replace("+ -", "- ")
-
-
-class NestLines(NestFacts):
-    """Names things, and computes in front of a pass what is known there.
+class ElementCode:
+    """Computes the elements of a nest, and in front of a pass what is known there.
 
     Parameters
     ----------
-    plan : Schedule
-    position : int
-        Which step of the plan it is.
+    facts : Analysis
     buffers : mapping
         The name of the array that holds each kept value.
     constants : mapping
-        The name or source of each constant.
+        The expression of each constant.
     names : iterator of int
         Running numbers, for names.
+
+    Attributes
+    ----------
+    top : list of Statement
+        What stands in front of all loops.
+    row : dict
+        What stands in a row, by the pass in front of which it does.
+    results : dict
+        The variable of each value that rows are reduced to.
+    types : dict
+        The dtypes of variables; of those in `bases`, places in memory, there is none.
+    is_dear : bool
+        Whether there is more to compute than arithmetic.
     """
 
     def __init__(
         self,
-        plan: Schedule,
-        position: int,
+        facts: Analysis,
         buffers: Mapping[Value, str],
-        constants: Mapping[Value, str],
+        constants: Mapping[Value, Expression],
         names: count[int],
     ) -> None:
-        super().__init__(plan, position)
+        self.facts, self.loops, self.elements = facts, facts.loops, facts.plan.elements
         self.buffers, self.constants, self.names = buffers, constants, names
-        self.has_scalars = self.is_dear = False
-        self.top: list[Line] = []
-        self.row: dict[int, list[Line]] = {}  # by the pass in front of which they stand
-        self._fixed: dict[Any, str] = {}  # names of elements, steps and bases outside of passes
-        self._row_names: dict[Value, str] = {}  # of what rows are reduced to
+        self.is_dear = False
+        self.top: list[Statement] = []
+        self.row: dict[int, list[Statement]] = {}
+        self.results: dict[Value, str] = {}
+        self.types: dict[str, np.dtype[Any]] = {}
+        self.bases: set[str] = set()
+        self._fixed: dict[Any, Expression] = {}  # elements, sizes and bases outside of passes
 
-    def _fresh(self, prefix: str) -> str:
+    def fresh(self, prefix: str) -> str:
+        """Return a variable that is not used yet."""
         return f"{prefix}{next(self.names)}"
 
-    def size_name(self, size: Size) -> str:
-        """Return the source of a size: a number, a name, or the name of a product."""
-        text = str(size)
-        if size.constant is not None or text.isidentifier():
-            return text
+    # --- sizes and places ---
+
+    def size(self, size: Size) -> Expression:
+        """Return a size: a number, or a variable that holds it."""
+        code = size_code(size)
+        if isinstance(code, Name | Number):
+            return code
         known = self._fixed.get(size)
         if known is None:
-            known = self._fixed[size] = self._fresh("s")
-            self.top.append(Line(f"{known} = {text}"))
+            known = self._fixed[size] = Name(self.fresh("s"))
+            self.top.append(Assign(known.id, code))
         return known
 
-    def _place_code(self, place: Place) -> tuple[str, int]:
-        """Return the source of a place, and where it can stand."""
-        steps = self.loops.steps(place)
-        outer = [(axis, step) for axis, step in sorted(steps.items()) if axis in self.outer_axes]
-        inner = [(axis, step) for axis, step in sorted(steps.items()) if axis in self.inner_axes]
+    def place(self, place: Place) -> Expression:
+        """Return a place in memory, but for what depends on no loop of a pass in a variable."""
+        steps = sorted(self.loops.steps(place).items())
+        outer = [(axis, step) for axis, step in steps if axis in self.facts.outer_axes]
         base = self._base(place.start, tuple(outer))
-        terms = [self._term(axis, step) for axis, step in inner]
-        level = INNER if inner else ROW if outer else TOP
-        return sum_of([base, *terms]), level
+        inner = [self.term(axis, step) for axis, step in steps if axis in self.facts.inner_axes]
+        return plus(base, *inner)
 
-    def _term(self, axis: int, step: Size) -> str:
-        constant = step.constant
-        if constant == 1:
-            return f"i{axis}"
-        if constant == -1:
-            return f"-i{axis}"
-        return f"i{axis} * {self.size_name(step)}"
+    def place_in_item(self, place: Place) -> Expression:
+        """Return a place that depends on outer and inner loops, not on rows."""
+        terms = [self.term(axis, step) for axis, step in sorted(self.loops.steps(place).items())]
+        return plus(self.size(place.start), *terms)
 
-    def _base(self, start: Size, outer: tuple[tuple[int, Size], ...]) -> str:
-        text = "" if start.constant == 0 else self.size_name(start)
+    def term(self, axis: int, step: Size) -> Expression:
+        """Return what an index adds to a place."""
+        if step.constant == -1:
+            return Prefix("-", Name(f"i{axis}"))
+        return times(f"i{axis}", self.size(step))
+
+    def _base(self, start: Size, outer: tuple[tuple[int, Size], ...]) -> Expression:
+        first = self.size(start)
         if not outer:
-            return text
-        key = (start, outer)
-        known = self._fixed.get(key)
+            return first
+        known = self._fixed.get((start, outer))
         if known is None:
-            code = sum_of([text, *(self._term(axis, step) for axis, step in outer)])
-            if code.isidentifier():
-                known = code
-            else:
-                known = self._fresh("p")
-                self.row.setdefault(0, []).append(Line(f"{known} = {code}"))
-            self._fixed[key] = known
+            known = plus(first, *(self.term(axis, step) for axis, step in outer))
+            if not isinstance(known, Name):
+                known = self._hoisted("p", known, 0)
+                self.bases.add(known.id)
+            self._fixed[start, outer] = known
         return known
 
-    def _code(self, element: Element, names: Mapping[Element, str]) -> str:
-        """Return the source that computes or reads an element."""
-        value = element[0]
-        inputs = self._inputs[element]
-        if not inputs:
-            place, _ = self._place_code(self.read_places[element])
-            return f"element({self.buffers[value]}, {place or 0})"
-        if value.operation == "gather":
-            source = self.plan.source_of(value)
-            place = self._position_code(element, self.gather_places[element], source.strides, names)
-            return f"element({self.buffers[source.base]}, {place or 0})"
-        arguments = [self._name(e, names) for e in inputs]
-        if not value.is_elementwise:  # a view, or what an update starts from
-            return arguments[0]
-        code = operation_code(value, arguments)
-        self.has_scalars |= "scalar." in code
-        self.is_dear |= weight(value) > 4
-        return code
+    def row_place(self) -> Expression:
+        """Return the place within a row."""
+        return self.flat(self.loops.inner)
 
-    def _position_code(
+    def flat(self, loops: Sequence[Loop]) -> Expression:
+        """Return how many steps of some loops there were."""
+        terms, stride = [], symbolic_sizes.ONE
+        for loop in reversed(loops):
+            terms.append(self.term(loop.axis, stride))
+            stride = stride * loop.size
+        return plus(*terms)
+
+    def offset(self) -> Expression:
+        """Return the innermost index within a block."""
+        return combine("-", self.loops.inner[-1].index, "lo")
+
+    def at_positions(
         self,
         element: Element,
         place: Place,
         strides: Sequence[Size],
-        names: Mapping[Element, str],
+        names: Mapping[Element, Expression],
         value: Value | None = None,
-    ) -> str:
-        """Return the source of a place that depends on positions, all inputs but for the first."""
-        code, _ = self._place_code(place)
-        steps = self.plan.elements.steps_of_positions(value or element[0], strides)
-        terms = [code]
-        for position, step in zip(self._inputs[element][1:], steps, strict=True):
-            name = self._name(position, names)
-            if step != ONE:
-                name = f"{name} * {self.size_name(step)}"
-            terms.append(name)
-        return sum_of(terms)
+    ) -> Expression:
+        """Return a place that depends on positions, all inputs but for the first."""
+        terms = [self.place(place)]
+        steps = self.elements.steps_of_positions(value or element[0], strides)
+        for position, step in zip(self.facts.inputs[element][1:], steps, strict=True):
+            terms.append(times(self.name(position, names), self.size(step)))
+        return plus(*terms)
 
-    def _name(self, element: Element, names: Mapping[Element, str]) -> str:
-        """Return the name of an element in a pass, or outside of it."""
+    # --- elements ---
+
+    def computed(self, element: Element, names: Mapping[Element, Expression]) -> Expression:
+        """Return what computes or reads an element; `names` are those of a pass."""
+        value = element[0]
+        inputs = self.facts.inputs[element]
+        if not inputs:
+            place = self.place(self.facts.read_places[element])
+            return Load(Name(self.buffers[value]), place)
+        if value.operation == "gather":
+            source = self.facts.plan.source_of(value)
+            at = self.facts.gather_places[element]
+            place = self.at_positions(element, at, source.strides, names)
+            return Load(Name(self.buffers[source.base]), place)
+        arguments = [self.name(e, names) for e in inputs]
+        if not value.is_elementwise:  # a view, or what an update starts from
+            return arguments[0]
+        self.is_dear |= weight(value) > 4
+        return operation_code(value, arguments)
+
+    def name(self, element: Element, names: Mapping[Element, Expression]) -> Expression:
+        """Return the variable of an element in a pass, or outside of it."""
+        found = self._given(element)
+        if found is None:
+            found = names.get(element)
+        return self._outside(element) if found is None else found
+
+    def _given(self, element: Element) -> Expression | None:
+        """Return the expression of an element that needs no computing."""
         value = element[0]
         if value.operation == "constant":
             return self.constants[value]
-        if value in self._made:
-            return self._row_names[value]
-        found = names.get(element)
-        return self._outside(element) if found is None else found
+        if value in self.facts.made:
+            return Name(self.results[value])
+        return None
 
-    def _outside(self, element: Element) -> str:
-        """Return the name of an element that is known in front of a pass; compute it there."""
+    def _is_missing(self, element: Element) -> bool:
+        is_read = element[1] is not ANYWHERE  # else nothing reads it but what looks for its place
+        return is_read and element not in self._fixed and self._given(element) is None
+
+    def _outside(self, element: Element) -> Expression:
+        """Return the variable of an element that is known in front of a pass; compute it there."""
         stack = [element]
         while stack:
             current = stack[-1]
-            if current in self._fixed or self._is_given(current):
+            if current in self._fixed:
                 stack.pop()
                 continue
-            missing = [
-                e for e in self._inputs[current] if e not in self._fixed and not self._is_given(e)
-            ]
+            missing = [e for e in self.facts.inputs[current] if self._is_missing(e)]
             if missing:
                 stack += missing
                 continue
             stack.pop()
-            code = self._code(current, {})
-            if code.isidentifier():
-                self._fixed[current] = code
-                continue
-            name = self._fixed[current] = self._fresh("v")
-            line = Line(f"{name} = {code}", comment_of(current[0]))
-            if self.level(current) == TOP:
-                self.top.append(line)
-            else:
-                self.row.setdefault(self._ready[current], []).append(line)
-        return self._name_given(element)
-
-    def _is_given(self, element: Element) -> bool:
-        value, index = element
-        return value.operation == "constant" or value in self._made or index is ANYWHERE
-
-    def _name_given(self, element: Element) -> str:
-        if self._is_given(element):
-            return self._name(element, {})
+            code = self.computed(current, {})
+            if not isinstance(code, Name | Number):
+                value, is_top = current[0], self.facts.level(current) == TOP
+                ready = None if is_top else self.facts.ready[current]
+                code = self._hoisted("v", code, ready, comment_of(value))
+                self.types[code.id] = value.dtype
+            self._fixed[current] = code
         return self._fixed[element]
 
-    def _offset(self) -> str:
-        """Return the source of the innermost index within a block."""
-        return f"{self.loops.inner[-1].index} - lo"
-
-    def _row_place(self) -> str:
-        """Return the source of the place within a row."""
-        terms, stride = [], ONE
-        for loop in reversed(self.loops.inner):
-            terms.append(self._term(loop.axis, stride))
-            stride = stride * loop.size
-        return sum_of(terms)
+    def _hoisted(self, prefix: str, code: Expression, ready: int | None, origin: str = "") -> Name:
+        """Compute something in front of the pass before which it is known, or of all loops."""
+        name = Name(self.fresh(prefix))
+        lines = self.top if ready is None else self.row.setdefault(ready, [])
+        lines.append(Assign(name.id, code, origin))
+        return name

@@ -8,283 +8,292 @@ several rows at a time, then what follows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.tuning import UNROLLED_LANES
-from numgrad.jit.emit.loop_nest import NestSource, kind_of
+from numgrad.codegen.expression import SCALAR
+from numgrad.codegen.loop_passes import assigned, calls, names_in, walk, without_stores
+from numgrad.codegen.loops import (
+    ZERO,
+    Assign,
+    Call,
+    Expression,
+    For,
+    If,
+    Load,
+    Name,
+    Number,
+    Statement,
+    Store,
+    call,
+    names,
+    plus,
+    times,
+)
+from numgrad.jit.emit.folds import BlockFolds, combined, kind_of
+from numgrad.jit.emit.loop_nest import LoopNest, band_statements
+from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass
-from numgrad.jit.emit.scalar_code import cast_code, identity_code, type_code
-from numgrad.jit.emit.statements import Line, comment_of, indent, sum_of
-from numgrad.jit.ir.graph import Value
+from numgrad.jit.emit.scalar_code import on_stack
+from numgrad.jit.emit.statements import comment_of
 from numgrad.jit.ir.symbolic_sizes import product
+from numgrad.jit.schedule.axes import Loops
 from numgrad.jit.schedule.schedule import LoopOutput
 
-__all__ = ["ShortSource", "is_simple", "nest_lines"]
+__all__ = ["nest_statements"]
 
 MANY_ANGLES = 64  # sines that a loop is given for itself: with more LLVM gives up
 SPELLED = 16  # numbers whose sum is one expression
 MANY_ROWS = 8  # from which on LLVM shall not unroll what a row is
-_ASSIGNED = re.compile(r"(\w+) = ")
-_NAME = re.compile(r"[a-z]\w*")
-_MADE = re.compile(r"(\w+) = np\.empty\(.*, (np\.\w+)\)$")
+(_UNSEEN,) = names("numgrad.codegen.loop_runtime", "unseen")
+
+Sizes = Mapping[str, int]
 
 
-def is_simple(nest: NestSource, values: Mapping[str, int]) -> bool:
-    """Whether a nest has a single item, and one loop within its rows at most."""
-    loops = nest.loops
-    sizes = [loop.size.evaluate(values) for loop in [*loops.rows, *loops.inner]]
-    return (
-        values[f"items{nest.position}"] == 1
-        and not loops.outer
-        and len(loops.inner) <= 1
-        and 0 not in sizes
-    )
-
-
-def nest_lines(nest: NestSource, values: Mapping[str, int]) -> list[Line]:
-    """Return the source of a short nest, with sines in the loops instead of in between.
+def nest_statements(nest: LoopNest, sizes: Sizes) -> list[Statement]:
+    """Return a short nest, with sines in the loops instead of in between.
 
     They are computed as if no angle was far; if one was, all is done again. That takes no calls,
     and lets LLVM see the nest as a whole: what a small one needs.
     """
     if nest.may_suppose_near(MANY_ANGLES):
-        near = _lines(nest, values, supposes_near=True)
-        return [Line("far = False"), *near, Line("if far:"), *indent(_lines(nest, values))]
-    return _lines(nest, values)
+        near = _for_sizes(nest, sizes, supposes_near=True)
+        return [
+            Assign("far", Number(False)),
+            *near,
+            If(Name("far"), _for_sizes(nest, sizes)),
+        ]
+    return _for_sizes(nest, sizes)
 
 
-def _lines(
-    nest: NestSource, values: Mapping[str, int], *, supposes_near: bool = False
-) -> list[Line]:
-    """Return the source of a nest for these sizes."""
-    kind = ShortSource if is_simple(nest, values) else NestSource
-    source = kind(
-        nest.plan,
-        nest.position,
-        nest.buffers,
-        nest.constants,
-        nest.names,
-        values=values,
-        supposes_near=supposes_near,
-    )
-    source.unread = nest.unread
+def _for_sizes(nest: LoopNest, sizes: Sizes, *, supposes_near: bool = False) -> list[Statement]:
+    """Return a nest for these sizes."""
+    if _is_simple(nest, sizes):
+        folds = partial(SpelledFolds, sizes=sizes)
+        length = nest.facts.length(sizes)
+        short = LoopNest(*nest.given, supposes_near=supposes_near, folds=folds, length=length)
+        lines = without_stores(_single_item(short, sizes), nest.unread)
+    else:
+        short = LoopNest(*nest.given, supposes_near=supposes_near)
+        short.unread = nest.unread
+        lines = band_statements([short], sizes)
     rooms = [
-        Line(f"{name} = stack({type_code(dtype)}, {size.evaluate(values)})")
-        for name, dtype, size in source.partials
+        on_stack(name, dtype, size.evaluate(sizes)) for name, dtype, size in short.parts.partials
     ]
-    lines = source.lines(values)
-    nest.short_functions |= source.functions
-    used = {name for line in lines for name in _NAME.findall(line.code)}
-    sizes = [Line(f"{name} = {values[name]}") for name in sorted(used) if name in values]
-    return [*sizes, *rooms, *lines]
+    known = [Assign(name, Number(sizes[name])) for name in sorted(names_in(lines)) if name in sizes]
+    return [*known, *rooms, *lines]
 
 
-class ShortSource(NestSource):
-    """Writes a nest for which `is_simple` holds; the parameters are those of `NestSource`."""
+def _is_simple(nest: LoopNest, sizes: Sizes) -> bool:
+    """Whether a nest has a single item, and one loop within its rows at most."""
+    loops = nest.loops
+    lengths = [loop.size.evaluate(sizes) for loop in [*loops.rows, *loops.inner]]
+    is_single = sizes[f"items{nest.position}"] == 1 and not loops.outer
+    return is_single and len(loops.inner) <= 1 and 0 not in lengths
 
-    @property
-    def _count(self) -> int:
-        """The number of rows."""
-        return product([loop.size for loop in self.loops.rows]).evaluate(self.values)
 
-    @property
-    def _row_index(self) -> str:
-        rows = self.loops.rows
-        return rows[0].index if len(rows) == 1 else "row"
+def _rows_of(loops: Loops, sizes: Sizes) -> tuple[int, Name]:
+    """Return the number of rows, and their index."""
+    rows = loops.rows
+    count = product([loop.size for loop in rows]).evaluate(sizes)
+    return count, Name(rows[0].index if len(rows) == 1 else "row")
 
-    # --- reductions ---
 
-    def _write_reduced(self, output: LoopOutput, name: str, here: Pass, lines: list[Line]) -> None:
-        kind, dtype = kind_of(output), output.value.dtype
-        result, comment = self._row_names[output.value], comment_of(output.value)
-        buffer, target = f"b{result}", self.targets[output]
-        if target is None and self.loops.rows:
-            self._write_run(output, name, self._offset(), lines)
+class SpelledFolds(BlockFolds):
+    """Writes reductions of few elements.
+
+    Parameters
+    ----------
+    parts : NestParts
+    sizes : mapping
+        The sizes that names stand for.
+    """
+
+    def __init__(self, parts: NestParts, *, sizes: Sizes) -> None:
+        super().__init__(parts)
+        self.sizes = sizes
+
+    def in_row(
+        self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
+    ) -> None:
+        """Reduce a value that a pass computed over the elements of a row."""
+        result, is_total = self.result(output), self.facts.targets[output] is None
+        if is_total and self.facts.loops.rows:
+            self._run(output, value, lines, self.code.offset())
             return
-        self.rooms[buffer] = dtype
-        lines.append(Line(f"store({buffer}, {self._offset()}, {name})"))
-        total = self._folded(kind, buffer, self.length(self.values), dtype)
-        here.flush.append(Line(f"{result} = {total}", comment))
-        place = "0" if target is None else self._place_code(target)[0] or "0"
-        here.after.append(Line(f"store({self.buffers[output.value]}, {place}, {result})"))
+        buffer = f"b{result}"
+        self.parts.rooms[buffer] = output.value.dtype
+        lines.append(Store(Name(buffer), self.code.offset(), value))
+        total = self.folded(output, buffer, self.facts.length(self.sizes))
+        here.flush.append(Assign(result, total, comment_of(output.value)))
+        if is_total:
+            here.after.append(Store(self.parts.buffer(output.value), ZERO, Name(result)))
+        else:
+            here.after.append(self.parts.stored(output, Name(result)))
 
-    def _write_row_output(self, output: LoopOutput) -> None:
-        if output.kind != "reduce" or not self.loops.rows:
-            super()._write_row_output(output)
-            return
-        root = self._root(output)
-        name = cast_code(self._name(root, {}), output.source.dtype, output.value.dtype)
-        self._write_run(output, name, "", self.row.setdefault(self._ready[root], []))
+    def to_number(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
+        """Combine a value of each row to one number."""
+        if self.facts.loops.rows:
+            self._run(output, value, lines)
+        else:
+            super().to_number(output, value, lines)
 
-    def _write_run(self, output: LoopOutput, name: str, offset: str, lines: list[Line]) -> None:
+    def _run(
+        self,
+        output: LoopOutput,
+        value: Expression,
+        lines: list[Statement],
+        offset: Expression = ZERO,
+    ) -> None:
         """Store what all rows have to be reduced to one number, and reduce it behind the rows."""
-        kind, dtype = kind_of(output), output.value.dtype
-        length = self.length(self.values) if offset else 1
-        count, all_ = self._count * length, f"z{self._row_names[output.value]}"
-        self.top.append(Line(f"{all_} = stack({type_code(dtype)}, {count})"))
-        place = self._flat_row() if length == 1 else f"{self._flat_row()} * {length}"
-        lines.append(Line(f"store({all_}, {sum_of([place, offset])}, {name})"))
-        total = self._folded(kind, all_, count, dtype)
-        line = Line(f"store({self.buffers[output.value]}, 0, {total})", comment_of(output.value))
-        self.item_end.append(line)
+        length = 1 if offset == ZERO else self.facts.length(self.sizes)
+        count, array = _rows_of(self.facts.loops, self.sizes)[0] * length, f"z{self.result(output)}"
+        self.code.top.append(on_stack(array, output.value.dtype, count))
+        lines.append(Store(Name(array), plus(times(self.flat_row(), length), offset), value))
+        total = self.folded(output, array, count)
+        buffer, comment = self.parts.buffer(output.value), comment_of(output.value)
+        self.parts.item_end.append(Store(buffer, ZERO, total, comment))
 
-    def _join(self, kind: str, one: str, other: str) -> str:
-        if kind in ("sum", "prod"):
-            return f"({one} {'+' if kind == 'sum' else '*'} {other})"
-        self.functions.add(f"join_{kind}")
-        return f"join_{kind}({one}, {other})"
-
-    def _folded(self, kind: str, array: str, length: int, dtype: np.dtype[Any]) -> str:
-        """Return the source of the first elements of an array combined."""
-        identity = identity_code(kind, dtype)
-        if length > SPELLED:
-            self.functions.add(f"fold_{kind}")
-            return f"fold_{kind}({array}, {length}, {identity})"
-        terms = [f"element({array}, {k})" for k in range(length)]
+    def folded(self, output: LoopOutput, array: str, count: Any) -> Expression:
+        """Return the first elements of an array combined, written out if they are few."""
+        if count > SPELLED:
+            return super().folded(output, array, count)
+        kind, dtype, identity = kind_of(output), output.value.dtype, self.identity(output)
+        terms: list[Expression] = [Load(Name(array), Number(k)) for k in range(count)]
         if dtype.kind == "c":
-            terms = [self._join(kind, identity, term) for term in terms]
+            terms = [combined(kind, identity, term) for term in terms]
         half = SPELLED // 2
         while half:
-            pairs = zip(terms, terms[half:], strict=False)
-            terms = [self._join(kind, *pair) for pair in pairs] + terms[
-                max(0, len(terms) - half) : half
-            ]
+            rest = terms[max(0, len(terms) - half) : half]
+            terms = [combined(kind, *pair) for pair in zip(terms, terms[half:], strict=False)]
+            terms += rest
             half //= 2
         # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
         begins = kind == "sum" and dtype.kind == "f"
-        return self._join(kind, terms[0], identity) if begins else terms[0]
+        return combined(kind, terms[0], identity) if begins else terms[0]
 
-    # --- loops ---
 
-    def lines(self, values: Mapping[str, int] | None = None) -> list[Line]:
-        """Return the source of the nest."""
-        body = self._item()
-        lines = [*self._room_lines(self.values), *self.top, *body, *self.finish]
-        return [self._on_stack(line) for line in self.without_unread(lines)]
+# --- loops ---------------------------------------------------------------------------------------
 
-    def _on_stack(self, line: Line) -> Line:
-        made = _MADE.match(line.code)
-        if made is None:
-            return line
-        return Line(f"{made[1]} = stack({made[2]}, {self.length(self.values)})", line.origin)
 
-    def _item(self) -> list[Line]:
-        lines = [Line("item = 0")]
-        if self.loops.inner:
-            length = self.length(self.values)
-            is_long = (
-                bool(self.loops.rows) and self._count >= MANY_ROWS and length >= UNROLLED_LANES
-            )
-            lines.append(Line("lo = 0"))
-            lines.append(Line(f"hi = {self._unseen(length) if is_long else length}"))
-        if not self.loops.rows:
-            return [*lines, *self.item_start, *self._row_lines(), *self.item_end]
-        lines.append(Line("block = 0"))
-        lines += [Line("first_row = 0"), Line(f"last_row = {self._count}")]
-        return [*lines, *self.item_start, *self._rows(), *self.item_end]
+def _single_item(nest: LoopNest, sizes: Sizes) -> list[Statement]:
+    """Return a nest for which `_is_simple` holds."""
+    item: list[Statement] = [Assign("item", ZERO)]
+    if nest.loops.inner:
+        length = nest.facts.length(sizes)
+        is_many = bool(nest.loops.rows) and _rows_of(nest.loops, sizes)[0] >= MANY_ROWS
+        is_long = is_many and length >= UNROLLED_LANES
+        item.append(Assign("lo", ZERO))
+        item.append(Assign("hi", _unseen(length) if is_long else Number(length)))
+    if nest.loops.rows:
+        count = Number(_rows_of(nest.loops, sizes)[0])
+        item += [Assign("block", ZERO), Assign("first_row", ZERO), Assign("last_row", count)]
+        rows = [*nest.parts.item_start, *_rows(nest, sizes)]
+    else:
+        rows = [*nest.parts.item_start, *nest.row()]
+    return [*nest.before_items(sizes), *item, *rows, *nest.parts.item_end, *nest.parts.finish]
 
-    def _pass_lines(self, here: Pass) -> list[Line]:
-        lines = list(here.before)
-        for phase, part in here.phases.items():
-            if part and self.loops.inner:
-                start = f"for {self.loops.inner[-1].index} in range(lo, hi):"
-                part = [Line(start), *indent(part)]
-            lines += [*part, *here.trigonometric.get(phase, ())]
-        return [*lines, *here.flush, *here.after]
 
-    def _rows(self) -> list[Line]:
-        """Return the loops over rows: several, if some of it is dear."""
-        parts: list[list[Line]] = [[]]
-        dear: list[list[Line]] = []
-        for number in range(max([0, *self.row, *self.passes]) + 1):
-            for line in self.row.get(number, []):
-                if "scalar." in line.code:
-                    parts += [[line], []]
-                    dear.append(parts[-2])
-                else:
-                    parts[-1].append(line)
-            if number in self.passes:
-                parts[-1] += self._pass_lines(self.passes[number])
-        names = self._apart(parts) if dear else None
-        if names is None:
-            return self._loop([line for part in parts for line in part], str(self._count))
-        return self._expanded(parts, dear, names)
+def _unseen(steps: int) -> Call:
+    """Return a number of steps that LLVM cannot see.
 
-    def _unseen(self, steps: int) -> str:
-        """Return the source of a number of steps that LLVM cannot see.
+    A loop of few steps it would unroll before it thinks of vectors, and then find none.
+    """
+    return call(_UNSEEN, steps)
 
-        A loop of few steps it would unroll before it thinks of vectors, and then find none.
-        """
-        self.functions.add("unseen")
-        return f"unseen({steps})"
 
-    def _loop(self, body: Sequence[Line], rows: str) -> list[Line]:
-        body = list(body)
-        if len(self.loops.rows) > 1:
-            body = [*self._decode("at_row", self.loops.rows), *body]
-            body.insert(0, Line("at_row = row"))
-        return [Line(f"for {self._row_index} in range({rows}):"), *indent(body)]
-
-    def _apart(self, parts: list[list[Line]]) -> dict[str, np.dtype[Any]] | None:
-        """Return what parts hand on to later ones, with dtypes; None if there is more to it."""
-        if self.scratch:
-            return None
-        types: dict[str, Any] = {}
-        for key, name in self._fixed.items():
-            if isinstance(key, tuple) and isinstance(key[0], Value):
-                types[name] = key[0].dtype
-            elif isinstance(key, tuple):
-                types[name] = np.dtype(np.int64)
-        types |= {name: value.dtype for value, name in self._row_names.items()}
-        found: dict[str, np.dtype[Any]] = {}
-        made: set[str] = set()
-        for part in parts:
-            inside = self._assigned(part)
-            for name in self._used(part) & made - inside:
-                dtype = types.get(name)
-                is_index = name.startswith("p") and dtype == np.int64
-                if dtype is None or not (dtype.kind == "f" or is_index):
-                    return None
-                found[name] = dtype
-            made |= inside
-        return found
-
-    @staticmethod
-    def _assigned(part: Sequence[Line]) -> set[str]:
-        matches = (_ASSIGNED.match(line.code) for line in part)
-        return {match[1] for match in matches if match and match[1] != "far"}
-
-    @staticmethod
-    def _used(part: Sequence[Line]) -> set[str]:
-        return {name for line in part for name in _NAME.findall(line.code)}
-
-    def _expanded(
-        self, parts: list[list[Line]], dear: list[list[Line]], names: Mapping[str, np.dtype[Any]]
-    ) -> list[Line]:
-        """Return a loop for each part; what is handed on is in arrays in between."""
-        rows, index = self._count, self._row_index
-        wide = -(-rows // UNROLLED_LANES) * UNROLLED_LANES if rows > 1 else rows
-        lines = []
-        for name, dtype in names.items():
-            lines.append(Line(f"x{name} = stack({type_code(dtype)}, {wide})"))
-            if wide > rows:
-                lines.append(Line(f"for {index} in range({rows}, {wide}):"))
-                lines.append(Line(f"    store(x{name}, {index}, 0)"))
-        for part in parts:
-            inside = self._assigned(part)
-            taken = [name for name in sorted(self._used(part) - inside) if name in names]
-            handed = [name for name in sorted(inside) if name in names]
-            body = [Line(f"{name} = element(x{name}, {index})") for name in taken] + part
-            body += [Line(f"store(x{name}, {index}, {name})") for name in handed]
-            is_alone = any(part is each for each in dear) and "element(" not in part[0].code
-            if not part:
-                continue
-            if is_alone and len(self.loops.rows) == 1 and wide > 1:
-                lines += self._loop(body, self._unseen(wide))
+def _rows(nest: LoopNest, sizes: Sizes) -> list[Statement]:
+    """Return the loops over rows: several, if some of it is dear."""
+    parts: list[list[Statement]] = [[]]
+    dear: list[list[Statement]] = []
+    passes = nest.passes.passes
+    for number in range(max([0, *nest.code.row, *passes]) + 1):
+        for line in nest.code.row.get(number, []):
+            if calls(line, SCALAR):
+                parts += [[line], []]
+                dear.append(parts[-2])
             else:
-                lines += self._loop(body, str(rows))
-        return lines
+                parts[-1].append(line)
+        if number in passes:
+            here = passes[number]
+            parts[-1] += [*here.before, *nest.phases(here), *here.after]
+    handed = _handed_on(nest, parts) if dear else None
+    if handed is None:
+        count, _ = _rows_of(nest.loops, sizes)
+        return [_over_rows(nest, [line for part in parts for line in part], Number(count))]
+    return _distributed(nest, sizes, parts, dear, handed)
+
+
+def _over_rows(nest: LoopNest, body: Sequence[Statement], count: Expression) -> For:
+    rows = nest.loops.rows
+    if len(rows) == 1:
+        return For(rows[0].index, ZERO, count, body)
+    body = [Assign("at_row", Name("row")), *nest.decoded("at_row", rows), *body]
+    return For("row", ZERO, count, body)
+
+
+def _assigned(part: Sequence[Statement]) -> set[str]:
+    return assigned(part) - {"far"}
+
+
+def _handed_on(
+    nest: LoopNest, parts: Sequence[Sequence[Statement]]
+) -> dict[str, np.dtype[Any]] | None:
+    """Return what parts hand on to later ones, with dtypes; None if there is more to it."""
+    if nest.passes.kept:
+        return None
+    found: dict[str, np.dtype[Any]] = {}
+    made: set[str] = set()
+    for part in parts:
+        inside = _assigned(part)
+        for name in names_in(part):
+            if name not in made or name in inside:
+                continue
+            dtype = nest.code.types.get(name)
+            if name in nest.code.bases:
+                dtype = np.dtype(np.int64)
+            elif dtype is None or dtype.kind != "f":
+                return None
+            found[name] = dtype
+        made |= inside
+    return found
+
+
+def _distributed(
+    nest: LoopNest,
+    sizes: Sizes,
+    parts: Sequence[list[Statement]],
+    dear: Sequence[list[Statement]],
+    handed: Mapping[str, np.dtype[Any]],
+) -> list[Statement]:
+    """Return a loop for each part; what is handed on is in arrays in between."""
+    rows, index = _rows_of(nest.loops, sizes)
+    wide = -(-rows // UNROLLED_LANES) * UNROLLED_LANES if rows > 1 else rows
+    lines: list[Statement] = []
+    for name, dtype in handed.items():
+        array = Name(f"x{name}")
+        lines.append(on_stack(array.id, dtype, wide))
+        if wide > rows:
+            cleared = Store(array, index, ZERO)
+            lines.append(For(index.id, Number(rows), Number(wide), [cleared]))
+    for part in parts:
+        if not part:
+            continue
+        inside = _assigned(part)
+        taken = [name for name in sorted(names_in(part).keys() - inside) if name in handed]
+        body = [
+            *(Assign(name, Load(Name(f"x{name}"), index)) for name in taken),
+            *part,
+            *(Store(Name(f"x{n}"), index, Name(n)) for n in sorted(inside) if n in handed),
+        ]
+        is_dear = any(part is each for each in dear)
+        is_alone = is_dear and not any(type(node) is Load for node in walk(part[0]))
+        if is_alone and len(nest.loops.rows) == 1 and wide > 1:
+            lines.append(_over_rows(nest, body, _unseen(wide)))
+        else:
+            lines.append(_over_rows(nest, body, Number(rows)))
+    return lines

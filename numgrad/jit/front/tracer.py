@@ -175,9 +175,9 @@ class Tracer:
         """Record a copy in another shape."""
         return self._array(reshape(self.value_of(array), shape), None, array.storage.follows)
 
-    def laid_out(self, array: Traced, place: Array, source: Any) -> Traced:
+    def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
         """Return a copy that lies as a place does."""
-        return self._array(self.value_of(array), place, followed([source]))
+        return self._array(self.value_of(array), place, followed(sources))
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Note that something was decided by how these arguments lie."""

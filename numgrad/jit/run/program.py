@@ -209,7 +209,7 @@ class Program:
             if start < k:
                 work.append(_Work(self._header_for(start, k)))
             start = band.stop
-            finishes = any(emitted.nests[member].finish for member in band)
+            finishes = any(emitted.nests[member].parts.finish for member in band)
             finish = self._header_for(k, band.stop, -1) if finishes else None
             work.append(_Work(finish, k, items, grain))
         if start < nests.stop:
@@ -240,7 +240,7 @@ def _grain(emitted: Emitted, band: range) -> int:
     for k in band:
         nest = emitted.nests[k]
         elements = prod(emitted.values[name] for name in nest.nest.domain)
-        each += elements // items * max(4, nest.cost())
+        each += elements // items * max(4, nest.facts.cost())
     return max(1, THREAD_ADDITIONS_JIT // max(1, each))
 
 

@@ -207,8 +207,7 @@ class Elementwise:
         """Return how many elements a thread takes at least."""
         if self.is_quick is None:
             symbols = {name: Symbol.input(name, False) for name in self.inputs}
-            functions = emit(self.formula(symbols))[2]
-            self.is_quick = functions <= QUICK
+            self.is_quick = emit(self.formula(symbols)).functions <= QUICK
         widest = max(4, *[dtype.itemsize for dtype in dtypes])
         return (THREAD_BYTES_ARITHMETIC if self.is_quick else THREAD_BYTES_FUNCTIONS) // widest
 

@@ -10,15 +10,25 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.recorder import note_given
 
-__all__ = ["overflow_error", "scalar_array"]
+__all__ = ["check_fits", "number_for", "overflow_error", "scalar_array"]
 
 Array = np.ndarray[Any, Any]
 
+_SMALL = 1 << 7  # a positive number below fits into every dtype
 _GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in (np.float16, np.float32)}
+_ROUNDS_TO_INF = 65520.0  # the numbers from here on are nearer to what float16 has no room for
 
 
-def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
+def scalar_array(value: Any, dtype: np.dtype[Any], checks_half: bool = True) -> Array:
     """Return a Python number as a 0-d array.
+
+    Parameters
+    ----------
+    value : number
+    dtype : numpy.dtype
+    checks_half : bool
+        False where PyTorch lets float16 overflow to inf: in assignments, and in factors that it
+        takes as float32.
 
     Raises
     ------
@@ -43,8 +53,36 @@ def scalar_array(value: Any, dtype: np.dtype[Any]) -> Array:
             raise overflow_error(dtype)
         return np.asarray(value & limits.max if dtype.kind == "u" else value, dtype)
     if dtype in _GREATEST and math.isfinite(value) and abs(value) > _GREATEST[dtype]:
-        raise overflow_error(dtype)
+        if checks_half or dtype.kind != "f" or dtype.itemsize != 2:
+            raise overflow_error(dtype)
+        value = math.copysign(math.inf, value) if abs(value) >= _ROUNDS_TO_INF else value
     return np.asarray(value, dtype)
+
+
+def check_fits(value: Any, dtype: np.dtype[Any]) -> None:
+    """Raise unless a dtype can hold a number, which may be a factor or a parameter."""
+    if not (isinstance(value, (int, float)) and 0 <= value < _SMALL):
+        scalar_array(value, dtype)
+
+
+def number_for(value: Any, dtype: dtypes.dtype) -> Any:
+    """Return a Python number in the category of a dtype, as PyTorch converts a factor.
+
+    Unsigned dtypes take negative integers round the corner.
+
+    Raises
+    ------
+    RuntimeError
+        If the dtype cannot hold it, or a complex number would lose its imaginary part.
+    """
+    if dtype.is_complex:
+        return complex(value)
+    if isinstance(value, (int, float)) and 0 <= value < _SMALL:
+        return float(value) if dtype.is_floating_point else int(value)
+    held = scalar_array(value, dtype.numpy, checks_half=False)
+    if not dtype.is_floating_point:
+        return int(held)
+    return float(value.real if isinstance(value, complex) else value)
 
 
 def overflow_error(dtype: np.dtype[Any]) -> RuntimeError:

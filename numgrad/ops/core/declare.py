@@ -9,6 +9,10 @@
 `closer`
     Of an operation of one operand, a rule that names the input beside the output, and is the more
     accurate for it; see `numgrad.ops.core.spare`.
+`gradients_lie`
+    For operands whose gradient PyTorch computes in another order than the rule, a function of what
+    that names which has that order, and a number where gradients lie row by row: how they lie in
+    memory follows from it.
 `listed`
     Whether it is an operation of the catalogue, and not a part of one.
 `example`
@@ -30,14 +34,13 @@ from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.formulas import rebound, try_out
-from numgrad.ops.core.primitive import RESERVED, Rule
+from numgrad.ops.core.primitive import RESERVED, Rule, check_name, check_names
 
 __all__ = [
     "Declared",
     "NotDifferentiable",
     "binary",
     "elementwise",
-    "number_for",
     "unary",
 ]
 
@@ -67,9 +70,13 @@ class Declared(ElementwisePrimitive):
         refuses: Mapping[str, Exception] | None = None,
         example: str | None = None,
         closer: Rule | None = None,
+        gradients_lie: Mapping[str, Rule] | None = None,
         listed: bool = True,
     ) -> None:
         if RESERVED:  # complete: a declaration of somebody else's
+            for called in (name, name if function_name is None else function_name):
+                check_name(called)
+            check_names(name, inputs)
             formula, vjp = rebound(formula), [rebound(rule) for rule in vjp]
             _try_out(name, inputs, formula, vjp, accepts)
         if example is not None:
@@ -89,6 +96,7 @@ class Declared(ElementwisePrimitive):
             function_name=function_name,
             deciding=deciding,
             closer=closer,
+            gradients_lie=gradients_lie,
             listed=listed,
         )
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
@@ -210,20 +218,3 @@ def elementwise(
 ) -> Declared:
     """Declare an operation of any operands; see `Declared`."""
     return Declared(name, inputs, vjp, domains, doc=doc, **options)
-
-
-def number_for(value: Any, dtype: dtypes.dtype) -> Any:
-    """Return a Python number in the category of a dtype, as PyTorch converts a parameter.
-
-    Raises
-    ------
-    RuntimeError
-        If a complex number would lose its imaginary part.
-    """
-    if dtype.is_complex:
-        return complex(value)
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {dtype.c_name} without overflow")
-        value = value.real
-    return float(value) if dtype.is_floating_point else int(value)

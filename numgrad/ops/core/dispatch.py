@@ -1,174 +1,336 @@
-"""Generate the Python around an elementwise kernel: forward, record and backward of a plan.
+"""The one call path of public functions: a key of what matters about a call, and what it leads to.
 
-With four numbers in a tensor the kernels take a tenth of the time of a gradient; the rest is what
-Python does around them. What to save and what to hand to the kernel is known when a
-`GradientPlan` is made, so it is written out once instead of being looked up in every call.
+`dispatched` puts a table in front of a function that reads arguments and applies primitives. The
+key of a call holds the dtypes, shapes and strides of its tensors, which of them require grad, and
+the arguments as they were written, with their types. A call whose key was met before runs the
+straight-line Python that was made for it (`numgrad.ops.core.programs`): array functions, wraps,
+nodes. Every other call goes the long way, through all checks: the first two of a key, and all calls
+while something is open that has to see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
 
-__all__ = ["attach_source", "run_source"]
+from numgrad.base import dtypes
+from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.codegen.define import define
+from numgrad.graph.modes import call_interceptors, modes
+from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.ops.core.programs import compile_call
+from numgrad.ops.core.steps import Steps, note_steps
+
+__all__ = ["Calls", "dispatched", "facts_of", "typed"]
+
+_SEQUENCES = (tuple, list)
+# What an argument of a call that is remembered can be, beside sequences of these.
+_STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
+_MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
+_MISSING = object()
 
 
-def attach_source(
-    kinds: str, positions: Sequence[int], tensor_count: int, *, spare: bool = False
-) -> str:
-    """Return the source of ``attach(tensor, input, other, number)``, which records a node.
+def typed(value: Any) -> Any:
+    """Return what stands for an argument in a key: equal to others of the same type alone.
 
-    It is for a result with the shape and dtype of the operands that are tensors.
+    Raises
+    ------
+    TypeError
+        If calls with such an argument are not remembered.
+
+    Examples
+    --------
+    >>> typed((1, True)) == typed((1, 1)), typed([2]) == typed((2,))
+    (False, False)
+    """
+    kind = type(value)
+    if kind in _STATIC:
+        return (kind, value)
+    if kind is tuple or kind is list:
+        return (kind, *[typed(each) for each in value])
+    if kind is slice:
+        return (kind, typed(value.start), typed(value.stop), typed(value.step))
+    if kind is float and value and value == value:  # 0.0 and -0.0 would be one key
+        return (kind, value)
+    raise TypeError(f"calls with {kind.__name__} are not remembered")
+
+
+def facts_of(tensors: Any) -> Any:
+    """Return what of a key is about a sequence of tensors; None if it holds something else."""
+    if not 0 < len(tensors) <= _MOST_TENSORS:
+        return None
+    facts: list[Any] = []
+    needs, bit = 0, 1
+    for tensor in tensors:
+        if type(tensor) is not Tensor:
+            return None
+        if tensor._base is not None:
+            refresh_view(tensor)
+        array = tensor._array
+        facts += (array.shape, array.strides, array.dtype)
+        if tensor._edge is not NO_EDGE:
+            needs |= bit
+        bit <<= 1
+    facts.append(needs if modes.grad else -needs)
+    return tuple(facts)
+
+
+def _go_the_long_way(*_: Any) -> None:
+    """Stand in for the program of a call that has none."""
+
+
+class Calls:
+    """The calls of a function that are remembered.
+
+    Attributes
+    ----------
+    function : callable
+        The long way.
+    programs : dict
+        For each key what runs the call, or returns None if it has to go the long way.
+    seen : set
+        Keys that were met once: whose calls may differ every time.
+    """
+
+    __slots__ = ("function", "programs", "seen", "sequence")
+
+    def __init__(self, function: Callable[..., Any], sequence: bool = False) -> None:
+        self.function = function
+        self.sequence = sequence  # whether the tensors are given as one sequence
+        self.programs: dict[Any, Any] = {}
+        self.seen: set[Any] = set()
+
+    def meet(
+        self,
+        key: tuple[Any, ...] | None,
+        tensors: Any,
+        facts: tuple[Any, ...],
+        statics: tuple[Any, ...],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """Run a call whose plain key has no program.
+
+        Parameters
+        ----------
+        key : tuple or None
+            Where the call is looked up, if its arguments are no sequences.
+        tensors, facts
+            The tensors, and what of the key is about them.
+        statics
+            The other arguments.
+        arguments, keywords
+            All of them, as they were written.
+        """
+        function, programs = self.function, self.programs
+        try:
+            typed_key = (facts, *[typed(each) for each in statics])
+        except TypeError:
+            return function(*arguments, **keywords)
+        program = programs.get(typed_key)
+        if program is not None:
+            result = program(tensors) if self.sequence else program(*tensors)
+            return function(*arguments, **keywords) if result is None else result
+        if modes.inference:
+            return function(*arguments, **keywords)
+        if typed_key not in self.seen:
+            if len(self.seen) >= REMEMBERED_CALLS:
+                self.seen.clear()
+            self.seen.add(typed_key)
+            return function(*arguments, **keywords)
+        result, steps = note_steps(function, *arguments, **keywords)
+        twice = len(set(map(id, tensors))) < len(tensors)
+        if self.sequence and twice and not _takes_just(steps, tensors):
+            return result
+        if _follows_default_dtype(tensors, steps):
+            program = None
+        else:
+            program = compile_call(
+                tensors,
+                steps,
+                result,
+                sequence=self.sequence,
+                in_order=self.sequence and _takes_just(steps, tensors),
+            )
+        if len(programs) >= REMEMBERED_CALLS:
+            programs.clear()
+        programs[typed_key] = program or _go_the_long_way
+        if key is not None and not any(type(each) in (*_SEQUENCES, slice) for each in statics):
+            programs[key] = programs[typed_key]
+        return result
+
+
+def _takes_just(steps: Steps, tensors: Any) -> bool:
+    """Whether there is one step, which takes just these tensors."""
+    return len(steps.steps) == 1 and [*map(id, steps.steps[0].operands)] == [*map(id, tensors)]
+
+
+def _follows_default_dtype(tensors: Any, steps: Steps) -> bool:
+    """Whether floating point numbers were made of others: their dtype can be set."""
+    if any(tensor._array.dtype.kind in "fc" for tensor in tensors):
+        return False
+    return any(output._array.dtype.kind in "fc" for step in steps.steps for output in step.outputs)
+
+
+def dispatched(
+    *names: str, sequence: bool = False, written: dict[str, Callable[[Any], Any]] | None = None
+) -> Any:
+    """Put a table of calls in front of a function; a decorator.
+
+    What the function does has to follow from the key of a call: it applies primitives to its
+    tensors, and does not look at numbers in them.
 
     Parameters
     ----------
-    kinds : str
-        For each operand ``t``, a tensor, or ``n``, a number.
-    positions : sequence of int
-        The operands that are saved, and -1 for the output.
-    tensor_count : int
-        How many operands have an edge.
-    spare : bool
-        Whether the first operand is kept beside what is saved; see `numgrad.ops.core.spare`.
+    *names : str
+        The parameters that are tensors, which stand first.
+    sequence : bool
+        Whether the first parameter is a sequence of tensors.
+    written : dict, optional
+        For a parameter what gives what stands for it in a key, or None if there is nothing.
     """
-    lines = [
-        "def attach(tensor, input, other, number):",
-        "    edge = input._edge",
-        "    if edge is None:",
-        "        edge = gradient_edge(input)",
-        "    node = new(node_class)",
-    ]
-    if kinds == "tt":
-        lines += [
-            "    second = other._edge",
-            "    if second is None:",
-            "        second = gradient_edge(other)",
-            "    node.targets = (edge[0], second[0])",
-            "    first_outputs = not (edge[1] or second[1])",
-            "    node.numbers = FROM_FIRST[2] if first_outputs else (edge[1], second[1])",
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Calls(function, sequence)
+        source, namespace = _front_source(function, names, sequence, written or {})
+        namespace |= {
+            "__name__": function.__module__,
+            "find": calls.programs.get,
+            "function": function,
+            "meet": calls.meet,
+            "Tensor": Tensor,
+            "call_interceptors": call_interceptors,
+            "refresh_view": refresh_view,
+            "facts_of": facts_of,
+            "modes": modes,
+            "given": _given,
+            "NO_EDGE": NO_EDGE,
+            "MISSING": _MISSING,
+        }
+        name = function.__name__
+        front = define(name, source, f"{function.__module__}.{name}", namespace)
+        update_wrapper(front, function)
+        return front
+
+    return decorate
+
+
+def _given(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that were given: those that are not what they are without."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not _MISSING and not (name in defaults and value is defaults[name])
+    }
+
+
+def _front_source(
+    function: Callable[..., Any],
+    names: tuple[str, ...],
+    sequence: bool,
+    readers: dict[str, Callable[[Any], Any]],
+) -> tuple[str, dict[str, Any]]:
+    """Return the source of what stands in front of a function, and some of what it names."""
+    renames = hasattr(function, "__wrapped__")  # it takes other keywords, too: `accept_axis`
+    parameters = list(inspect.signature(function).parameters.values())
+    namespace: dict[str, Any] = {"defaults": {}}
+    head: list[str] = []
+    written: list[str] = []  # what goes on by position, and what by name
+    named: list[str] = []
+    statics: list[str] = []  # what is no tensor
+    key: list[str] = []
+    for parameter in parameters:
+        name = parameter.name
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            if "*" not in head and not any(each.startswith("*") for each in head):
+                head.append("*")
+            named.append(name)
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            head.append(f"*{name}")
+            written.append(f"*{name}")
+            statics.append(f"*{name}")
+            key += [name, f"(*map(type, {name}),)"]
+            continue
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        else:
+            written.append(name)
+        if parameter.default is not parameter.empty:
+            namespace[f"default_{name}"] = namespace["defaults"][name] = parameter.default
+            head.append(f"{name}=default_{name}")
+        else:
+            head.append(f"{name}=MISSING" if renames and len(head) >= len(names) else name)
+        if name in readers:
+            namespace[f"read_{name}"] = readers[name]
+        elif name not in names:
+            statics.append(name)
+            key += [name, f"type({name})"]
+    if renames:
+        head.append("**others")
+    lines = [f"def {function.__name__}({', '.join(head)}):"]
+    if renames:
+        required = [
+            each.name
+            for each in parameters[len(names) :]
+            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
         ]
-    elif tensor_count == 2:
+        condition = " or ".join(["others", *[f"{name} is MISSING" for name in required]])
+        values = ", ".join([f"{n!r}: {n}" for n in (*written[len(names) :], *named)])
+        rest = f"**given(defaults, {{{values}}}), **others"
+        lines += [f"    if {condition}:", f"        return function({', '.join(names)}, {rest})"]
+    tensors = f"({', '.join(names)},)"
+    call = ", ".join([*written, *[f"{name}={name}" for name in named]])
+    if sequence:
+        (only,) = names
+        tensors = only
         lines += [
-            "    node.targets = (edge[0], None)",
-            "    node.numbers = (edge[1], 0) if edge[1] else FROM_FIRST[2]",
+            f"    if (type({only}) is tuple or type({only}) is list) and not call_interceptors:",
+            f"        facts_ = facts_of({only})",
         ]
+        key.insert(0, "facts_")
     else:
+        are = " and ".join([f"type({name}) is Tensor" for name in names])
+        lines.append(f"    if {are} and not call_interceptors:")
+        facts = []
+        for name in names:
+            lines += [
+                f"        if {name}._base is not None: refresh_view({name})",
+                f"        array_{name} = {name}._array",
+            ]
+            facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
+        for name in readers:
+            lines += [
+                f"        written_{name} = read_{name}({name})",
+                f"        if written_{name} is None: return function({call})",
+            ]
+        bits = [f"({name}._edge is not NO_EDGE) * {1 << at}" for at, name in enumerate(names)]
         lines += [
-            "    node.targets = (edge[0],)",
-            "    node.numbers = (edge[1],) if edge[1] else FROM_FIRST[1]",
+            f"        needs_ = {' + '.join(bits)}",
+            "        if needs_ and not modes.grad: needs_ = -needs_",
         ]
-    saved = []
-    for position in positions:
-        if position < 0:
-            saved.append("tensor._array, tensor._counter, 0")
-        elif kinds[position] == "n":
-            saved.append("number, None, 0")
-        else:
-            name = ("input", "other")[position]
-            lines.append(f"    counter{position} = {name}._counter")
-            saved.append(f"{name}._array, counter{position}, counter{position}[0]")
-    if spare:  # as `with_spare` does it
-        lines.append("    counter = input._counter")
-        saved.append("input._array, counter, counter[0]")
+        facts.append("needs_")
+        facts += [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
+        facts += [f"written_{name}" for name in readers]
+        lines.append(f"        facts_ = ({', '.join(facts)})")
+        key.insert(0, "facts_")
+    arguments = f"({', '.join(written)},), {{{', '.join(f'{n!r}: {n}' for n in named)}}}"
+    others = f"({', '.join(statics)}{',' if statics else ''})"
     lines += [
-        f"    node.saved = ({', '.join(saved)})",
-        "    node.sequence = next_sequence()",
-        "    node.attached = node.metas = None",
-        "    node.plan = plan",
-        "    tensor._edge = (node, 0)",
+        f"        key_ = ({', '.join(key)},)" if len(key) > 1 else "        key_ = facts_",
+        "        try:",
+        "            program_ = find(key_)",
+        "        except TypeError:  # of a list",
+        "            program_ = key_ = None",
+        "        if program_ is None:",
+        f"            return meet(key_, {tensors}, facts_, {others}, {arguments})",
+        f"        result_ = program_({only if sequence else ', '.join(names)})",
+        "        if result_ is not None:",
+        "            return result_",
+        f"    return function({call})",
     ]
-    return "\n".join(lines) + "\n"
-
-
-def run_source(
-    kinds: str,
-    positions: Sequence[int],
-    sources: Sequence[bool | None],
-    *,
-    spare: bool = False,
-) -> str:
-    """Return the source of ``run(node, gradient)``: the gradients of a node's inputs, and `owned`.
-
-    It is for a node whose inputs that are tensors have the shape and dtype of its output.
-
-    Parameters
-    ----------
-    kinds : str
-        For each operand ``t``, a tensor, ``m``, a bool tensor, or ``n``, a number.
-    positions : sequence of int
-        What was saved: operands, and -1 for the output.
-    sources : sequence of (bool or None)
-        For each input whether the kernel computes its gradient, or (False) it is the cotangent, or
-        (None) it has none.
-    spare : bool
-        Whether an operand may have been kept beside what was saved.
-    """
-    results: list[str] = []
-    outputs: list[str] = []
-    for source in sources:
-        if source:
-            outputs.append(f"out{len(outputs)}")
-        results.append(outputs[-1] if source else "None" if source is None else "gradient")
-    result = f"({', '.join(results)},), owned"
-    lines = ["def run(node, gradient):", "    if gradient is None:", "        return nothing"]
-    if not outputs:
-        return "\n".join([*lines, f"    return {result}"]) + "\n"
-    lines += [
-        "    saved = node.saved",
-        "    if saved is None:",
-        "        raise RuntimeError(FREED)",
-    ]
-    operands, written, unpacked = ["gradient.ravel()"], [], []
-    for index, position in enumerate(positions):
-        unpacked += [f"saved{index}", f"counter{index}", f"version{index}"]
-        if position >= 0 and kinds[position] == "n":
-            operands.append(f"saved{index}")
-        else:
-            operands.append(f"saved{index}.ravel()")
-            written.append(f"counter{index}[0] != version{index}")
-    if spare:  # as `spare_of` does it
-        behind = [*unpacked, "spare", "counter", "version"]
-        lines += [
-            f"    if len(saved) == {len(behind)}:",
-            f"        {', '.join(behind)} = saved",
-            "        if counter[0] != version:",
-            "            spare = None",
-            "    else:",
-            f"        {', '.join(unpacked)} = saved",
-            "        spare = None",
-        ]
-    elif unpacked:
-        lines.append(f"    {', '.join(unpacked)} = saved")
-    if written:
-        lines += [f"    if {' or '.join(written)}:", "        node.raise_if_modified()"]
-    entry = "entries.get(dtype)"
-    if spare:
-        entry += " if spare is None else closer_entries.get(dtype)"
-    lines += [
-        "    dtype = gradient.dtype",
-        f"    entry = {entry}",
-        "    if entry is None or gradient.size > FEW_ELEMENTS:",
-        "        return node.run_any_size(gradient)",
-        "    shape = gradient.shape",
-        *(f"    {output} = empty(shape, dtype)" for output in outputs),
-        "    if len(shape) == 1:",
-        *_entry_call(operands, outputs, spare),
-        "    elif not gradient.flags.c_contiguous and walks_otherwise(gradient, saved):",
-        "        return node.run_any_size(gradient)",
-        "    else:",
-        *_entry_call(operands, [f"{output}.ravel()" for output in outputs], spare),
-        f"    return {result}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _entry_call(operands: list[str], outputs: list[str], spare: bool) -> list[str]:
-    """Return the lines that call the kernel, with the operand that was kept if there is one."""
-    call = f"entry({', '.join([*operands, *outputs])})"
-    if not spare:
-        return [f"        {call}"]
-    return [
-        "        if spare is None:",
-        f"            {call}",
-        "        else:",
-        f"            entry({', '.join([*operands, 'spare.ravel()', *outputs])})",
-    ]
+    if sequence:
+        at = next(i for i, line in enumerate(lines) if "facts_of" in line)
+        lines.insert(at + 1, f"        if facts_ is None: return function({call})")
+    return "\n".join(lines) + "\n", namespace

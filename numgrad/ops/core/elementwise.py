@@ -8,7 +8,7 @@ domain that tests draw from. `numgrad.ops.core.declare` has the functions that d
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,28 +16,28 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.anomaly import note_node, note_write
 from numgrad.graph.inplace import before_write, check_counted, write_elements
-from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.node import next_sequence
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.recorder import at_hand, note_given
 from numgrad.graph.saved_tensors import pack_saved
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.gradient_plan import ElementwiseNode, GradientPlan
+from numgrad.ops.core.gradient_plan import ElementwiseNode, GradientPlan, UnequalCall
 from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.primitive import Rule, check_name, check_names, enter, make_node_class
+from numgrad.ops.core.programs import attach_for, compile_call
 from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
-from numgrad.ops.core.spare import with_spare
+from numgrad.ops.core.steps import Step, Steps
 
 __all__ = ["ElementwisePrimitive"]
 
 Array = np.ndarray[Any, Any]
 Number = (bool, int, float, complex, np.number, np.bool_)
+_EXACT = (Tensor, bool, int, float, complex)
 
 # What `kind` may be: how dtypes of operands decide the dtype of the computation and the result.
 #   same    compute and return the promoted dtype
@@ -73,6 +73,8 @@ class ElementwisePrimitive:
         For each operand, where it is defined and smooth; tests draw from it.
     """
 
+    view = by_numbers = multiple_views = False
+
     def __init__(
         self,
         name: str,
@@ -90,6 +92,7 @@ class ElementwisePrimitive:
         function_name: str | None = None,
         deciding: Callable[[list[Array]], list[Array]] | None = None,
         closer: Rule | None = None,
+        gradients_lie: Mapping[str, Rule] | None = None,
         listed: bool = True,
     ) -> None:
         check_name(name)
@@ -117,6 +120,11 @@ class ElementwisePrimitive:
         self.closer = (
             None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
         )
+        # How gradients lie in memory, where not as their rules' operations would lay them out.
+        self.gradients_lie = {
+            self.inputs.index(name): (rule, tuple(inspect.signature(rule).parameters))
+            for name, rule in (gradients_lie or {}).items()
+        }
         self.kind = kind
         self.accepts = accepts
         self.domains = tuple(domains)
@@ -140,8 +148,11 @@ class ElementwisePrimitive:
             if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
         )
         self._identities: dict[int, bool] = {}
-        self._resolved: dict[Any, tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]] = {}
-        self._specialised: dict[Any, tuple[Callable[..., Array] | None, np.dtype[Any], str]] = {}
+        # For how operands lie, what computes the result; beside which of them require grad, what
+        # does the whole call, once that was met twice.
+        self._specialised: dict[Any, tuple[Callable[..., Array], np.dtype[Any]]] = {}
+        self._programs: dict[Any, Callable[..., Any] | None] = {}
+        self._seen: set[Any] = set()
         if listed:
             enter(self)
             title = doc.partition("\n")[0]
@@ -156,6 +167,12 @@ class ElementwisePrimitive:
 
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         return [self._symbol(symbols)]
+
+    def goes_by(self, position: int) -> tuple[tuple[Rule, tuple[str, ...]], bool]:
+        """Return the rule as whose operations a gradient lies, and whether it is not its own."""
+        declared = self.gradients_lie.get(position)
+        own: Any = self.rules[position]
+        return (own, False) if declared is None else (declared, True)
 
     def is_identity(self, position: int) -> bool:
         """Whether the gradient of an operand is the cotangent itself."""
@@ -181,7 +198,9 @@ class ElementwisePrimitive:
 
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Any:
         """Run on tensors and numbers, or record on symbols."""
-        if not any(isinstance(operand, Tensor) for operand in operands):
+        if type(operands[0]) is not Tensor and not any(
+            isinstance(operand, Tensor) for operand in operands
+        ):
             if any(isinstance(operand, Symbol) for operand in operands):
                 if self.formula is None:
                     return Symbol.apply(self.name, *operands)
@@ -191,7 +210,36 @@ class ElementwisePrimitive:
 
     def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
         """Promote, broadcast, compute, and record a node where one is needed."""
-        if modes.trace is not None or (out is not None and interceptors):
+        if call_interceptors or out is not None:
+            return self._apply_unseen(operands, out)
+        key: list[Any] = [dtypes.defaults.floating]
+        needs, bit = 0, 1
+        for operand in operands:
+            if type(operand) is Tensor:
+                if operand._base is not None:
+                    refresh_view(operand)
+                if operand._edge is not NO_EDGE:
+                    needs += bit
+                array = operand._array
+                key += (array.dtype, array.shape, array.strides)
+            else:
+                key.append(type(operand))
+            bit += bit
+        key.append(needs and (needs if modes.grad else 0))
+        key_of_call = tuple(key)
+        program = self._programs.get(key_of_call)
+        if program is not None:
+            known: Tensor = program(*operands)
+            return known
+        return self._apply_unseen(operands, out, key_of_call)
+
+    def _apply_unseen(
+        self, operands: Sequence[Any], out: Tensor | None, key_of_call: Any = None
+    ) -> Tensor:
+        """Do what `apply` does for calls that are not remembered, or not yet."""
+        if modes.trace is not None or (
+            out is not None and (interceptors or self.deciding is not None)
+        ):
             return self._apply_general(operands, out)
         key: list[Any] = [dtypes.defaults.floating]
         values: list[Any] = []
@@ -208,13 +256,8 @@ class ElementwisePrimitive:
                 value = operand
                 key.append(type(value))
             values.append(value)
-        key_of_call = tuple(key)
-        found = self._specialised.get(key_of_call) or self._specialise(
-            key_of_call, operands, values
-        )
-        call, compute, kinds = found
-        if call is None:
-            return self._apply_general(operands, out)
+        found = self._specialised.get(tuple(key)) or self._specialise(tuple(key), operands, values)
+        call, compute = found
         array = call(*values)
         if out is not None:
             return self._write(out, array.shape, values, array.dtype, records, array)
@@ -223,85 +266,117 @@ class ElementwisePrimitive:
             if tensor._array.dtype.kind in "fc":
                 self._hand_on_tangents(tensor, operands, compute)
         elif records and tensor._array.dtype.kind in "fc":
-            if kinds:
-                self._attach(tensor, operands, compute, kinds)
-            else:
-                self._record(tensor, operands, compute)
+            self._record(tensor, operands, compute)
+        if interceptors and modes.steps is not None:
+            modes.steps.note(self, operands, {"compute": compute}, (tensor,), call)
+        elif key_of_call is not None and not modes.inference:
+            self._remember(key_of_call, operands, tensor, call, compute)
         return tensor
+
+    def _remember(
+        self,
+        key: tuple[Any, ...],
+        operands: Sequence[Any],
+        tensor: Tensor,
+        call: Callable[..., Array],
+        compute: np.dtype[Any],
+    ) -> None:
+        """Make a program of calls that a key stands for, if it is not met for the first time."""
+        if key in self._programs:
+            return  # there is none
+        if key not in self._seen:
+            if len(self._seen) >= REMEMBERED_CALLS:
+                self._seen.clear()
+            self._seen.add(key)
+            return
+        steps = Steps()
+        steps.note(self, operands, {"compute": compute}, (tensor,), call)
+        exact = all(type(each) in _EXACT for each in operands)
+        program = compile_call(operands, steps, tensor, in_order=True) if exact else None
+        if len(self._programs) >= REMEMBERED_CALLS:
+            self._programs.clear()
+        self._programs[key] = program
+
+    def number_converter(self, position: int, step: Step) -> Callable[[Any], Any]:
+        """Return what makes of a number what a node saves of it."""
+        converted: Callable[[Any], Any] = converter(step.parameters["compute"])
+        return bool if position in self.masks else converted
 
     def _specialise(
         self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]
-    ) -> tuple[Callable[..., Array] | None, np.dtype[Any], str]:
+    ) -> tuple[Callable[..., Array], np.dtype[Any]]:
         """Find out what calls with such operands take, and remember it.
 
-        Returned are what computes the result (None if threads share that), the dtype in which it
-        does, and what `_resolve_operands` says of the operands.
+        Returned are what computes the result, and the dtype in which it does.
         """
-        compute, result, shape, kinds = self._resolve_operands(operands)
-        if self.deciding is not None and not all(
-            array.flags.c_contiguous for array in _arrays_among(values)
-        ):
-            return None, compute, kinds
+        compute, result, shape = self._resolve_operands(operands)
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
+        call = None
+        if self.deciding is None or all(
+            array.flags.c_contiguous for array in _arrays_among(values)
+        ):
+            call = self.kernel.short(shape, values, casts, result)
+        if call is None:
+            call = self._in_general(shape, compute, result)
         if len(self._specialised) >= REMEMBERED_CALLS:
             self._specialised.clear()
-        self._specialised[key] = found = (
-            self.kernel.short(shape, values, casts, result),
-            compute,
-            kinds,
-        )
-        return found
+        self._specialised[key] = call, compute
+        return call, compute
+
+    def _in_general(
+        self, shape: tuple[int, ...], compute: np.dtype[Any], result: np.dtype[Any]
+    ) -> Callable[..., Array]:
+        """Return what computes a result that threads share, or that lies in an order of its own."""
+
+        def call(*values: Any) -> Array:
+            arrays = self._converted(values, compute)
+            (array,) = self.kernel(shape, arrays, [result])
+            if self.deciding is not None:
+                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
+            return array
+
+        return call
+
+    def _converted(self, values: Sequence[Any], compute: np.dtype[Any]) -> list[Any]:
+        """Return operands as the kernel takes them; in a trace, as it records them."""
+        arrays: list[Any] = []
+        for position, value in enumerate(values):
+            if isinstance(value, Number):
+                arrays.append(self._number(position, value, compute))
+            elif value.dtype is compute or position in self.masks:
+                arrays.append(value)
+            elif modes.trace is None:
+                arrays.append(as_dtype(value, compute))
+            else:
+                arrays.append(at_hand(value).astype(compute, "K", copy=False))
+        return arrays
 
     def _apply_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-        """Do what `apply` does, for any number of elements, any output, and while tracing."""
-        key: list[Any] = [dtypes.defaults.floating]
+        """Do what `apply` does while tracing, and for outputs that are more than assigned to."""
         records = False
+        values = []
         for operand in operands:
             if isinstance(operand, Tensor):
                 if operand._base is not None:
                     refresh_view(operand)
                 if operand._edge is not NO_EDGE:
                     records = modes.grad
-                key += (operand._array.dtype, operand._array.shape)
+                values.append(operand._array)
             else:
-                key.append(type(operand))
-        resolved = self._resolved.get(tuple(key))
-        if resolved is None:
-            if len(self._resolved) >= REMEMBERED_CALLS:
-                self._resolved.clear()
-            self._resolved[tuple(key)] = resolved = self._resolve_operands(operands)
-        compute, result, shape, kinds = resolved
-        arrays: list[Any] = []
-        for position, operand in enumerate(operands):
-            if not isinstance(operand, Tensor):
                 note_given(operand)
-                arrays.append(self._number(position, operand, compute))
-                continue
-            array = operand._array
-            if array.dtype is not compute and position not in self.masks:
-                if modes.trace is None:
-                    array = as_dtype(array, compute)
-                else:
-                    array = at_hand(array).astype(compute, "K", copy=False)
-            arrays.append(array)
+                values.append(operand)
+        compute, result, shape = self._resolve_operands(operands)
+        arrays = self._converted(values, compute)
         if out is not None:
-            if interceptors and modes.dual is not None:
+            if modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
             return self._write(out, shape, arrays, result, records)
-        if modes.trace is None:
-            (array,) = self.kernel(shape, arrays, [result])
-            if self.deciding is not None:
-                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
-        else:
-            array = modes.trace.elementwise(self, shape, arrays, result)
-        tensor = wrap(array)
+        tensor = wrap(modes.trace.elementwise(self, shape, arrays, result))
         if result.kind in "fc":
-            if interceptors and modes.dual is not None:
+            if modes.dual is not None:
                 self._hand_on_tangents(tensor, operands, compute)
-            elif records and kinds:
-                self._attach(tensor, operands, compute, kinds)
             elif records:
                 self._record(tensor, operands, compute)
         return tensor
@@ -322,23 +397,14 @@ class ElementwisePrimitive:
 
     def _resolve_operands(
         self, operands: Sequence[Any]
-    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...], str]:
-        """Find out, for operands of some dtypes and shapes, those of computation and result.
-
-        Last comes how a node is attached: for each operand ``t``, a tensor with the result's shape
-        and dtype, or ``n``, a number; nothing if there are others.
-        """
+    ) -> tuple[np.dtype[Any], np.dtype[Any], tuple[int, ...]]:
+        """Find out the dtypes of computation and result, and the shape of the result."""
         tensors = self._check_operands(operands)
         voting = [
             operand for position, operand in enumerate(operands) if position not in self.masks
         ]
         compute, result = self._dtypes(result_dtype(voting))
-        shape = broadcast_shapes([tensor._array.shape for tensor in tensors])
-        kinds = "".join(["t" if isinstance(operand, Tensor) else "n" for operand in operands])
-        plain = kinds in ("t", "tt", "tn") and not self.masks and compute == result
-        for tensor in tensors:
-            plain = plain and tensor._array.shape == shape and tensor._array.dtype == result
-        return compute, result, shape, kinds if plain else ""
+        return compute, result, broadcast_shapes([tensor._array.shape for tensor in tensors])
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
@@ -434,28 +500,6 @@ class ElementwisePrimitive:
             note_write(out._counter)
         return out
 
-    def _attach(
-        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any], kinds: str
-    ) -> None:
-        """Attach a node to a result whose operands have its shape and dtype, or are numbers."""
-        needs = 0
-        for position, kind in enumerate(kinds):
-            if (
-                kind == "t"
-                and operands[position]._edge is not NO_EDGE
-                and self.rules[position] is not None
-            ):
-                needs |= 1 << position
-        if not needs:
-            return
-        plan = self.plan(needs, kinds)
-        if kinds == "tn":
-            plan.attach(tensor, operands[0], None, self._number(1, operands[1], compute))
-        else:
-            plan.attach(tensor, operands[0], operands[-1], None)
-        if interceptors:
-            self._note(tensor, operands, plan)
-
     def _note(self, tensor: Tensor, operands: Sequence[Any], plan: GradientPlan) -> None:
         """Let who observes operations know of the node of a result."""
         node: Any = tensor._edge[0]  # type: ignore[index]
@@ -476,20 +520,21 @@ class ElementwisePrimitive:
         that require grad.
         """
         needs, kinds = 0, ""
-        edges: list[Edge] = []
         metas: list[Any] = []
+        values: list[Any] = []
         output = tensor._array
         equal = True
         for position, operand in enumerate(operands):
             is_mask = position in self.masks
             if not isinstance(operand, Tensor):
                 metas.append(None)
-                edges.append(NO_EDGE)
+                values.append(self._number(position, operand, compute))
                 kinds += "q" if is_mask else "n"
                 continue
-            edge = gradient_edge(operand)
-            edges.append(edge)
-            wanted = edge is not NO_EDGE or moving >> position & 1
+            values.append(operand)
+            if operand._base is not None:
+                refresh_view(operand)
+            wanted = operand._edge is not NO_EDGE or moving >> position & 1
             if wanted and self.rules[position] is not None:
                 needs |= 1 << position
             array = operand._array
@@ -501,24 +546,12 @@ class ElementwisePrimitive:
             # Operations without a derivative (floor, sign, ...) have rules that give zeros; here
             # only operands without a rule (a mask, a parameter) require grad.
             return
-        node = self.node_class.__new__(self.node_class)
-        node.targets = tuple([target for target, _ in edges[: self.tensor_count]])
-        node.numbers = tuple([number for _, number in edges[: self.tensor_count]])
-        node.sequence = next_sequence()
-        node.attached = None
-        node.plan = plan = self.plan(needs, kinds)
-        node.metas = None if equal else (compute, metas[: self.tensor_count])
-        saved: list[Any] = []
-        for position in plan.positions:
-            operand = tensor if position < 0 else operands[position]
-            if isinstance(operand, Tensor):
-                saved += (operand._array, operand._counter, operand._counter[0])
-            else:
-                saved += (self._number(position, operand, compute), None, 0)
-        node.saved = tuple(saved)
-        if self.closer is not None:
-            node.saved = with_spare(node.saved, operands[0])
-        tensor._edge = (node, 0)
+        plan = self.plan(needs, kinds)
+        count = self.tensor_count
+        call = plan if equal else UnequalCall(plan, (compute, metas[:count]))
+        tensors = tuple([isinstance(operand, Tensor) for operand in operands[:count]])
+        attach = attach_for(plan.saved_places, tensors, (0,))
+        attach(self.node_class, call, values, (tensor,))
         if interceptors:
             self._note(tensor, operands, plan)
 

@@ -6,7 +6,7 @@ tensors: what is saved, and the one kernel that computes all of the gradients in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,30 +14,28 @@ import numpy as np
 from numgrad.base.tuning import FEW_ELEMENTS, RECYCLED_BYTES
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.node import (
-    FREED,
-    FROM_FIRST_OUTPUTS,
-    Node,
-    OutputMeta,
-    next_sequence,
-    unpack_array,
-)
+from numgrad.codegen.render import Formula
+from numgrad.graph.modes import modes
+from numgrad.graph.node import FREED, OutputMeta, unpack_array
+from numgrad.graph.recorder import place_of
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
+from numgrad.kernels.move.memory_order import as_dtype
 from numgrad.kernels.pointwise.elementwise import FLOATING
-from numgrad.ops.core.dispatch import attach_source, run_source
-from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.gradient_kernel import GradientKernel, empty_in_order, orders_of
+from numgrad.ops.core.places import relaid
+from numgrad.ops.core.plain_calls import run_source
 from numgrad.ops.core.primitive import Rule
+from numgrad.ops.core.programs import Gradients, RecordedNode, Saved, SharedCall
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.saved_names import saved_name
 from numgrad.ops.core.spare import spare_of
+from numgrad.ops.core.steps import step_of
 
 __all__ = ["ElementwiseNode", "GradientPlan"]
 
 Array = np.ndarray[Any, Any]
-Gradients = tuple[Sequence[Any], Sequence[bool | None]]
 
 
 class Differentiable(Protocol):
@@ -55,34 +53,74 @@ class Differentiable(Protocol):
     def is_identity(self, position: int) -> bool:
         """Whether the gradient of an operand is the cotangent itself."""
 
+    def goes_by(self, position: int) -> tuple[tuple[Rule, tuple[str, ...]], bool]:
+        """Return the rule as whose operations a gradient lies, and whether it is not its own."""
 
-class ElementwiseNode(Node):
+
+class UnequalCall(SharedCall):
+    """What nodes share whose operands were broadcast or cast on the way forward.
+
+    Attributes
+    ----------
+    plan : GradientPlan
+    metas : tuple
+        The dtype of the computation, and (shape, dtype) of each input.
+    """
+
+    __slots__ = ("metas", "plan", "saved_places")
+
+    def __init__(self, plan: GradientPlan, metas: tuple[Any, Sequence[Any]]) -> None:
+        self.plan = plan
+        self.metas = metas
+        self.saved_places = plan.saved_places
+        self.programs = None
+
+    def remember(self) -> None:
+        """Let what gives the gradients be remembered, if the nodes keep no operand beside."""
+        if self.plan.closer is None:
+            super().remember()
+
+
+class ElementwiseNode(RecordedNode):
     """The node of an elementwise primitive: one fused kernel for all gradients that are needed."""
 
-    __slots__ = ("metas", "plan")
+    __slots__ = ()
 
     primitive: ClassVar[Differentiable]
-    plan: GradientPlan
-    # None where every tensor input has the output's shape and dtype. Otherwise the dtype of the
-    # computation, and (shape, dtype) of each input.
-    metas: tuple[Any, Sequence[Any]] | None
+    # A plan, where every tensor input has the output's shape and dtype.
+    call: GradientPlan | UnequalCall
 
-    def run_arrays(self, gradients: Sequence[Any]) -> Gradients:
-        """Run the fused gradient kernel."""
-        if self.metas is None:
-            result: Gradients = self.plan.run(self, gradients[0])
-            return result
+    plan = property(lambda self: self.call.plan)
+    metas = property(lambda self: self.call.metas)
+
+    def run_rules(self, gradients: Sequence[Any]) -> Gradients:
+        """Run the kernel by what is in the node, and nothing that is remembered of others."""
+        if self.metas is not None:
+            return super().run_rules(gradients)
+        found: Gradients = self.plan.run(self, gradients)
+        return found
+
+    def rules_on(
+        self, gradients: Sequence[Any]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        """Run the kernel for operands that were broadcast or cast, and fit what it gives."""
         gradient, plan = gradients[0], self.plan
         if gradient is None:
-            return plan.nothing
-        if plan.kernel_outputs == 0:
-            arrays: list[Array] = []
-        else:
-            if self.saved is None:
-                raise RuntimeError(FREED)
-            self.raise_if_modified()
-            arrays = self._run_unequal(gradient)
-        return self._fit(*plan.place(gradient, arrays))
+            nothing: tuple[Any, Any] = plan.nothing
+            return nothing
+        arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
+        if arrays and modes.steps is not None:
+            operands: list[Any] = [wrap(gradient)]
+            operands += [
+                wrap(saved) if type(saved) is np.ndarray else f"a{index}"
+                for index, saved in enumerate(plan.values(self.saved))
+            ]
+            kernel, outputs = self._kernel_of(gradient), [wrap(array) for array in arrays]
+            step = step_of(None, operands, {}, outputs, kernel, True)
+            modes.steps.steps.append(step)
+        placed, owned = plan.place(gradient, arrays)
+        tensors = [None if array is None else wrap(array) for array in placed]
+        return self._fit(tensors, owned)
 
     def run_any_size(self, gradient: Array) -> Gradients:
         """Run the kernel where no operand was broadcast or cast on the way forward."""
@@ -94,7 +132,7 @@ class ElementwiseNode(Node):
         if gradient.size <= FEW_ELEMENTS and dtype in FLOATING and dtype not in entries:
             pattern = plan.pattern + "a" * len(beside)
             entries[dtype] = kernel.entry(pattern, dtype, plan.kernel_outputs)
-            result: Gradients = plan.run(self, gradient)
+            result: Gradients = plan.run(self, (gradient,))
             return result
         operands = [gradient, *plan.values(saved), *beside]
         if dtype in FLOATING and gradient.nbytes < RECYCLED_BYTES:
@@ -104,45 +142,63 @@ class ElementwiseNode(Node):
         arrays = kernel(gradient.shape, operands, [dtype] * plan.kernel_outputs)
         return plan.place(gradient, arrays)
 
-    def _run_unequal(self, gradient: Array) -> list[Array]:
-        """Run the kernel for operands that were broadcast or cast on the way forward."""
-        plan, (compute, _), saved = self.plan, self.metas, self.saved  # type: ignore[misc]
-        operands = [gradient]
-        for position, operand in zip(plan.positions, plan.values(saved), strict=True):
-            is_input = type(operand) is np.ndarray and position >= 0
-            if is_input and operand.dtype != compute and position not in self.primitive.masks:
-                operand = operand.astype(compute)
-            operands.append(operand)
+    def _kernel_of(self, gradient: Array) -> Callable[..., list[Array]]:
+        """Return what computes the gradients of operands that were broadcast or cast.
+
+        It takes the cotangent, which lies as this one, and what was saved.
+        """
+        plan, (compute, metas) = self.plan, self.metas
+        casts = [
+            position >= 0 and position not in self.primitive.masks for position in plan.positions
+        ]
         # A real input of a complex operation gets the real part of its gradient in _fit.
         wide = compute if compute.kind == "c" else gradient.dtype
         shapes = None
         if gradient.size > FEW_ELEMENTS:  # sums of few numbers are not worth a kernel of their own
-            shapes = tuple(
-                [meta[0] for meta, s in zip(self.metas[1], plan.sources, strict=True) if s]  # type: ignore[index]
-            )
+            shapes = tuple([meta[0] for meta, s in zip(metas, plan.sources, strict=True) if s])
             if all(shape == gradient.shape for shape in shapes):
                 shapes = None
         outputs = [wide] * plan.kernel_outputs
-        kernel, beside = plan.kernel_with(saved, wide)
-        operands += [each.astype(compute, copy=False) for each in beside]
-        arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
-        return arrays
+        kernel, beside = plan.kernel_with(self.saved, wide)
 
-    def _fit(self, arrays: Sequence[Any], owned: Sequence[bool | None]) -> Gradients:
+        def run(gradient: Array, *saved: Any) -> list[Array]:
+            operands = [gradient]
+            for operand, cast in zip(saved, casts, strict=True):
+                if cast and type(operand) is np.ndarray and operand.dtype != compute:
+                    operand = as_dtype(operand, compute)
+                operands.append(operand)
+            operands += [each.astype(compute, copy=False) for each in beside]
+            arrays: list[Array] = kernel(gradient.shape, operands, outputs, shapes=shapes)
+            return arrays
+
+        return run
+
+    def _run_unequal(self, gradient: Array) -> list[Array]:
+        """Run the kernel for operands that were broadcast or cast on the way forward."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        self.raise_if_modified()
+        return self._kernel_of(gradient)(gradient, *self.plan.values(self.saved))
+
+    def _fit(
+        self, tensors: Sequence[Tensor | None], owned: Sequence[bool | None]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
         """Return gradients in their inputs' shapes and dtypes."""
-        fitted, fitted_owned = list(arrays), list(owned)
-        for position, array in enumerate(arrays):
-            if array is None:
+        fitted, fitted_owned = list(tensors), list(owned)
+        for position, tensor in enumerate(tensors):
+            if tensor is None:
                 continue
-            shape, dtype = self.metas[1][position]  # type: ignore[index]
+            shape, dtype = self.metas[1][position]
+            array = tensor._array
             if array.shape == shape and array.dtype == dtype:
                 continue
-            tensor = wrap(array)
             if array.shape != shape:
                 tensor = upward.sum_to_size(tensor, shape)
-            if array.dtype != dtype:
+            if array.dtype.kind == "c" != dtype.kind:
+                tensor = tensor.real  # as PyTorch has it: a view
+            if tensor._array.dtype != dtype:
                 tensor = upward.cast(tensor, dtype)
-            fitted[position] = tensor._array
+            fitted[position] = tensor
             fitted_owned[position] = tensor._base is None and tensor._array is not array
         return fitted, fitted_owned
 
@@ -222,14 +278,30 @@ class ElementwiseNode(Node):
                     rule, parameters = self.primitive.closer
                     environment["input"] = wrap(spare)
             result = rule(*[environment[name] for name in parameters])
+            if position in plan.laid:
+                result = self._laid(result, position, environment)
             if self.metas is not None:
                 shape, dtype = self.metas[1][position]
                 if result._array.shape != shape:
                     result = upward.sum_to_size(result, shape)
+                if result._array.dtype.kind == "c" != dtype.kind:
+                    result = result.real
                 if result._array.dtype != dtype:
                     result = upward.cast(result, dtype)
             results.append(result)
         return results
+
+    def _laid(self, result: Tensor, position: int, environment: dict[str, Any]) -> Tensor:
+        """Return what a rule gave, laid out as the gradient of that input is."""
+        array = result._array
+        known = {
+            name: place_of(value._array) if isinstance(value, Tensor) else value
+            for name, value in environment.items()
+        }
+        (order,) = orders_of(array.shape, known, _lies(self.primitive, [position]))
+        memory = empty_in_order(array.shape, order, array.dtype)
+        sources = [v._array for v in environment.values() if isinstance(v, Tensor)]
+        return relaid(result, memory, sources)
 
     def run_batched(
         self, gradients: Sequence[Tensor | None], count: int
@@ -272,6 +344,23 @@ def _walks_otherwise(gradient: Array, saved: Any) -> bool:
     )
 
 
+def _lies(primitive: Differentiable, positions: Sequence[int]) -> Formula:
+    """Return how the gradients of some operands lie, as `GradientKernel` wants to know it."""
+
+    def lies(symbols: dict[str, Symbol]) -> list[Symbol]:
+        found = []
+        for position in positions:
+            (rule, parameters), declared = primitive.goes_by(position)
+            symbol = literal(rule(*[symbols[name] for name in parameters]))
+            # Zeros are made like the cotangent, unless somebody says otherwise.
+            if symbol.operation == "constant" and not declared:
+                symbol = symbols["g"]
+            found.append(symbol)
+        return found
+
+    return lies
+
+
 class GradientPlan:
     """What to save and which kernel to run, for one choice of inputs that need a gradient.
 
@@ -284,27 +373,32 @@ class GradientPlan:
         itself, None if it gets none.
     owned : tuple of (bool or None)
         For each input whether its gradient is the receiver's to write to; see `Node.run_arrays`.
-    attach : callable
-        ``attach(tensor, input, other, number)`` records a node where nothing is broadcast or cast.
+    laid : tuple of int
+        The inputs whose gradients lie otherwise than their rules would have them.
+    saved_places : tuple
+        The same as `numgrad.ops.core.programs.Saved`.
     run : callable
-        ``run(node, gradient)`` does what `Node.run_arrays` does for such a node.
+        ``run(node, gradients)`` does what `Node.run_arrays` does for such a node.
     """
 
     __slots__ = (
-        "attach",
         "closer",
         "closer_entries",
         "entries",
         "flat_entries",
         "kernel",
         "kernel_outputs",
+        "laid",
         "nothing",
         "owned",
         "pattern",
         "positions",
         "run",
+        "saved_places",
         "sources",
     )
+
+    metas = None  # nothing was broadcast or cast
 
     def __init__(self, primitive: Differentiable, needs: int, kinds: str) -> None:
         wanted = [
@@ -338,7 +432,10 @@ class GradientPlan:
 
         operand_names = ["y" if p < 0 else primitive.inputs[p] for p in self.positions]
         title = f"{primitive.name}, gradient of {', '.join(primitive.inputs[p] for p in computed)}"
-        self.kernel = ElementwiseKernel(title, ["g", *operand_names], formula)
+        self.laid = tuple(position for position in wanted if primitive.goes_by(position)[1])
+        self.kernel = GradientKernel(
+            title, ["g", *operand_names], formula, _lies(primitive, computed)
+        )
         letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
         self.pattern = "a" + "".join(
             "a" if position < 0 else letters[kinds[position]] for position in self.positions
@@ -346,53 +443,66 @@ class GradientPlan:
         self.entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
         self.flat_entries: dict[Any, Any] = {}  # for more
         # What is computed with the operand that is kept beside the output, if there is such a rule.
-        self.closer: ElementwiseKernel | None = None
+        self.closer: GradientKernel | None = None
         self.closer_entries: dict[Any, Any] = {}
         if primitive.closer is not None and computed:
             rule, parameters = primitive.closer
-            self.closer = ElementwiseKernel(
+            self.closer = GradientKernel(
                 f"{title}, with the input",
                 ["g", "y", "input"],
                 lambda symbols: [literal(rule(*[symbols[name] for name in parameters]))],
+                _lies(primitive, computed),
             )
         namespace = {
             "FREED": FREED,
-            "FROM_FIRST": FROM_FIRST_OUTPUTS,
             "FEW_ELEMENTS": FEW_ELEMENTS,
             "empty": np.empty,
             "closer_entries": self.closer_entries,
             "entries": self.entries,
-            "gradient_edge": gradient_edge,
-            "new": object.__new__,
-            "next_sequence": next_sequence,
-            "node_class": primitive.node_class,
             "nothing": self.nothing,
             "owned": self.owned,
             "plan": self,
             "walks_otherwise": _walks_otherwise,
         }
         name = f"{primitive.node_class.__name__}, operands {kinds}, gradients {needs:b}"
+        first = self.kernel.deciding()
         run = run_source(
             kinds.replace("q", "n"),
             self.positions,
             self.sources,
             spare=self.closer is not None,
+            decide=[
+                index
+                for index, position in enumerate(self.positions)
+                if operand_names[index] in first and (position < 0 or kinds[position] not in "nq")
+            ],
         )
         self.run = define("run", run, f"run of {name}", namespace)
-        if kinds in ("t", "tt", "tn"):
-            attach = attach_source(
-                kinds, self.positions, primitive.tensor_count, spare=self.closer is not None
-            )
-            self.attach = define("attach", attach, f"attach of {name}", namespace)
+        self.saved_places: Saved = tuple(
+            [
+                ("output", 0) if p < 0 else ("number" if kinds[p] in "nq" else "input", p)
+                for p in self.positions
+            ]
+        ) + ((("input", 0),) if primitive.closer is not None else ())  # `spare_of` finds it there
+
+    @property
+    def plan(self) -> GradientPlan:
+        """Itself: of nodes that share nothing else."""
+        return self
+
+    def remember(self) -> None:
+        """Do nothing: what it runs is made once, and looks at how its arrays lie."""
+
+    def forgotten(self) -> GradientPlan:
+        """Return itself."""
+        return self
 
     def values(self, saved: Any) -> tuple[Any, ...]:
         """Return the arrays and numbers among what a node saved, without what stands behind."""
         found: tuple[Any, ...] = saved[: 3 * len(self.positions) : 3]
         return found
 
-    def kernel_with(
-        self, saved: Any, dtype: np.dtype[Any]
-    ) -> tuple[ElementwiseKernel, list[Array]]:
+    def kernel_with(self, saved: Any, dtype: np.dtype[Any]) -> tuple[GradientKernel, list[Array]]:
         """Return the kernel for what a node saved, and what it takes besides that."""
         if self.closer is not None and dtype.kind == "f":
             spare = spare_of(saved, len(self.positions))
@@ -400,7 +510,7 @@ class GradientPlan:
                 return self.closer, [spare]
         return self.kernel, []
 
-    def run_flat(self, kernel: ElementwiseKernel, operands: list[Any]) -> list[Array] | None:
+    def run_flat(self, kernel: GradientKernel, operands: list[Any]) -> list[Array] | None:
         """Return what a kernel computes of operands that lie row by row; None if they do not.
 
         They have the cotangent's shape and dtype, or are numbers; and one thread does it.

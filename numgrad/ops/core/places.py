@@ -1,17 +1,33 @@
-"""How a result lies in memory by how an input does: what ``lies`` of a declaration may be.
+"""How results and gradients lie in memory: what ``lies`` of a declaration and rules call.
 
 See `numgrad.ops.core.primitive.Primitive`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.kernels.move.memory_order import copy_with_gaps, empty_like
+from numgrad.graph.modes import modes
+from numgrad.graph.recorder import Traced, place_of
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_like
+from numgrad.ops.core.steps import forget_steps, step_of
+from numgrad.runtime.memory import empty
 
-__all__ = ["like_input", "with_gaps_of_input"]
+__all__ = [
+    "Strides",
+    "by_columns",
+    "laid_out",
+    "lies_by_columns",
+    "like_input",
+    "like_original",
+    "relaid",
+    "strides_of",
+    "with_gaps_of_input",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,3 +48,108 @@ def with_gaps_of_input(input: Array) -> Array:
     (8, 64)
     """
     return empty_like(input) if input.flags.c_contiguous else copy_with_gaps(input)
+
+
+# --- gradients -----------------------------------------------------------------------------------
+
+
+class Strides(NamedTuple):
+    """How an operand lay that its node does not save; rules name it ``<input>_lies``.
+
+    None stands for one that lay row by row.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    ndim: int
+
+
+def strides_of(array: Any) -> Any:
+    """Return what a node keeps of how an operand lies; a traced one has it, and follows others."""
+    if type(array) is Traced:
+        return array
+    if array.flags.c_contiguous:
+        return None
+    return Strides(array.shape, array.strides, array.ndim)
+
+
+def relaid(value: Tensor, memory: Array, sources: Sequence[Any]) -> Tensor:
+    """Return a gradient that a rule made, and nobody else holds, in other memory.
+
+    Parameters
+    ----------
+    value : Tensor
+    memory : numpy.ndarray
+        New, of its shape and dtype.
+    sources : sequence
+        Arrays by which it was decided how the memory lies; those that are not traced don't count.
+    """
+    array: Any = value._array
+    if type(array) is Traced:
+        if value._base is not None:
+            value = value.clone()
+        value._array = modes.trace.laid_out(value._array, memory, *sources)
+    elif memory.strides != array.strides:
+        memory[...] = array
+        if value._base is not None:
+            value = value.clone()
+        if modes.steps is not None:
+            _note_copy(value, memory)
+        value._array = memory
+    return value
+
+
+def _note_copy(value: Tensor, memory: Array) -> None:
+    """Tell who notes the steps of a rule that a gradient goes to other memory."""
+    shape, strides, dtype = memory.shape, memory.strides, memory.dtype
+    order = sorted(range(memory.ndim), key=lambda dim: (-strides[dim], -shape[dim]))
+    back = np.argsort(order).tolist()
+    outer = tuple([shape[dim] for dim in order])
+
+    def copied(array: Array) -> Array:
+        result = empty(outer, dtype).transpose(back)
+        result[...] = array
+        return result
+
+    if copied(value._array).strides != strides:
+        forget_steps()
+    else:
+        modes.steps.steps.append(step_of(None, (wrap(value._array),), {}, (wrap(memory),), copied))
+
+
+def laid_out(value: Tensor, *deciding: Tensor) -> Tensor:
+    """Return a gradient laid out as an operation on some tensors would do; row by row without any.
+
+    It is for gradients that PyTorch computes in another order than the rule does.
+    """
+    array = value._array
+    if array.ndim < 2:
+        return value
+    operands = [tensor._array for tensor in deciding]
+    if not operands:
+        return relaid(value, empty(array.shape, array.dtype), ())
+    places = [place_of(operand) for operand in operands]
+    return relaid(value, empty_for(array.shape, array.dtype, places), operands)
+
+
+def like_original(value: Tensor, lies: Any) -> Tensor:
+    """Return a gradient that has its dims in the order in which the input had them."""
+    array = value._array
+    if lies is None or array.ndim < 2 or array.shape != lies.shape:
+        return value
+    return relaid(value, empty_for(array.shape, array.dtype, [place_of(lies)]), [lies])
+
+
+def by_columns(value: Tensor, lies: Any) -> Tensor:
+    """Return the gradient of a matrix by columns, without gaps, where the matrix lies so."""
+    if lies is None:
+        return value
+    array = value._array
+    columns = lies_by_columns(place_of(lies), array.dtype.itemsize)
+    return relaid(value, np.empty(array.shape, array.dtype, "F" if columns else "C"), [lies])
+
+
+def lies_by_columns(lies: Any, itemsize: int) -> bool:
+    """Whether the columns of a matrix lie one behind the other, without gaps."""
+    rows = lies.shape[0]
+    return bool(rows > 1 < lies.shape[1] and lies.strides == (itemsize, itemsize * rows))

@@ -6,26 +6,30 @@ rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and be
 
 A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
 it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);
-the names of inputs; the names of static parameters; and ``<input>_shape``.
+the names of inputs; the names of static parameters; ``<input>_shape``; and ``<input>_lies``, how
+an input lay in memory (see `numgrad.ops.core.places`).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
-from numgrad.graph.accumulate import gradient_edge
+from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.node import FREED, Node, SavedArray, next_sequence
+from numgrad.graph.node import FREED, Node, SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import pack_saved, restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
 from numgrad.graph.upward import upward
+from numgrad.ops.core.places import strides_of
+from numgrad.ops.core.programs import RecordedNode, Saved, SharedCall, attach_for
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
 __all__ = [
@@ -60,8 +64,15 @@ def check_name(name: str) -> None:
     Raises
     ------
     ValueError
-        If numgrad has it.
+        If numgrad has it, or nobody could write it in a program.
+    TypeError
+        If it is no string.
     """
+    if RESERVED:  # our own have parts with names of other kinds
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an operation is a str, not {type(name).__name__}")
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"an operation can't be called {name!r}: Python has no such names")
     if name in RESERVED:
         raise ValueError(
             f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
@@ -132,11 +143,16 @@ def check_names(
     """
     taken = {"y": "the output", **_MEANINGS, **dict.fromkeys(outputs, "an output")}
     taken |= {f"{each.lstrip('*')}_shape": f"the shape of {each!r}" for each in inputs}
+    taken |= {f"{each.lstrip('*')}_lies": f"how {each!r} lies" for each in inputs}
     if len(outputs) == 1:
         taken[outputs[0]] = "the output"
     for kind, names in (("an input", inputs), ("a parameter", parameters)):
         for each in names:
             each = each.lstrip("*")
+            if not each.isidentifier() or keyword.iskeyword(each):
+                raise ValueError(
+                    f"{name}: {kind} can't be called {each!r}: Python has no such names"
+                )
             if each in taken:
                 raise ValueError(
                     f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"
@@ -171,6 +187,8 @@ class _Plan(NamedTuple):
         Whether they name all inputs or all shapes.
     held : str
         The parameter they name that may be an index or a mask, as large as a tensor that is saved.
+    lies : tuple
+        Names of how inputs lie, and which input.
     """
 
     rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
@@ -179,6 +197,7 @@ class _Plan(NamedTuple):
     shapes: tuple[tuple[str, int], ...]
     of_all: bool
     held: str
+    lies: tuple[tuple[str, int], ...]
 
 
 _HELD = {"index", "indices", "mask"}
@@ -200,31 +219,84 @@ def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
     return {name: wide(value) for name, value in environment.items()}
 
 
-class PrimitiveNode(Node):
+class Call(SharedCall):
+    """What the nodes of one kind of call of a `Primitive` share.
+
+    Attributes
+    ----------
+    primitive : Primitive
+    needs : int
+        Bit i is set if input i needs a gradient.
+    parameters : dict
+    shapes, output_metas : tuple
+        (shape, dtype) of each input, and of each output.
+    lies : list
+        How those inputs lay for which the plan asks.
+    """
+
+    __slots__ = (
+        "lies",
+        "needs",
+        "output_metas",
+        "parameters",
+        "primitive",
+        "saved_places",
+        "shapes",
+    )
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        needs: int,
+        parameters: dict[str, Any],
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+    ) -> None:
+        self.primitive = primitive
+        self.needs = needs
+        self.parameters = parameters
+        self.shapes = tuple([(each._array.shape, each._array.dtype) for each in inputs])
+        self.output_metas = tuple([(each._array.shape, each._array.dtype) for each in outputs])
+        plan = primitive.plan(needs, len(inputs))
+        self.saved_places: Saved = plan.saved
+        if plan.held and _holds(plan, parameters):  # then there is something to be freed
+            self.saved_places += (("held", plan.held),)
+        self.lies = [strides_of(inputs[position]._array) for _, position in plan.lies]
+        self.programs = None
+
+    def remember(self) -> None:
+        """Let what runs the rules be remembered, if that does not depend on numbers."""
+        if not self.primitive.by_numbers:
+            super().remember()
+
+
+class PrimitiveNode(RecordedNode):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
-    __slots__ = ("needs", "output_metas", "parameters", "shapes")
+    __slots__ = ()
 
     primitive: ClassVar[Primitive]
-    needs: int  # bit i is set if input i needs a gradient
-    parameters: dict[str, Any]
-    shapes: tuple[Any, ...]  # (shape, dtype) of each input
-    output_metas: tuple[Any, ...]  # (shape, dtype) of each output
+    call: Call
 
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Run the rules on tensors that record nothing, and say which results are new memory."""
+    needs = property(lambda self: self.call.needs)
+    parameters = property(lambda self: self.call.parameters)
+    shapes = property(lambda self: self.call.shapes)
+    output_metas = property(lambda self: self.call.output_metas)
+    lies = property(lambda self: self.call.lies)
+
+    def rules_on(
+        self, gradients: Sequence[Any]
+    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
+        """Run the rules on tensors that record nothing."""
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
-        results: list[Any] = []
+        results = self.run_tensors(tensors)
         owned: list[bool] = []
         arguments = set(map(id, tensors))
-        for result in self.run_tensors(tensors):
-            if result is None:
-                results.append(None)
-                owned.append(False)
-            else:
-                results.append(result._array)
-                owned.append(result._base is None and id(result) not in arguments)
-                arguments.add(id(result))
+        for result in results:
+            owned.append(
+                result is not None and result._base is None and id(result) not in arguments
+            )
+            arguments.add(id(result))
         return results, owned
 
     def run_batched(
@@ -261,7 +333,9 @@ class PrimitiveNode(Node):
                 array = result._array
                 if array.shape != shape:
                     result = upward.sum_to_size(result, shape)
-                if array.dtype != dtype:
+                if array.dtype.kind == "c" != dtype.kind:
+                    result = result.real  # as PyTorch has it: a view
+                if result._array.dtype != dtype:
                     result = upward.cast(result, dtype)
                 results[position] = result
         return results
@@ -276,6 +350,9 @@ class PrimitiveNode(Node):
         environment: dict[str, Any] = dict(self.parameters)
         for name, position in plan.shapes:
             environment[name] = self.shapes[position][0] + behind
+        if plan.lies:
+            names = [name for name, _ in plan.lies]
+            environment.update(zip(names, self.lies, strict=True))
         if plan.of_all:
             environment["shapes"] = [shape + behind for shape, _ in self.shapes]
             inputs: list[Any] = [None] * len(self.targets)
@@ -383,6 +460,13 @@ class Primitive:
     takes_half : bool
         Whether the forward takes float16 as it is, as those of views do. Others get float32, and
         their results are rounded.
+    quick : callable, optional
+        ``quick(*arrays, **parameters)`` returns a function of arrays that lie as these do, which
+        does what the forward does with less around it; or None.
+    few : callable, optional
+        The same, for few elements of one dtype, in C order; it is asked first.
+    by_numbers : bool
+        Whether a rule looks at numbers in tensors, so that what it does differs between calls.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -409,9 +493,14 @@ class Primitive:
         gaps: bool = False,
         takes_half: bool = False,
         samples: Sequence[Callable[..., Any]] = (),
+        quick: Callable[..., Any] | None = None,
+        few: Callable[..., Any] | None = None,
+        by_numbers: bool = False,
         listed: bool = True,
     ) -> None:
         self.name = name
+        self.quick, self.few = quick, few
+        self.by_numbers = by_numbers
         self.samples = tuple(samples)
         self.forward = forward
         self.inputs = tuple(inputs)
@@ -502,6 +591,13 @@ class Primitive:
                     ]
                 ),
                 of_all=not named.isdisjoint(("inputs", "shapes")),
+                lies=tuple(
+                    [
+                        (f"{name}_lies", position)
+                        for position, name in enumerate(input_names)
+                        if f"{name}_lies" in named
+                    ]
+                ),
                 held=next(iter(named & _HELD - {*input_names, *self.outputs}), ""),
             )
         return plan
@@ -534,7 +630,42 @@ class Primitive:
             self._hand_on_tangents(inputs, (output,), parameters)
         elif needs and modes.grad:
             self._record(inputs, (output,), parameters)
+        if interceptors and modes.steps is not None:
+            self._note(inputs, parameters, (output,), several=False)
         return output
+
+    def _note(
+        self,
+        inputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        outputs: Sequence[Tensor],
+        *,
+        several: bool,
+    ) -> None:
+        """Tell who notes the steps of a call of this one."""
+        arrays = [tensor._array for tensor in inputs]
+        run = self.function_for(arrays, parameters)
+        modes.steps.note(self, inputs, parameters, outputs, run, several)
+
+    def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
+        """Return the forward for parameters, and for arrays that lie as these do."""
+        dtype = arrays[0].dtype
+        is_half = dtype in HALVES or parameters.get("dtype") is HALF
+        found: Callable[..., Any] | None = None
+        few = self.few is not None and dtype != HALF
+        if few and all(
+            array.dtype == dtype and array.flags.c_contiguous and 0 < array.size <= FEW_ELEMENTS
+            for array in arrays
+        ):
+            found = self.few(*arrays, **parameters)  # type: ignore[misc]
+        if found is None and self.quick is not None and (self.takes_half or not is_half):
+            found = self.quick(*arrays, **parameters)
+        if found is not None:
+            return found
+        forward = self.forward
+        if not self.takes_half and is_half:
+            forward = self._forward_of_halves
+        return functools.partial(forward, **parameters) if parameters else forward
 
     def _forward_of_halves(self, *arrays: Any, **parameters: Any) -> Any:
         """Run the forward in float32; what it gives is rounded if no operand is wider."""
@@ -570,6 +701,8 @@ class Primitive:
             self._hand_on_tangents(inputs, outputs, parameters)
         elif modes.grad:
             self._record(inputs, outputs, parameters)
+        if interceptors and modes.steps is not None:
+            self._note(inputs, parameters, outputs, several=True)
         return tuple(outputs)
 
     def _hand_on_tangents(
@@ -600,8 +733,7 @@ class Primitive:
                 needs |= 1 << position
         if not needs:
             return
-        differentiable = [output for output in outputs if output._array.dtype.kind in "fc"]
-        if not differentiable:
+        if not any(output._array.dtype.kind in "fc" for output in outputs):
             return
         cls = self.node_class
         if self.variable_outputs:
@@ -614,32 +746,15 @@ class Primitive:
                     num_outputs=len(outputs),
                     gives_views=self.view,
                 )
-        node = cls.__new__(cls)
-        edges = [gradient_edge(tensor) for tensor in inputs]
-        node.targets = tuple([target for target, _ in edges])
-        node.numbers = tuple([number for _, number in edges])
-        node.sequence = next_sequence()
-        node.attached = None
-        node.needs = needs
-        node.parameters = parameters
-        node.shapes = tuple([(tensor._array.shape, tensor._array.dtype) for tensor in inputs])
-        node.output_metas = tuple([(out._array.shape, out._array.dtype) for out in outputs])
-        saved: tuple[Any, ...] = ()
-        plan = self.plan(needs, len(inputs))
-        for kind, position in plan.saved:
-            saved += save_tensor(inputs[position] if kind == "input" else outputs[position])
-        if plan.held and _holds(plan, parameters):  # then there is something to be freed
-            saved += (plan.held, None, 0)
-        node.saved = saved
-        for position, output in enumerate(outputs):
-            if output._array.dtype.kind in "fc":
-                output._edge = (node, position)
+        call = Call(self, needs, parameters, inputs, outputs)
+        reached = tuple([i for i, out in enumerate(outputs) if out._array.dtype.kind in "fc"])
+        node = attach_for(call.saved_places, None, reached)(cls, call, inputs, outputs)
         if interceptors:
             note_node(node)
             if modes.saved_hooks:
                 kept = [
                     inputs[position] if kind == "input" else outputs[position]
-                    for kind, position in plan.saved
+                    for kind, position in self.saved_for(needs, len(inputs))
                 ]
                 pack_saved(node, kept)
 

@@ -13,11 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
+from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.plain_calls import front_source
 from numgrad.ops.core.primitive import check_name
+from numgrad.ops.core.programs import attach_plain
 
 __all__ = [
     "FUNCTIONS",
@@ -41,8 +44,6 @@ binders: list[Callable[[str, bool, bool], None]] = []
 OPERANDS = (Tensor, bool, int, float, complex, np.number, np.bool_)
 
 F = TypeVar("F", bound=Callable[..., Any])
-_new = object.__new__
-_empty = np.empty
 
 
 def public(*names: Any, function: bool = True, method: bool = True, inplace: bool = False) -> Any:
@@ -89,48 +90,7 @@ def publish(primitive: ElementwisePrimitive, *aliases: str, inplace: bool = True
 
 def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     """Make the function of a primitive of one or two operands; the plain case takes a fast path."""
-    return (_unary_function, _binary_function)[len(primitive.inputs) - 1](primitive)
-
-
-def _unary_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    """Make a function of one operand; with `call_interceptors` it takes no fast path."""
-    kernel, plain = primitive.kernel, primitive.plain_dtypes
-    entries: dict[Any, Any] = {}  # of floating point dtypes, for few elements
-    plans: dict[int, Any] = {}
-
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) is not Tensor or out is not None or call_interceptors:
-            result: Tensor = primitive(input, out=out)
-            return result
-        array = input._array
-        dtype = array.dtype
-        if input._base is not None:
-            refresh_view(input)
-        entry = entries.get(dtype)
-        # Of fewer than two dims, strides leave no choice of the result's.
-        if (
-            entry is not None
-            and array.size <= FEW_ELEMENTS
-            and (array.ndim < 2 or array.flags.c_contiguous)
-        ):
-            shape = array.shape
-            value = _empty(shape, dtype)
-            entry(array.ravel(), value if len(shape) == 1 else value.ravel())
-        else:
-            if entry is None and dtype in FLOATING and dtype in plain:
-                entries[dtype] = kernel.entry("a", dtype, 1)
-            return primitive.apply((input,))
-        tensor = _new(Tensor)
-        tensor._array = value
-        tensor._counter = new_counter() if interceptors else [0]
-        if input._edge is not NO_EDGE and modes.grad:
-            plan = plans.get(1)
-            if plan is None:
-                plan = plans[1] = primitive.plan(1, "t")
-            plan.attach(tensor, input, None, None)
-        return tensor
-
-    return function
+    return _make_front(primitive, primitive)
 
 
 def make_operator(
@@ -149,91 +109,55 @@ def make_operator(
             return primitive(input, FUNCTIONS["as_tensor"](other))
         return NotImplemented
 
-    return _binary_function(primitive, foreign)
+    return _make_front(primitive, foreign)
 
 
-def _binary_function(
-    primitive: ElementwisePrimitive,
-    otherwise: Callable[[Any, Any], Any] | None = None,
+def _make_front(
+    primitive: ElementwisePrimitive, otherwise: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Make a function of two operands; `otherwise` takes what is not the plain case."""
-    plain, kernel = primitive.plain_dtypes, primitive.kernel
-    otherwise = primitive if otherwise is None else otherwise
-    entries: dict[Any, Any] = {}  # for two arrays of a floating point dtype and few elements
-    number_entries: dict[Any, Any] = {}  # for such an array and a number
-    plans: dict[int, Any] = {}  # by which operands require grad
-    number_plans: dict[int, Any] = {}
+    """Make a function of one or two operands; `otherwise` takes what is not the plain case."""
+    kernel, plain = primitive.kernel, primitive.plain_dtypes
+    arity = len(primitive.inputs)
+    entries: tuple[dict[Any, Any], ...] = ({}, {})
 
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
-        if type(input) is not Tensor or out is not None or call_interceptors:
-            result: Tensor
-            if out is None:
-                result = otherwise(input, other)
-            else:
-                result = primitive(input, other, out=out)
-            return result
-        array = input._array
-        dtype = array.dtype
-        if type(other) is Tensor:
-            right: Any = other._array
-            shape = array.shape
-            if dtype is not right.dtype or shape != right.shape:
-                return primitive.apply((input, other))
-            if other._base is not None:
-                refresh_view(other)
-            if input._base is not None:
-                refresh_view(input)
-            entry = entries.get(dtype)
-            if (
-                entry is not None
-                and array.size <= FEW_ELEMENTS
-                and (len(shape) < 2 or (array.flags.c_contiguous and right.flags.c_contiguous))
-            ):
-                value = _empty(shape, dtype)
-                flat = value if len(shape) == 1 else value.ravel()
-                entry(array.ravel(), right.ravel(), flat)
-            else:
-                if entry is None and dtype in FLOATING and dtype in plain:
-                    entries[dtype] = kernel.entry("aa", dtype, 1)
-                return primitive.apply((input, other))
-            tensor = _new(Tensor)
-            tensor._array = value
-            tensor._counter = new_counter() if interceptors else [0]
-            needs = 0 if input._edge is NO_EDGE else 1
-            if other._edge is not NO_EDGE:
-                needs += 2
-            if needs and modes.grad:
-                plan = plans.get(needs)
-                if plan is None:
-                    plan = plans[needs] = primitive.plan(needs, "tt")
-                plan.attach(tensor, input, other, None)
-            return tensor
-        if not (type(other) is float or type(other) is int):
-            return otherwise(input, other)
-        if input._base is not None:
-            refresh_view(input)
-        entry = number_entries.get(dtype)
-        if (
-            entry is not None
-            and array.size <= FEW_ELEMENTS
-            and (array.ndim < 2 or array.flags.c_contiguous)
-        ):
-            right = float(other)
-            shape = array.shape
-            value = _empty(shape, dtype)
-            entry(array.ravel(), right, value if len(shape) == 1 else value.ravel())
-        else:
-            if entry is None and dtype in FLOATING and dtype in plain:
-                number_entries[dtype] = kernel.entry("as", dtype, 1)
-            return otherwise(input, other)
-        tensor = _new(Tensor)
-        tensor._array = value
-        tensor._counter = new_counter() if interceptors else [0]
-        if input._edge is not NO_EDGE and modes.grad:
-            plan = number_plans.get(1)
-            if plan is None:
-                plan = number_plans[1] = primitive.plan(1, "tn")
-            plan.attach(tensor, input, None, right)
-        return tensor
+    def find_entry(dtype: Any, with_number: bool) -> None:
+        """Find the kernel's loop for a dtype; False if the plain case can't be of that."""
+        pattern = "as" if with_number else "a" * arity
+        is_plain = dtype in FLOATING and dtype in plain
+        entries[with_number][dtype] = is_plain and kernel.entry(pattern, dtype, 1)
 
+    recorders: dict[str, dict[int, Any]] = {"t": {}, "tt": {}, "tn": {}}
+
+    def make_recorder(needs: int, kinds: str) -> Any:
+        """Return what attaches a node to a result, for the operands that require grad."""
+        plan = primitive.plan(needs, kinds)
+        found = recorders[kinds][needs] = attach_plain(primitive, plan, kinds, needs)
+        return found
+
+    namespace = {
+        "__name__": __name__,
+        "FEW_ELEMENTS": FEW_ELEMENTS,
+        "NO_EDGE": NO_EDGE,
+        "Tensor": Tensor,
+        "apply": primitive.apply,
+        "call_interceptors": call_interceptors,
+        "empty": np.empty,
+        "entries": entries[0],
+        "find_entry": find_entry,
+        "interceptors": interceptors,
+        "modes": modes,
+        "new": object.__new__,
+        "new_counter": new_counter,
+        "number_entries": entries[1],
+        "otherwise": otherwise,
+        "primitive": primitive,
+        **{f"find_recorder_{kinds}": known.get for kinds, known in recorders.items()},
+        "make_recorder": make_recorder,
+        "refresh_view": refresh_view,
+    }
+    title = f"front of functions of {arity}"
+    function = define("function", front_source(arity), title, namespace)
+    operand = "Tensor" if arity == 1 else "Any"
+    names = dict.fromkeys(("input", "other", "return"), operand)
+    function.__annotations__ = {**names, "out": "Tensor | None"}
     return function

@@ -12,13 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["spare_of", "with_spare"]
-
-
-def with_spare(saved: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
-    """Return what a node saved, with a tensor's array, version counter and version behind it."""
-    counter = operand._counter
-    return (*saved, operand._array, counter, counter[0])
+__all__ = ["spare_of"]
 
 
 def spare_of(saved: Any, count: int) -> Any:

@@ -13,20 +13,15 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move import memory_order
 from numgrad.kernels.move.strides import extent, strided_view
 from numgrad.ops.arguments.factories import (
+    LIKE_OPTIONS,
+    OPTIONS,
     Array,
-    check_device,
-    check_layout,
-    check_memory_format,
     checked_number,
-    default_dtype_of,
     empty_in_order,
     finish,
-    read_dtype,
-    read_number,
-    read_shape,
+    numpy_dtype,
 )
-from numgrad.ops.core.primitive import require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.declared import declare
 from numgrad.ops.creation.from_data import (
     as_tensor,
     asarray,
@@ -61,59 +56,21 @@ __all__ = [
     "zeros_like",
 ]
 
-
-def _filled(
-    function: str,
-    shape: tuple[int, ...],
-    value: Any,
-    dtype: Any,
-    out: Tensor | None,
-    layout: Any,
-    device: Any,
-    requires_grad: bool | None,
-) -> Tensor:
-    """Return a tensor with `value` in all places, in the default dtype unless told."""
-    check_device(function, device)
-    check_layout(function, layout)
-    default = default_dtype_of(out, dtypes.default_dtype())
-    wanted = read_dtype(function, dtype, default).numpy
-    is_zero = type(value) is int and value == 0  # -0.0 is not
-    array = np.zeros(shape, wanted) if is_zero else np.full(shape, value, wanted)
-    return finish(function, array, requires_grad=requires_grad, out=out, dtype=dtype)
+Size = tuple[int, ...]
+_STRIDES = "{}(): strides may not be negative"
 
 
-@public(method=False)
-def zeros(
-    *sizes: Any,
-    size: Any = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
+@declare(
+    f"zeros(size size, *, Tensor? out=None, {OPTIONS})",
+    method=False,
+    finish=finish,
+    size="zeros: Dimension size must be non-negative.",
+)
+def zeros(size: Size, dtype: Any) -> Array:
     """Return a tensor of zeros.
-
-    Parameters
-    ----------
-    *sizes : int, or one sequence of ints
-        The shape; also accepted as the keyword ``size``.
-    size : sequence of int, optional
-        The shape.
-    out : tensor, optional
-        Fill this tensor instead of a new one; it takes the shape.
-    dtype : dtype, optional
-        The default floating point dtype unless given.
-    layout, device, pin_memory : optional
-        Accepted where they ask for what there is: strided memory of the CPU.
-    requires_grad : bool
-        Whether gradients are to be accumulated for it.
 
     Raises
     ------
-    TypeError
-        If the lengths are no integers.
     RuntimeError
         If a length is negative, or an integer or bool tensor shall require grad.
 
@@ -122,141 +79,96 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    shape = read_shape("zeros", sizes, size, "zeros: Dimension size must be non-negative.")
-    return _filled("zeros", shape, 0, dtype, out, layout, device, requires_grad)
+    return np.zeros(size, numpy_dtype(dtype))
 
 
-@public(method=False)
-def ones(
-    *sizes: Any,
-    size: Any = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
-    """Return a tensor of ones; parameters and errors are those of `zeros`.
+@declare(f"ones(size size, *, Tensor? out=None, {OPTIONS})", method=False, finish=finish)
+def ones(size: Size, dtype: Any) -> Array:
+    """Return a tensor of ones.
+
+    Raises
+    ------
+    RuntimeError
+        If a length is negative, or an integer or bool tensor shall require grad.
 
     >>> import numgrad as ng
     >>> ng.ones((2, 3), dtype=ng.int64)
     tensor([[1, 1, 1],
             [1, 1, 1]])
     """
-    shape = read_shape("ones", sizes, size)
-    return _filled("ones", shape, 1, dtype, out, layout, device, requires_grad)
+    return np.ones(size, numpy_dtype(dtype))
 
 
-@public(method=False)
-def empty(
-    *sizes: Any,
-    size: Any = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return a tensor whose elements are yet to be set; parameters are those of `zeros`.
+@declare(
+    f"empty(size size, *, Tensor? out=None, {OPTIONS}, memory_format? memory_format=None)",
+    method=False,
+    finish=finish,
+)
+def empty(size: Size, dtype: Any, memory_format: Any) -> Array:
+    """Return a tensor whose elements are yet to be set.
 
     >>> import numgrad as ng
     >>> ng.empty(2, 0)
     tensor([], size=(2, 0))
     """
-    check_device("empty", device)
-    check_layout("empty", layout)
-    check_memory_format("empty", memory_format)
-    shape = read_shape("empty", sizes, size)
-    default = default_dtype_of(out, dtypes.default_dtype())
     if memory_format is preserve_format:
         raise RuntimeError("unsupported memory format Preserve")
-    array = empty_in_order(shape, read_dtype("empty", dtype, default), memory_format)
-    return finish("empty", array, requires_grad=requires_grad, out=out, dtype=dtype)
+    return empty_in_order(size, dtype or dtypes.default_dtype(), memory_format)
 
 
-def _strided(function: str, size: Any, stride: Any, dtype: dtypes.dtype) -> Array:
+def _strided(size: Size, stride: Size, dtype: dtypes.dtype) -> Array:
     """Return an array yet to be set with these strides, in as much memory as it spans."""
-    shape = _sequence_size(function, size)
-    steps = read_shape(function, (), stride, f"{function}(): strides may not be negative")
-    if len(shape) != len(steps):
+    if len(size) != len(stride):
         raise RuntimeError(
-            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
-            f"({len(steps)})"
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
         )
-    _, count = extent((shape, steps, 0))
-    return strided_view(np.empty(count, dtype.numpy), (shape, steps, 0))
+    _, count = extent((size, stride, 0))
+    return strided_view(np.empty(count, dtype.numpy), (size, stride, 0))
 
 
-@public(method=False)
-def empty_strided(
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@declare(
+    f"empty_strided(size size, size stride, *, {OPTIONS})",
+    method=False,
+    finish=finish,
+    stride=_STRIDES.format("empty_strided"),
+)
+def empty_strided(size: Size, stride: Size, dtype: Any) -> Array:
     """Return a tensor yet to be set, of a size and with strides, in elements.
 
     >>> import numgrad as ng
     >>> ng.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    check_device("empty_strided", device)
-    check_layout("empty_strided", layout)
-    wanted = read_dtype("empty_strided", dtype, dtypes.default_dtype())
-    array = _strided("empty_strided", size, stride, wanted)
-    return finish("empty_strided", array, requires_grad=requires_grad)
+    return _strided(size, stride, dtype or dtypes.default_dtype())
 
 
-@public(function=False)
-def new_empty_strided(
-    self: Tensor,
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@declare(
+    f"new_empty_strided(Tensor self, size size, size stride, *, {OPTIONS})",
+    function=False,
+    finish=finish,
+    stride=_STRIDES.format("new_empty_strided"),
+)
+def new_empty_strided(self: Tensor, size: Size, stride: Size, dtype: Any) -> Array:
     """Return what `empty_strided` does, in the dtype of this tensor unless told.
 
     >>> import numgrad as ng
     >>> ng.tensor([1, 2]).new_empty_strided((2,), (3,)).dtype
     torch.int64
     """
-    check_device("new_empty_strided", device)
-    check_layout("new_empty_strided", layout)
-    wanted = read_dtype("new_empty_strided", dtype, self.dtype)
-    array = _strided("new_empty_strided", size, stride, wanted)
-    return finish("new_empty_strided", array, requires_grad=requires_grad)
+    return _strided(size, stride, dtype or self.dtype)
 
 
-@public(method=False)
-def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
+@declare(
+    f"full(size size, number fill_value, *, Tensor? out=None, {OPTIONS})",
+    method=False,
+    finish=finish,
+)
+def full(size: Size, fill_value: Any, dtype: Any) -> Array:
     """Return a tensor with the same number everywhere.
 
     Parameters
     ----------
-    size : sequence of int
-        The shape.
     fill_value : number, or tensor without dimensions
         It decides the dtype unless that is given: bools give bool, ints int64, floats and complex
         numbers the default dtypes.
@@ -270,21 +182,8 @@ def full(
     >>> ng.full((2,), 7), ng.full((2,), 7.0)
     (tensor([7, 7]), tensor([7., 7.]))
     """
-    shape = _sequence_size("full", size)
-    value = read_number("full", "fill_value", 2, fill_value)
-    wanted = read_dtype("full", dtype, default_dtype_of(out, dtypes.scalar_dtype(value)))
-    value = checked_number(value, wanted)
-    return _filled("full", shape, value, wanted, out, layout, device, requires_grad)
-
-
-def _sequence_size(function: str, size: Any) -> tuple[int, ...]:
-    """Return a shape that has to be given as a sequence."""
-    if isinstance(size, int):
-        raise TypeError(
-            f"{function}(): argument 'size' (position 1) must be tuple of ints, not "
-            f"{type(size).__name__}"
-        )
-    return read_shape(function, (), size)
+    wanted = dtype or dtypes.scalar_dtype(fill_value)
+    return np.full(size, checked_number(fill_value, wanted), wanted.numpy)
 
 
 def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -> Array:
@@ -297,118 +196,62 @@ def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -
 
 
 def _like(
-    function: str,
-    input: Any,
-    value: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    requires_grad: bool | None,
-    memory_format: Any,
+    function: str, input: Tensor, value: Any, dtype: Any, requires_grad: Any, memory_format: Any
 ) -> Tensor:
     """Return a tensor shaped like `input` with `value` in all places, or yet to be set if None."""
-    source = require_tensor(input, function, "input", 1)
-    check_device(function, device)
-    check_layout(function, layout)
-    check_memory_format(function, memory_format)
-    wanted = read_dtype(function, dtype, source.dtype)
-    array = strides_like(source._array, wanted, memory_format)
+    wanted = dtype or input.dtype
+    array = strides_like(input._array, wanted, memory_format)
     if value is not None:
         array[...] = checked_number(value, wanted)
     made = finish(function, array, requires_grad=requires_grad)
     if memory_format is not contiguous_format:
-        follow_strides(source._array, made._array)
+        follow_strides(input._array, made._array)
     return made
 
 
-@public(method=False)
-def zeros_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-    memory_format: Any = None,
-) -> Tensor:
+@declare(f"zeros_like(Tensor input, *, {LIKE_OPTIONS})", method=False)
+def zeros_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any) -> Tensor:
     """Return zeros in the shape, dtype and memory order of a tensor.
-
-    Parameters
-    ----------
-    input : tensor
-    dtype : dtype, optional
-        Another dtype.
-    layout, device, pin_memory, memory_format : optional
-        Accepted where they ask for what there is: strided memory of the CPU, in the order of the
-        tensor or contiguous.
-    requires_grad : bool
-        Whether gradients are to be accumulated for the result.
 
     >>> import numgrad as ng
     >>> ng.zeros_like(ng.tensor([1, 2, 3]))
     tensor([0, 0, 0])
     """
-    return _like("zeros_like", input, 0, dtype, layout, device, requires_grad, memory_format)
+    return _like("zeros_like", input, 0, dtype, requires_grad, memory_format)
 
 
-@public(method=False)
-def ones_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Return ones in the shape, dtype and memory order of a tensor; see `zeros_like`.
+@declare(f"ones_like(Tensor input, *, {LIKE_OPTIONS})", method=False)
+def ones_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any) -> Tensor:
+    """Return ones in the shape, dtype and memory order of a tensor.
 
     >>> import numgrad as ng
     >>> ng.ones_like(ng.tensor([1, 2, 3]), dtype=ng.float32)
     tensor([1., 1., 1.])
     """
-    return _like("ones_like", input, 1, dtype, layout, device, requires_grad, memory_format)
+    return _like("ones_like", input, 1, dtype, requires_grad, memory_format)
 
 
-@public(method=False)
-def empty_like(
-    input: Tensor,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-    memory_format: Any = None,
-) -> Tensor:
+@declare(f"empty_like(Tensor input, *, {LIKE_OPTIONS})", method=False)
+def empty_like(input: Tensor, dtype: Any, requires_grad: Any, memory_format: Any) -> Tensor:
     """Return a tensor to be filled, in the shape, dtype and memory order of another.
-
-    Parameters are those of `zeros_like`.
 
     >>> import numgrad as ng
     >>> ng.empty_like(ng.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    return _like("empty_like", input, None, dtype, layout, device, requires_grad, memory_format)
+    return _like("empty_like", input, None, dtype, requires_grad, memory_format)
 
 
-@public(method=False)
+@declare(f"full_like(Tensor input, number fill_value, *, {LIKE_OPTIONS})", method=False)
 def full_like(
-    input: Tensor,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-    memory_format: Any = None,
+    input: Tensor, fill_value: Any, dtype: Any, requires_grad: Any, memory_format: Any
 ) -> Tensor:
     """Return a number everywhere in the shape, dtype and memory order of a tensor.
 
-    Parameters are those of `zeros_like`, and `fill_value`, which becomes the dtype of `input`.
+    Parameters
+    ----------
+    fill_value
+        It becomes the dtype of `input`, unless another one is given.
 
     Raises
     ------
@@ -419,110 +262,53 @@ def full_like(
     >>> ng.full_like(ng.ones(2), 7)
     tensor([7., 7.])
     """
-    require_tensor(input, "full_like", "input", 1)
-    value = read_number("full_like", "fill_value", 2, fill_value)
-    return _like("full_like", input, value, dtype, layout, device, requires_grad, memory_format)
+    return _like("full_like", input, fill_value, dtype, requires_grad, memory_format)
 
 
-def _new(
-    function: str,
-    source: Tensor,
-    shape: tuple[int, ...],
-    value: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    requires_grad: bool | None,
-) -> Tensor:
-    wanted = read_dtype(function, dtype, source.dtype)
-    number = checked_number(value, wanted)
-    return _filled(function, shape, number, wanted, None, layout, device, requires_grad)
-
-
-@public(function=False)
-def new_zeros(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
-    """Return zeros of another shape in the dtype of this tensor; parameters as of `zeros`.
+@declare(f"new_zeros(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
+def new_zeros(self: Tensor, size: Size, dtype: Any) -> Array:
+    """Return zeros of another shape, in the dtype of this tensor unless told.
 
     >>> import numgrad as ng
     >>> ng.tensor([1, 2]).new_zeros(3)
     tensor([0, 0, 0])
     """
-    shape = read_shape("new_zeros", sizes, size)
-    return _new("new_zeros", self, shape, 0, dtype, layout, device, requires_grad)
+    return np.zeros(size, (dtype or self.dtype).numpy)
 
 
-@public(function=False)
-def new_ones(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
-    """Return ones of another shape in the dtype of this tensor; parameters as of `zeros`.
+@declare(f"new_ones(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
+def new_ones(self: Tensor, size: Size, dtype: Any) -> Array:
+    """Return ones of another shape, in the dtype of this tensor unless told.
 
     >>> import numgrad as ng
     >>> ng.tensor([1, 2]).new_ones(3)
     tensor([1, 1, 1])
     """
-    shape = read_shape("new_ones", sizes, size)
-    return _new("new_ones", self, shape, 1, dtype, layout, device, requires_grad)
+    return np.ones(size, (dtype or self.dtype).numpy)
 
 
-@public(function=False)
-def new_empty(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
-    """Return a tensor to be filled in the dtype of this one; parameters as of `zeros`.
+@declare(f"new_empty(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
+def new_empty(self: Tensor, size: Size, dtype: Any) -> Array:
+    """Return a tensor to be filled, in the dtype of this one unless told.
 
     >>> import numgrad as ng
     >>> ng.tensor([1, 2]).new_empty(0)
     tensor([], dtype=torch.int64)
     """
-    check_device("new_empty", device)
-    check_layout("new_empty", layout)
-    shape = read_shape("new_empty", sizes, size)
-    array = np.empty(shape, read_dtype("new_empty", dtype, self.dtype).numpy)
-    return finish("new_empty", array, requires_grad=requires_grad)
+    return np.empty(size, (dtype or self.dtype).numpy)
 
 
-@public(function=False)
-def new_full(
-    self: Tensor,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool | None = False,
-) -> Tensor:
-    """Return a number everywhere, in the dtype of this tensor; parameters as of `full`.
+@declare(
+    f"new_full(Tensor self, size size, number fill_value, *, {OPTIONS})",
+    function=False,
+    finish=finish,
+)
+def new_full(self: Tensor, size: Size, fill_value: Any, dtype: Any) -> Array:
+    """Return a number everywhere, in the dtype of this tensor unless told.
 
     >>> import numgrad as ng
     >>> ng.tensor([1, 2]).new_full((3,), 7)
     tensor([7, 7, 7])
     """
-    shape = _sequence_size("new_full", size)
-    value = read_number("new_full", "fill_value", 2, fill_value)
-    return _new("new_full", self, shape, value, dtype, layout, device, requires_grad)
+    wanted = dtype or self.dtype
+    return np.full(size, checked_number(fill_value, wanted), wanted.numpy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from numgrad.base.halves import HALF, WIDE, narrowed
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
+from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.arguments.factories import Array
 from numgrad.ops.core.primitive import make_node_class
 
@@ -31,19 +33,33 @@ class RandomNode(Node):
 
     __slots__ = ("metas",)
 
+    like_gradient: ClassVar[bool]  # whether the zeros lie in memory as it does
     metas: tuple[tuple[tuple[int, ...], Any], ...]  # (shape, dtype) of each input
 
     def run_arrays(self, gradients: Any) -> tuple[list[Any], list[bool]]:
         """Return zeros for the inputs."""
         zeros = [
-            None if target is None else np.zeros(shape, dtype)
+            None
+            if target is None
+            else np.zeros(shape, dtype)
+            if not self.like_gradient
+            else _zeros_like(gradients[0], shape, dtype)
             for target, (shape, dtype) in zip(self.targets, self.metas, strict=True)
         ]
         return zeros, [True] * len(zeros)
 
     def run_tensors(self, gradients: Any) -> list[Tensor | None]:
         """Return zeros for the inputs."""
-        return [None if array is None else wrap(array) for array in self.run_arrays(gradients)[0]]
+        places = [None if g is None else place_of(g._array) for g in gradients]
+        return [None if array is None else wrap(array) for array in self.run_arrays(places)[0]]
+
+
+def _zeros_like(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    if gradient is None or gradient.shape != shape:
+        return np.zeros(shape, dtype)
+    zeros = empty_like(gradient, dtype)
+    zeros[...] = 0
+    return zeros
 
 
 _node_classes: dict[str, Any] = {}
@@ -54,7 +70,8 @@ def random_node(name: str, array: Array, *inputs: Tensor) -> Tensor:
     result = wrap(array)
     if modes.grad and array.dtype.kind in "fc" and any(t.requires_grad for t in inputs):
         if name not in _node_classes:
-            _node_classes[name] = make_node_class(name, RandomNode)
+            like_gradient = name.startswith("Bernoulli")
+            _node_classes[name] = make_node_class(name, RandomNode, like_gradient=like_gradient)
         node = _node_classes[name](tuple(gradient_edge(tensor) for tensor in inputs))
         node.metas = tuple((tensor._array.shape, tensor._array.dtype) for tensor in inputs)
         result._edge = (node, 0)
@@ -129,14 +146,11 @@ def draw_integers(
     return np.asarray(generator.integers(low, high, shape, kind)).astype(dtype.numpy, copy=False)
 
 
-def check_probability(p: Any) -> float:
-    """Return a probability, a number or a tensor of no dims; raise if it is none."""
-    single = isinstance(p, Tensor) and p.ndim == 0 and p.dtype.is_floating_point
-    if not single and not isinstance(p, (int, float, np.integer, np.floating)):
-        raise TypeError(f"bernoulli(): argument 'p' must be float, not {type(p).__name__}")
+def check_probability(p: float) -> float:
+    """Return a probability; raise if it is none."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    return float(p)
+    return p
 
 
 def draw_bernoulli(generator: np.random.Generator, p: Any, shape: Any) -> Array:

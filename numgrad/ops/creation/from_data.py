@@ -14,16 +14,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand, note_copy, note_given
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, fresh, wrap
 from numgrad.kernels.move.memory_order import copy_like, laid_out_like
-from numgrad.ops.arguments.factories import (
-    Array,
-    check_device,
-    finish,
-    is_integer,
-    read_dtype,
-    read_shape,
-    require_grad,
-    type_name,
-)
+from numgrad.ops.arguments.factories import Array, finish, require_grad
 from numgrad.ops.arguments.nested import (
     PYTHONS_OWN,
     array_of,
@@ -32,7 +23,11 @@ from numgrad.ops.arguments.nested import (
     is_foreign,
     is_sequence,
 )
+from numgrad.ops.core.argument_parser import bind
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.kinds import as_size, check_device, is_integer, type_name
 from numgrad.ops.core.registry import public
+from numgrad.ops.core.signature import parse
 from numgrad.ops.movement.slicing import alias
 from numgrad.ops.mutation.storages import STORAGES, tensor_in
 
@@ -75,7 +70,7 @@ def cast_array(array: Array, dtype: dtypes.dtype) -> Array:
     """Return a copy of an array in another dtype, converted as PyTorch does."""
     if array.dtype.kind == "c" and dtype.category in (dtypes.INTEGER, dtypes.FLOATING):
         warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
         )
         array = array.real
     return laid_out_like(_astype(array, dtype.numpy), array)
@@ -102,21 +97,13 @@ def _copy_of(data: Any, dtype: dtypes.dtype | None) -> Array:
     return build_array(data, dtype)
 
 
-def _make(function: str, array: Array, requires_grad: Any) -> Tensor:
-    if requires_grad is None:
-        raise TypeError(f"{function}(): argument 'requires_grad' must be bool, not NoneType")
-    return finish(function, array, requires_grad=requires_grad)
-
-
-@public(method=False)
-def tensor(
-    data: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@declare(
+    "tensor(object data, *, dtype? dtype=None, device? device=None, bool pin_memory=False, "
+    "bool requires_grad=False)",
+    method=False,
+    finish=finish,
+)
+def tensor(data: Any, dtype: Any) -> Array:
     """Return a new leaf tensor with a copy of `data`.
 
     Parameters
@@ -128,12 +115,6 @@ def tensor(
         Otherwise that of the data: Python floats become the default floating point dtype, ints
         int64, bools bool, complex numbers the default complex dtype; what has a dtype keeps it,
         and a mixture is promoted.
-    device : {None, "cpu"}
-        There is no other.
-    requires_grad : bool
-        Whether gradients are to be accumulated for it.
-    pin_memory : bool
-        Without effect.
 
     Raises
     ------
@@ -149,32 +130,31 @@ def tensor(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    wanted = None if dtype is None else read_dtype("tensor", dtype, dtypes.float32)
-    check_device("tensor", device)
     if isinstance(data, Tensor):
-        warnings.warn(_COPY_ADVICE.format("torch.tensor"), UserWarning, stacklevel=2)
-    return _make("tensor", _copy_of(data, wanted), requires_grad)
+        warnings.warn(_COPY_ADVICE.format("torch.tensor"), UserWarning, stacklevel=3)
+    return _copy_of(data, dtype)
 
 
-@public(function=False)
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@declare(
+    "new_tensor(Tensor self, object data, *, dtype? dtype=None, device? device=None, "
+    "bool requires_grad=False)",
+    function=False,
+    finish=finish,
+)
+def new_tensor(self: Tensor, data: Any, dtype: Any) -> Array:
     """Return a new leaf tensor with a copy of `data`, in the dtype of this one unless told.
 
     >>> import numgrad as ng
     >>> ng.ones(1, dtype=ng.float64).new_tensor([1, 2])
     tensor([1., 2.], dtype=torch.float64)
     """
-    wanted = read_dtype("new_tensor", dtype, self.dtype)
-    check_device("new_tensor", device)
     if isinstance(data, Tensor):
-        warnings.warn(_COPY_ADVICE.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-    return _make("new_tensor", _copy_of(data, wanted), requires_grad)
+        warnings.warn(_COPY_ADVICE.format("tensor.new_tensor"), UserWarning, stacklevel=3)
+    return _copy_of(data, dtype or self.dtype)
 
 
-@public(method=False)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+@declare("as_tensor(object data, *, dtype? dtype=None, device? device=None)", method=False)
+def as_tensor(data: Any, dtype: Any) -> Tensor:
     """Return `data` as a tensor, sharing memory with an array or a tensor where possible.
 
     A tensor of the dtype wanted is returned as it is, with its history.
@@ -186,8 +166,6 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         ``__dlpack__``; memory that may not be written to is copied for those.
     dtype : dtype, optional
         A copy is made if the data has another one.
-    device : {None, "cpu"}
-        There is no other.
 
     >>> import numpy as np
     >>> import numgrad as ng
@@ -197,22 +175,20 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     >>> shared
     tensor([5., 0.], dtype=torch.float64)
     """
-    wanted = None if dtype is None else read_dtype("as_tensor", dtype, dtypes.float32)
-    check_device("as_tensor", device)
     if isinstance(data, Tensor):
-        if wanted is None or wanted is data.dtype:
+        if dtype is None or dtype is data.dtype:
             return data
-        return _recorded_cast(data, wanted)
+        return _recorded_cast(data, dtype)
     if type(data) is not np.ndarray and is_foreign(type(data)):
         data = _writable(array_of(data))
     if isinstance(data, np.ndarray):
         array = check_array(data)
         note_given(array)
-        if wanted is None or wanted.numpy == array.dtype:
+        if dtype is None or dtype.numpy == array.dtype:
             return wrap(array)
         note_copy(array)
-        return fresh(cast_array(array, wanted))
-    return fresh(build_array(data, wanted))
+        return fresh(cast_array(array, dtype))
+    return fresh(build_array(data, dtype))
 
 
 def _writable(array: Array) -> Array:
@@ -227,15 +203,12 @@ def _recorded_cast(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
     return converted
 
 
-@public(method=False)
-def asarray(
-    obj: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool | None = None,
-    requires_grad: bool | None = None,
-) -> Tensor:
+@declare(
+    "asarray(object obj, *, dtype? dtype=None, device? device=None, bool? copy=None, "
+    "bool? requires_grad=None)",
+    method=False,
+)
+def asarray(obj: Any, dtype: Any, copy: bool | None, requires_grad: bool | None) -> Tensor:
     """Return `obj` as a tensor, sharing its memory unless told to copy.
 
     Parameters
@@ -244,11 +217,9 @@ def asarray(
         Arrays as of `as_tensor`.
     dtype : dtype, optional
         A copy is made if `obj` has another one.
-    device : {None, "cpu"}
-        There is no other.
-    copy : bool, optional
+    copy
         Copy always, or never (which raises where that is impossible).
-    requires_grad : bool, optional
+    requires_grad
         Whether the result requires grad; as `obj` does unless given.
 
     Raises
@@ -260,8 +231,6 @@ def asarray(
     >>> ng.asarray([1, 2], dtype=ng.float64)
     tensor([1., 2.], dtype=torch.float64)
     """
-    wanted = None if dtype is None else read_dtype("asarray", dtype, dtypes.float32)
-    check_device("asarray", device)
     result: Tensor
     if is_foreign(type(obj)):
         obj = array_of(obj, copy)
@@ -272,15 +241,15 @@ def asarray(
         note_given(obj)
         source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
         if requires_grad is None and source.requires_grad:
-            warnings.warn(_INHERITS_REQUIRES_GRAD, UserWarning, stacklevel=2)
-        same = wanted is None or wanted is source.dtype
+            warnings.warn(_INHERITS_REQUIRES_GRAD, UserWarning, stacklevel=3)
+        same = dtype is None or dtype is source.dtype
         if copy is False and not same:
             raise ValueError(
                 f"can't alias tensor with dtype '{source.dtype.scalar_name}' into dtype "
-                f"'{wanted.scalar_name if wanted else ''}'."
+                f"'{dtype.scalar_name if dtype else ''}'."
             )
-        if not same and wanted is not None:
-            result = _recorded_cast(source, wanted)
+        if not same and dtype is not None:
+            result = _recorded_cast(source, dtype)
         elif copy:
             is_plain = not isinstance(obj, Tensor) and modes.trace is None
             result = wrap(copy_like(source._array)) if is_plain else source.clone()
@@ -291,7 +260,7 @@ def asarray(
     else:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        result = fresh(build_array(obj, wanted))
+        result = fresh(build_array(obj, dtype))
     if requires_grad and not result.requires_grad:
         require_grad(result)
     return result
@@ -340,17 +309,15 @@ def from_numpy(array: Array) -> Tensor:
     return wrap(array)
 
 
-@public(method=False)
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+@declare("from_dlpack(object ext_tensor, *, device? device=None, bool? copy=None)", method=False)
+def from_dlpack(ext_tensor: Any, copy: bool | None) -> Tensor:
     """Return a tensor over the memory of another library's array, by the DLPack protocol.
 
     Parameters
     ----------
     ext_tensor : object with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule
         An array on the CPU. A tensor gives its memory away by the same protocol.
-    device : {None, "cpu"}
-        There is no other.
-    copy : bool, optional
+    copy
         Copy always, or never, which raises where the memory may not be written to; by default only
         then. (Of the protocol's first version, which did not say, NumPy takes it that it may not.)
 
@@ -371,7 +338,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     >>> array
     array([5., 1., 2.])
     """
-    check_device("from_dlpack", device)
     source = _Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor
     array = check_array(np.from_dlpack(source))
     if copy is False and not array.flags.writeable:
@@ -392,6 +358,14 @@ class _Capsule:
         return (1, 0)  # NumPy looks at the device in the capsule
 
 
+_NEW = (parse("new(size size)"),)
+
+
+def _lengths(*arguments: Any, **keywords: Any) -> tuple[int, ...]:
+    _, values = bind(_NEW, arguments, keywords)
+    return as_size(("new", "size"), values["size"])
+
+
 def legacy_tensor(
     kind: dtypes.dtype | None, /, *arguments: Any, device: Any = None, **keywords: Any
 ) -> Tensor:
@@ -406,7 +380,7 @@ def legacy_tensor(
         For anything else.
     """
     if device is not None and str(getattr(device, "type", device)) != "cpu":
-        check_device("new", str(getattr(device, "type", device)))
+        check_device(str(getattr(device, "type", device)))
     unknown = [name for name in keywords if name not in ("size", "data")]
     if unknown or len(keywords) + bool(arguments) > 1:
         names = ", ".join(f"{name}={type_name(value)}" for name, value in keywords.items())
@@ -417,14 +391,14 @@ def legacy_tensor(
         )
     dtype = dtypes.default_dtype() if kind is None else kind
     if "size" in keywords:
-        return fresh(np.zeros(read_shape("new", (), keywords["size"]), dtype.numpy))
+        return fresh(np.zeros(_lengths(size=keywords["size"]), dtype.numpy))
     if "data" in keywords:
         arguments = (keywords["data"],)
     if not arguments:
         return fresh(np.zeros(0, dtype.numpy))
     first = arguments[0]
     if is_integer(first) and not isinstance(first, Tensor):
-        return fresh(np.zeros(read_shape("new", arguments), dtype.numpy))
+        return fresh(np.zeros(_lengths(*arguments), dtype.numpy))
     if len(arguments) > 1:
         given = ", ".join(map(type_name, arguments))
         raise TypeError(

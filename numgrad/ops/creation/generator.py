@@ -13,8 +13,10 @@ import numpy as np
 
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.arguments.factories import check_device, type_name
+from numgrad.ops.core.argument_parser import bind
+from numgrad.ops.core.kinds import KINDS, NAMES, OWNERS, Kind, check_device, type_name
 from numgrad.ops.core.registry import FUNCTIONS, public
+from numgrad.ops.core.signature import parse
 
 __all__ = [
     "Generator",
@@ -27,6 +29,7 @@ __all__ = [
     "set_rng_state",
 ]
 
+_CONSTRUCTOR = (parse("Generator(device device='cpu')"),)
 _FRESH_SEED = 67280421310721  # PyTorch's, for generators that were not given one
 _MASK = 2**64 - 1
 # A state in bytes: the state and the increment of PCG64, a flag and the 32 bits that it keeps for
@@ -51,7 +54,8 @@ class Generator:
     """
 
     def __init__(self, device: Any = "cpu") -> None:
-        check_device("Generator", device)
+        bind(_CONSTRUCTOR, (device,), {})
+        check_device(device)
         self._start(_FRESH_SEED)
 
     def _start(self, seed: int) -> None:
@@ -158,26 +162,22 @@ def _restore(state: bytes) -> Generator:
 default_generator = Generator()
 default_generator.seed()
 FUNCTIONS["Generator"] = Generator
+KINDS["generator"] = Kind(
+    "torch.Generator",
+    "Generator",
+    "Generator",
+    "not isinstance({0}, Generator)",
+    lambda value: isinstance(value, Generator),
+)
+NAMES["Generator"] = Generator
+OWNERS[Generator] = "torch._C"
 
 
-def generator_of(function: str, generator: Any) -> np.random.Generator:
-    """Return NumPy's generator of a `Generator`, or that of the default one for None.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
-    """
+def generator_of(generator: Generator | None) -> np.random.Generator:
+    """Return NumPy's generator of a `Generator`, or that of the default one for None."""
     if modes.trace is not None:  # the same numbers would come in every call of the function
         modes.trace.refuse("random numbers")
-    if generator is None:
-        return default_generator._numpy
-    if not isinstance(generator, Generator):
-        raise TypeError(
-            f"{function}(): argument 'generator' must be torch.Generator, not "
-            f"{type_name(generator)}"
-        )
-    return generator._numpy
+    return (default_generator if generator is None else generator)._numpy
 
 
 @public(method=False)

@@ -12,6 +12,7 @@ from numgrad.base.layouts import channels_last, memory_format, order_in_memory
 from numgrad.graph.tensor import Size, Tensor
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.ops.arguments.conversion import to_bool
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import require_tensor
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import OPERANDS, public
@@ -44,7 +45,7 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-@public(method=False)
+@declare("numel(Tensor input)", method=False)
 def numel(input: Tensor) -> int:
     """Return how many elements a tensor has.
 
@@ -54,10 +55,10 @@ def numel(input: Tensor) -> int:
     >>> ng.numel(ng.ones(2, 3))
     6
     """
-    return int(require_tensor(input, "numel", "input", 1)._array.size)
+    return int(input._array.size)
 
 
-@public(method=False)
+@declare("is_floating_point(Tensor input)", method=False)
 def is_floating_point(input: Tensor) -> bool:
     """Return whether the elements of a tensor are real floating point numbers.
 
@@ -67,11 +68,10 @@ def is_floating_point(input: Tensor) -> bool:
     >>> ng.is_floating_point(ng.ones(2)), ng.is_floating_point(ng.tensor([1, 2]))
     (True, False)
     """
-    tensor = require_tensor(input, "is_floating_point", "input", 1)
-    return bool(tensor._array.dtype.kind == "f")
+    return bool(input._array.dtype.kind == "f")
 
 
-@public("is_complex", method=False)
+@declare("is_complex(Tensor input)", method=False)
 def is_complex_tensor(input: Tensor) -> bool:
     """Return whether the elements of a tensor are complex.
 
@@ -81,10 +81,10 @@ def is_complex_tensor(input: Tensor) -> bool:
     >>> ng.is_complex(ng.tensor([1j])), ng.is_complex(ng.ones(2))
     (True, False)
     """
-    return bool(require_tensor(input, "is_complex", "input", 1)._array.dtype.kind == "c")
+    return bool(input._array.dtype.kind == "c")
 
 
-@public(method=False)
+@declare("is_signed(Tensor input)", method=False)
 def is_signed(input: Tensor) -> bool:
     """Return whether the dtype of a tensor has negative numbers.
 
@@ -94,10 +94,10 @@ def is_signed(input: Tensor) -> bool:
     >>> ng.is_signed(ng.tensor([1, 2])), ng.is_signed(ng.tensor([1, 2]).byte())
     (True, False)
     """
-    return bool(require_tensor(input, "is_signed", "input", 1).dtype.is_signed)
+    return bool(input.dtype.is_signed)
 
 
-@public()
+@declare("is_nonzero(Tensor input)")
 def is_nonzero(input: Tensor) -> bool:
     """Return whether the only element of a tensor is other than zero.
 
@@ -112,10 +112,10 @@ def is_nonzero(input: Tensor) -> bool:
     >>> ng.is_nonzero(ng.tensor([0.5])), ng.is_nonzero(ng.tensor(0))
     (True, False)
     """
-    return bool(to_bool(require_tensor(input, "is_nonzero", "input", 1)))
+    return bool(to_bool(input))
 
 
-@public()
+@declare("is_same_size(Tensor input, Tensor other)")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape.
 
@@ -125,9 +125,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     >>> ng.is_same_size(ng.ones(2, 3), ng.zeros(2, 3)), ng.is_same_size(ng.ones(2), ng.ones(1))
     (True, False)
     """
-    second = require_tensor(other, "is_same_size", "other", 2)
-    first = require_tensor(input, "is_same_size", "input", 1)
-    return bool(first._array.shape == second._array.shape)
+    return bool(input._array.shape == other._array.shape)
 
 
 @public(method=False)

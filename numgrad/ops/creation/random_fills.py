@@ -13,7 +13,9 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.arguments.factories import Array, is_integer, type_name
+from numgrad.ops.arguments.factories import Array
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.kinds import is_integer, type_name
 from numgrad.ops.core.registry import public
 from numgrad.ops.creation.drawing import (
     check_probability,
@@ -46,7 +48,8 @@ def _fill(tensor: Tensor, node: str, draw: Callable[[Any], Array], *others: Tens
         array = np.asarray(draw(stand_in._array.shape)).astype(stand_in._array.dtype, copy=False)
         return random_node(node, array, stand_in, *others)
 
-    function.__name__ = node.partition("Backward")[0].lower()
+    name = node.partition("Backward")[0]
+    function.__name__ = "log_normal" if name == "LogNormal" else name.lower()
     return inplace(function, tensor)
 
 
@@ -81,7 +84,7 @@ def uniform_(
     """
     low, high = from_keyword.get("from", from_), to
     dtype = self.dtype
-    numbers = generator_of("uniform_", generator)
+    numbers = generator_of(generator)
 
     def draw(shape: Any) -> Array:
         if dtype.is_floating_point:
@@ -116,17 +119,12 @@ def _check_uniform_range(low: float, high: float, dtype: dtypes.dtype) -> None:
         )
 
 
-@public(function=False)
-def normal_(
-    self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
-) -> Tensor:
+@declare(
+    "normal_(Tensor self, float mean=0.0, float std=1.0, *, generator? generator=None)",
+    function=False,
+)
+def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
     """Fill with normally distributed numbers.
-
-    Parameters
-    ----------
-    mean, std : float
-    generator : Generator, optional
-        Where the numbers come from.
 
     Raises
     ------
@@ -139,7 +137,7 @@ def normal_(
     >>> ng.ones(2).normal_(3, 0)
     tensor([3., 3.])
     """
-    numbers = generator_of("normal_", generator)
+    numbers = generator_of(generator)
 
     def draw(shape: Any) -> Array:
         if not std >= 0:
@@ -149,15 +147,17 @@ def normal_(
     return _fill(self, "NormalBackward0", draw)
 
 
-@public(function=False)
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+@declare(
+    "bernoulli_(Tensor self, Tensor p, *, generator? generator=None)",
+    "bernoulli_(Tensor self, float p=0.5, *, generator? generator=None)",
+    function=False,
+)
+def bernoulli_(self: Tensor, p: Any, generator: Generator | None) -> Tensor:
     """Fill with ones and zeros, ones with probability `p`.
 
     Parameters
     ----------
     p : float, or tensor of a shape that expands to this one
-    generator : Generator, optional
-        Where the numbers come from.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     >>> ng.zeros(2).bernoulli_(1)
     tensor([1., 1.])
     """
-    numbers = generator_of("bernoulli_", generator)
+    numbers = generator_of(generator)
     if self.dtype.is_complex:
         raise NotImplementedError(
             f"\"bernoulli_scalar_cpu_\" not implemented for '{self.dtype.scalar_name}'"
@@ -236,7 +236,7 @@ def random_(
     else:
         first = 0 if low is None else int(low)
         stop = _integers_of(dtype) + 1 if to is None else int(to)
-    numbers = generator_of("random_", generator)
+    numbers = generator_of(generator)
     return _fill(self, name, lambda shape: draw_integers(numbers, first, stop, shape, dtype))
 
 
@@ -258,8 +258,8 @@ def _check_continuous(dtype: dtypes.dtype, distribution: str) -> None:
         )
 
 
-@public(function=False)
-def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+@declare("exponential_(Tensor self, float lambd=1.0, *, generator? generator=None)", function=False)
+def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Tensor:
     """Fill with numbers of the exponential distribution ``lambd * exp(-lambd * x)``.
 
     Raises
@@ -272,7 +272,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     True
     """
     dtype = self.dtype
-    numbers = generator_of("exponential_", generator)
+    numbers = generator_of(generator)
 
     def draw(shape: Any) -> Array:
         _check_continuous(dtype, "Exponential")
@@ -283,10 +283,11 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     return _fill(self, "ExponentialBackward0", draw)
 
 
-@public(function=False)
-def log_normal_(
-    self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
-) -> Tensor:
+@declare(
+    "log_normal_(Tensor self, float mean=1.0, float std=2.0, *, generator? generator=None)",
+    function=False,
+)
+def log_normal_(self: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
     """Fill with numbers whose logarithms are normally distributed.
 
     Raises
@@ -298,7 +299,7 @@ def log_normal_(
     >>> bool((ng.empty(100).log_normal_() > 0).all())
     True
     """
-    numbers = generator_of("log_normal_", generator)
+    numbers = generator_of(generator)
 
     def draw(shape: Any) -> Array:
         if not self.dtype.is_floating_point:
@@ -312,10 +313,11 @@ def log_normal_(
     return _fill(self, "LogNormalBackward0", draw)
 
 
-@public(function=False)
-def cauchy_(
-    self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
-) -> Tensor:
+@declare(
+    "cauchy_(Tensor self, float median=0.0, float sigma=1.0, *, generator? generator=None)",
+    function=False,
+)
+def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | None) -> Tensor:
     """Fill with numbers of the Cauchy distribution about `median` with scale `sigma`.
 
     Raises
@@ -328,7 +330,7 @@ def cauchy_(
     torch.Size([3])
     """
     dtype = self.dtype
-    numbers = generator_of("cauchy_", generator)
+    numbers = generator_of(generator)
 
     def draw(shape: Any) -> Array:
         _check_continuous(dtype, "Cauchy")
@@ -339,8 +341,8 @@ def cauchy_(
     return _fill(self, "CauchyBackward0", draw)
 
 
-@public(function=False)
-def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+@declare("geometric_(Tensor self, float p, *, generator? generator=None)", function=False)
+def geometric_(self: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Fill with the numbers of trials until the first success, each with probability `p`.
 
     Raises
@@ -352,7 +354,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     >>> bool((ng.empty(100).geometric_(0.5) >= 1).all())
     True
     """
-    numbers = generator_of("geometric_", generator)
+    numbers = generator_of(generator)
 
     def draw(shape: Any) -> Array:
         if self.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):

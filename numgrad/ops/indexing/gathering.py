@@ -12,6 +12,8 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -230,20 +232,17 @@ def length_of(input: Tensor, dim: int) -> int:
     return input._array.shape[dim] if input._array.ndim else 1
 
 
-@public()
-@accept_axis
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)")
+def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
 
     The gradient is g, added up where it came from.
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         As many dims as the input, none longer but `dim`. The result has its shape.
-    sparse_grad : bool
+    sparse_grad
         Changes nothing.
 
     Raises
@@ -358,8 +357,7 @@ def scatter(
     return result
 
 
-@public(inplace=True)
-@accept_axis
+@declare("scatter_add(Tensor input, int dim, Tensor index, Tensor src)", inplace=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of the input with elements added by position in a dim; see `scatter`.
 
@@ -381,7 +379,11 @@ _TAKE: Primitive = Primitive(
         array.reshape(-1).take(index) if index.ndim else array.reshape(-1)[index, ...]
     ),
     ["input"],
-    [lambda g, input_shape, index: _TAKE_BACKWARD.apply(g, shape=input_shape, index=index)],
+    [
+        lambda g, input_shape, index, input_lies: like_original(
+            _TAKE_BACKWARD.apply(g, shape=input_shape, index=index), input_lies
+        )
+    ],
     linear=True,
     samples=[
         lambda make: (take, [make(2, 3)], {"index": positions_of([0, 5], [5, -1])}),
@@ -408,7 +410,7 @@ _TAKE_BACKWARD: Primitive = Primitive(
 )
 
 
-@public()
+@declare("take(Tensor input, Tensor index)")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
@@ -416,7 +418,6 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     index : int64 tensor
         Negative positions count from the end.
 
@@ -452,18 +453,16 @@ def _flat_index(positions: Array, size: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@public()
-@accept_axis
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+@declare("take_along_dim(Tensor input, Tensor indices, int? dim=None)")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """Return elements by their position in a dim; input and indices broadcast in the other dims.
 
     The gradient is g, added up where it came from.
 
     Parameters
     ----------
-    input : tensor
     indices : int64 tensor
-    dim : int, optional
+    dim
         Without it, positions in the flattened input.
 
     Raises

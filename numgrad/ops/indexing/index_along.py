@@ -10,11 +10,11 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
-from numgrad.ops.arguments.dims import accept_axis, wrap_dim
-from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
-from numgrad.ops.core.registry import public
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
@@ -184,8 +184,7 @@ def _filled_positions(positions: Array, size: int, dim: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@public()
-@accept_axis
+@declare("index_select(Tensor input, int dim, Tensor index)")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
 
@@ -193,8 +192,6 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         One dim; positions count from the front only.
 
@@ -248,22 +245,20 @@ def _check_source(
         )
 
 
-@public(inplace=True)
-@accept_axis
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+@declare(
+    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1)", inplace=True
+)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     """Return the input with parts of `source`, times `alpha`, added at positions of a dim.
 
     The gradient of the input is g, that of `source` is g at the positions, times `alpha`.
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         One dim, a position for each position of `source` in `dim`.
-    source : tensor
+    source
         Of the input's shape but for `dim`, and of its dtype.
-    alpha : number
 
     Raises
     ------
@@ -293,13 +288,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     at, positions = _read_vector(input, dim, index)
     _check_source(input, at, positions, source, "index_add_", RuntimeError)
     positions = check_bounds(positions, size=length_of(input, at), dim=at)
+    check_fits(alpha, input._array.dtype)
     scaled = source if alpha == 1 else mul(source, alpha)
     result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions)
     return result
 
 
-@public(inplace=True)
-@accept_axis
+@declare("index_copy(Tensor input, int dim, Tensor index, Tensor source)", inplace=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy of the input with parts of `source` put at positions of a dim.
 
@@ -337,8 +332,11 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return result
 
 
-@public(inplace=True)
-@accept_axis
+@declare(
+    "index_fill(Tensor input, int dim, Tensor index, Tensor value)",
+    "index_fill(Tensor input, int dim, Tensor index, number value)",
+    inplace=True,
+)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy of the input with one value at positions of a dim.
 
@@ -347,8 +345,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
     index : int64 tensor
         Negative positions count from the end.
     value : number or 0-d tensor

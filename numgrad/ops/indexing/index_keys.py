@@ -27,7 +27,15 @@ from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.shape import unsqueeze
 from numgrad.ops.movement.slicing import select_view, slice_view
 
-__all__ = ["Indices", "apply_key", "check_indices", "mask_alone", "select_first", "to_indices"]
+__all__ = [
+    "Indices",
+    "apply_key",
+    "check_indices",
+    "mask_alone",
+    "select_first",
+    "to_indices",
+    "written_key",
+]
 
 Array = np.ndarray[Any, Any]
 # For each dim the positions to take, from 0 to its size, or None for all of them.
@@ -133,6 +141,35 @@ def _plain(items: Any) -> Any:
     return plain(items) if isinstance(items, np.ndarray) else items
 
 
+def written_key(key: Any) -> Any:
+    """Return what stands in a table of calls for a key that makes views; None for other keys.
+
+    Examples
+    --------
+    >>> written_key((slice(1, None), 2, ...))
+    ((1, None, None), 2, Ellipsis, '')
+    >>> written_key(True), written_key(slice(0, 2.0))
+    (None, None)
+    """
+    kind = type(key)
+    if kind is int:
+        return key
+    if kind is slice:
+        start, stop, step = key.start, key.stop, key.step
+        for bound in (start, stop, step):
+            if type(bound) is not int and bound is not None:
+                return None
+        return start, stop, step
+    if key is Ellipsis:
+        return key
+    if key is None:
+        return "None"
+    if kind is not tuple:
+        return None
+    parts = [written_key(part) if type(part) is not tuple else None for part in key]
+    return None if None in parts else (*parts, "")
+
+
 def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:
     """Return the view that an int in brackets makes of a dim; `place` is where it stands there.
 
@@ -232,7 +269,8 @@ def _positions(mask: Any, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]
         if shape[dim + position] != length:
             raise IndexError(
                 f"The shape of the mask {list(mask.shape)} at index {position} does not match the "
-                f"shape of the indexed tensor {list(shape)} at index {dim + position}"
+                f"shape of the indexed tensor {[each for each in shape if each >= 0]} at index "
+                f"{dim + position}"
             )
     if type(mask) is Traced:
         known = mask.storage.recorder.known(mask)
@@ -302,8 +340,10 @@ def to_indices(items: Sequence[Any], shape: tuple[int, ...]) -> Indices:
         If there are more than dims, they have the wrong dtype, or lead outside.
     """
     found: list[Array | None] = []
-    if all(item is None for item in items):
+    if not items:
         raise RuntimeError("index_put(): at least one of the indices has to be a tensor")
+    if all(item is None for item in items):
+        raise TypeError("expected Tensor as element 0 in argument 0, but got NoneType")
     for place, item in enumerate(items):
         if item is None:
             found.append(None)

@@ -16,10 +16,18 @@ from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexe
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
-from numgrad.ops.indexing.index_keys import Indices, apply_key, mask_alone, select_first, to_indices
+from numgrad.ops.indexing.index_keys import (
+    Indices,
+    apply_key,
+    mask_alone,
+    select_first,
+    to_indices,
+    written_key,
+)
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import expand, unsqueeze, view
 from numgrad.ops.movement.slicing import alias, slice_view
@@ -178,6 +186,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
 )
 
 
+@dispatched("input", written={"key": written_key})
 def getitem(input: Tensor, key: Any) -> Tensor:
     """Return ``input[key]``.
 
@@ -315,8 +324,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
         _fill_where(input, mask, source)
         return
-    if type(key) is int:
-        part = select_first(input, key)
+    if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
+        part = getitem(input, key)
+        if part._array.shape == input._array.shape and _are_slices(key):
+            part = input  # all of it
     elif key is None or key is True:
         part = unsqueeze(input, 0)
     elif key is Ellipsis:
@@ -348,6 +359,11 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part.fill_(source)
 
 
+def _are_slices(key: Any) -> bool:
+    parts = key if type(key) is tuple else (key,)
+    return all(type(part) is slice or part is Ellipsis for part in parts)
+
+
 def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:
     """Do ``input[mask] = source``, which has one element."""
     shape, lead = mask._array.shape, input._array.shape[: mask._array.ndim]
@@ -366,7 +382,7 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        return fresh(scalar_array(value, input._array.dtype))
+        return fresh(scalar_array(value, input._array.dtype, checks_half=False))
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")

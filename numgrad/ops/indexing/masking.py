@@ -9,9 +9,10 @@ import numpy as np
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.mutation.filling import frozen, masked_fill
 from numgrad.ops.pointwise.selection import nonzero_by_dim
@@ -49,7 +50,11 @@ _MASKED_SELECT: Primitive = Primitive(
     "MaskedSelectBackward0",
     _select,
     ["input"],
-    [lambda g, input_shape, mask: _spread_to(g, mask, input_shape)],
+    [
+        lambda g, input_shape, mask, input_lies: like_original(
+            _spread_to(g, mask, input_shape), input_lies
+        )
+    ],
     linear=True,
     samples=[
         lambda make: (masked_select, [make(2, 3)], {"mask": _mask([1, 0, 1], [0, 0, 1])}),
@@ -129,7 +134,7 @@ _MASKED_SCATTER: Primitive = Primitive(
 )
 
 
-@public()
+@declare("masked_select(Tensor input, Tensor mask)")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask is True, in one dim; input and mask broadcast.
 
@@ -137,7 +142,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     mask : bool tensor
 
     Raises
@@ -157,7 +161,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return result
 
 
-@public(inplace=True)
+@declare("masked_scatter(Tensor input, Tensor mask, Tensor source)", inplace=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return the input with the elements of `source`, in order, where the mask is True.
 
@@ -166,10 +170,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     mask : bool tensor
         Broadcasts with the input.
-    source : tensor
+    source
         At least as many elements as are True, of the input's dtype.
 
     Raises
@@ -206,14 +209,13 @@ def _check_count(mask: Array, size: int) -> Array:
     return mask
 
 
-@public()
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+@declare("nonzero(Tensor input, *, bool as_tuple=False)")
+def nonzero(input: Tensor, as_tuple: bool) -> Any:
     """Return the positions of the elements that are not 0, a row for each. No gradient flows.
 
     Parameters
     ----------
-    input : tensor
-    as_tuple : bool
+    as_tuple
         Return one tensor for each dim instead, with which the input can be indexed.
 
     >>> import numgrad as ng
@@ -228,7 +230,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return wrap(np.argwhere(array).astype(np.int64, copy=False))
 
 
-@public()
+@declare("argwhere(Tensor input)")
 def argwhere(input: Tensor) -> Any:
     """Return the positions of the elements that are not 0, a row for each; see `nonzero`.
 

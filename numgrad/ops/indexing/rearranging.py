@@ -11,8 +11,10 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import note_numbers, refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
+from numgrad.ops.arguments.dims import accept_axis, read_dims, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -24,11 +26,6 @@ from numgrad.ops.movement.shape import expand, flatten, reshape, unsqueeze, view
 __all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 
 Array = np.ndarray[Any, Any]
-
-
-def _as_ints(value: Any) -> tuple[int, ...]:
-    """Return an int or a sequence of ints as a tuple."""
-    return tuple(map(to_int, value)) if isinstance(value, (tuple, list)) else (to_int(value),)
 
 
 _FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
@@ -69,6 +66,18 @@ def _rolled(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Arr
     return joined
 
 
+def _quick_roll(array: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Return what moves elements along one dim by two copies."""
+    if len(shifts) > 1 or array.ndim > 3 or (not dims and array.ndim != 1):
+        return None
+    (dim,) = dims or (0,)
+    length = array.shape[dim]
+    by = shifts[0] % length
+    before = (slice(None),) * dim
+    first, last = (*before, slice(0, length - by)), (*before, slice(length - by, length))
+    return lambda array: np.concatenate((array[last], array[first]), dim)
+
+
 def _memory_of_rolled(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     if not input.size or not dims or input.ndim < 4:
         return None
@@ -98,6 +107,7 @@ _ROLL: Primitive = Primitive(
     ["input"],
     [lambda g, shifts, dims: _ROLL.apply(g, shifts=tuple([-shift for shift in shifts]), dims=dims)],
     linear=True,
+    few=_quick_roll,
     lies=_memory_of_rolled,
     samples=[
         lambda make: (roll, [make(2, 3)], {"shifts": (1, -2), "dims": (0, 1)}),
@@ -149,17 +159,12 @@ _REPEAT: Primitive = Primitive(
 )
 
 
-@public(method=False)
-@accept_axis
-def flip(input: Tensor, dims: Any) -> Tensor:
+@declare("flip(Tensor input, int[] dims)")
+@dispatched("input", written={"dims": tuple})
+def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a copy with the order of some dims reversed.
 
     The gradient is g with the same dims reversed.
-
-    Parameters
-    ----------
-    input : tensor
-    dims : int or ints
 
     Raises
     ------
@@ -176,19 +181,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     return result
 
 
-@public("flip", function=False)
-@accept_axis
-def flip_method(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """Return a copy with the order of some dims reversed, given as ints or a tuple; see `flip`.
-
-    >>> import numgrad as ng
-    >>> ng.arange(3.0).flip(0)
-    tensor([2., 1., 0.])
-    """
-    return flip(input, read_sizes("flip", order if dims is None else (dims,), "dims"))
-
-
-@public()
+@declare("fliplr(Tensor input)")
 def fliplr(input: Tensor) -> Tensor:
     """Return a copy with the order of the second dim reversed.
 
@@ -206,7 +199,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
-@public()
+@declare("flipud(Tensor input)")
 def flipud(input: Tensor) -> Tensor:
     """Return a copy with the order of the first dim reversed.
 
@@ -224,19 +217,18 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@public()
-@accept_axis
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+@declare("roll(Tensor input, int[1] shifts, int[1]? dims=())")
+@dispatched("input")
+def roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -> Tensor:
     """Return a copy with elements moved along dims; what leaves at the end comes in at the front.
 
     The gradient is g, moved back.
 
     Parameters
     ----------
-    input : tensor
-    shifts : int or ints
+    shifts
         How far, for each of `dims`.
-    dims : int or ints, optional
+    dims
         Without them, the elements move through the flattened tensor.
 
     Raises
@@ -250,31 +242,28 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     >>> ng.roll(ng.arange(3.0), 1)
     tensor([2., 0., 1.])
     """
-    steps = _as_ints(shifts)
-    given = () if dims is None else _as_ints(dims)
-    if len(steps) != len(given) and not (len(steps) == 1 and not given):
+    dims = dims or ()
+    if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
         raise RuntimeError(
-            f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(given)}"
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
     ndim = input._array.ndim
-    if given and not ndim:
-        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
-    positions = tuple(wrap_dim(dim, ndim) for dim in given)
-    result: Tensor = _ROLL.apply(input, shifts=steps, dims=positions)
+    if dims and not ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    positions = tuple(wrap_dim(dim, ndim) for dim in dims)
+    result: Tensor = _ROLL.apply(input, shifts=shifts, dims=positions)
     return result
 
 
-@public()
-@accept_axis
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+@declare("rot90(Tensor input, int k=1, int[] dims=(0, 1))")
+def rot90(input: Tensor, k: int, dims: tuple[int, ...]) -> Tensor:
     """Return a copy turned by quarter turns in the plane of two dims, from the first to the second.
 
     The gradient is g, turned back.
 
     Parameters
     ----------
-    input : tensor
-    k : int
+    k
         How many quarter turns.
     dims : two ints
 
@@ -290,7 +279,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     tensor([[2., 4.],
             [1., 3.]])
     """
-    plane = _as_ints(dims)
+    plane = dims
     ndim = input._array.ndim
     if len(plane) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
@@ -306,16 +295,15 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return result
 
 
-@public(function=False)
-def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
+@declare("repeat(Tensor input, int[] repeats)", function=False)
+def repeat(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
     """Return copies of the tensor side by side, as many along each dim as told.
 
     The gradient is g, summed over the copies.
 
     Parameters
     ----------
-    input : tensor
-    repeats : ints
+    repeats
         At least one for each dim; further ones come in front.
 
     Raises
@@ -327,7 +315,7 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     >>> ng.tensor([1.0, 2.0]).repeat(2)
     tensor([1., 2., 1., 2.])
     """
-    numbers = read_sizes("repeat", counts if repeats is None else (repeats,), "repeats")
+    numbers = repeats
     shape = input._array.shape
     if len(numbers) < len(shape):
         raise RuntimeError(
@@ -345,35 +333,22 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     return result
 
 
-@public(method=False)
-def tile(input: Tensor, dims: Any) -> Tensor:
+@declare("tile(Tensor input, int[] dims)")
+def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return copies of the tensor side by side; dims that are not named are not repeated.
 
     The gradient is g, summed over the copies.
 
     Parameters
     ----------
-    input : tensor
-    dims : ints
+    dims
         How often, for the last dims.
 
     >>> import numgrad as ng
     >>> ng.tile(ng.tensor([[1.0, 2.0]]), (2,))
     tensor([[1., 2., 1., 2.]])
     """
-    counts = read_sizes("tile", (dims,), "dims", 2)
-    return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
-
-
-@public("tile", function=False)
-def tile_method(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
-    """Return copies of the tensor side by side; see `numgrad.tile`.
-
-    >>> import numgrad as ng
-    >>> ng.tensor([1.0, 2.0]).tile(2)
-    tensor([1., 2., 1., 2.])
-    """
-    return tile(input, read_sizes("tile", counts if dims is None else (dims,), "dims"))
+    return repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
 
 
 @public()

@@ -6,7 +6,7 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.factories import is_integer
+from numgrad.ops.core.kinds import is_integer
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.division import floor_divide, remainder
@@ -40,10 +40,12 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
     lengths = (shape,) if is_integer(shape) and not isinstance(shape, Tensor) else shape
+    if isinstance(lengths, str):  # which is a sequence, too
+        lengths = list(lengths)
     if not isinstance(lengths, (tuple, list)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     for length in lengths:
-        if not is_integer(length):
+        if not is_integer(length) or isinstance(length, Tensor):
             raise TypeError(
                 f"expected 'shape' sequence to only contain ints, but got {type(length)}"
             )

@@ -11,10 +11,12 @@ from numgrad.base.float_errors import restore, silence, silent
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
-from numgrad.ops.arguments.factories import Array, read_number, write_result
-from numgrad.ops.core.primitive import Primitive, require_tensor
+from numgrad.ops.arguments.factories import Array, write_result
+from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.places import by_columns
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
-from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.products import (
     adjoint_of,
     bmm,
@@ -113,8 +115,12 @@ _ADDMM = Primitive(
     ["input", "mat1", "mat2"],
     [
         lambda g, beta: _times(g, beta),
-        lambda g, mat2, alpha: _times(mm(g, adjoint_of(mat2)), alpha),
-        lambda g, mat1, alpha: _times(mm(adjoint_of(mat1), g), alpha),
+        lambda g, mat2, alpha, mat1_lies: by_columns(
+            _times(mm(g, adjoint_of(mat2)), alpha), mat1_lies
+        ),
+        lambda g, mat1, alpha, mat2_lies: by_columns(
+            _times(mm(adjoint_of(mat1), g), alpha), mat2_lies
+        ),
     ],
     samples=_samples(
         lambda: addmm, ((2, 2), (2, 3), (3, 2)), ((2,), (1, 3), (3, 2)), ((), (2, 0), (0, 1))
@@ -185,15 +191,15 @@ _ADDBMM = Primitive(
 )
 
 
-def _read(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[str, Any]:
+def _factors(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[str, Any]:
     """Return the two factors; integers take only what is left of them without the fraction."""
-    factors = {
-        "beta": read_number(function, "beta", 2, beta),
-        "alpha": read_number(function, "alpha", 3, alpha),
-    }
-    if dtype.category <= dtypes.INTEGER:
-        return {name: int(factor) for name, factor in factors.items()}
-    return factors
+    factors = {"beta": beta, "alpha": alpha}
+    if dtype.is_complex:
+        return factors
+    if function in ("addmv", "addr"):  # the others take factors of float16 as float32
+        for factor in factors.values():
+            check_fits(factor, dtype.numpy)
+    return {name: number_for(factor, dtype) for name, factor in factors.items()}
 
 
 def _check_expands(input: Tensor, *shape: int) -> None:
@@ -201,15 +207,12 @@ def _check_expands(input: Tensor, *shape: int) -> None:
     expand(wrap(input._array), shape)
 
 
-@public(inplace=True)
+_FACTORS = "*, number beta=1, number alpha=1, Tensor? out=None"
+
+
+@declare(f"addmm(Tensor input, Tensor mat1, Tensor mat2, {_FACTORS})", inplace=True)
 def addmm(
-    input: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
+    input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
     """Return ``beta * input + alpha * (mat1 @ mat2)``.
 
@@ -221,9 +224,9 @@ def addmm(
     input : tensor that expands to shape (n, p)
     mat1 : tensor of shape (n, m)
     mat2 : tensor of shape (m, p)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, p).
 
     Raises
@@ -236,8 +239,6 @@ def addmm(
     tensor([[11.,  1.],
             [ 1., 11.]])
     """
-    for position, (name, tensor) in enumerate((("input", input), ("mat1", mat1), ("mat2", mat2))):
-        require_tensor(tensor, "addmm", name, position + 1)
     for name, tensor in (("mat1", mat1), ("mat2", mat2)):
         if tensor._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {tensor._array.ndim}-D tensor")
@@ -248,19 +249,13 @@ def addmm(
         )
     check_matrices(mat1, mat2)
     _check_expands(input, mat1._array.shape[0], mat2._array.shape[1])
-    factors = _read("addmm", beta, alpha, mat1.dtype)
+    factors = _factors("addmm", beta, alpha, mat1.dtype)
     return write_result("addmm", _ADDMM.apply(input, mat1, mat2, **factors), out)
 
 
-@public(inplace=True)
+@declare(f"addmv(Tensor input, Tensor mat, Tensor vec, {_FACTORS})", inplace=True)
 def addmv(
-    input: Tensor,
-    mat: Tensor,
-    vec: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
+    input: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
     """Return ``beta * input + alpha * (mat @ vec)``.
 
@@ -272,9 +267,9 @@ def addmv(
     input : tensor that expands to shape (n,)
     mat : tensor of shape (n, m)
     vec : tensor of shape (m,)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n,).
 
     Raises
@@ -286,22 +281,14 @@ def addmv(
     >>> ng.addmv(ng.ones(2), ng.eye(2), ng.tensor([1.0, 2.0]), alpha=10)
     tensor([11., 21.])
     """
-    for position, (name, tensor) in enumerate((("input", input), ("mat", mat), ("vec", vec))):
-        require_tensor(tensor, "addmv", name, position + 1)
     check_matrix_vector(mat, vec, input)
-    factors = _read("addmv", beta, alpha, mat.dtype)
+    factors = _factors("addmv", beta, alpha, mat.dtype)
     return write_result("addmv", _ADDMV.apply(input, mat, vec, **factors), out)
 
 
-@public(inplace=True)
+@declare(f"addr(Tensor input, Tensor vec1, Tensor vec2, {_FACTORS})", inplace=True)
 def addr(
-    input: Tensor,
-    vec1: Tensor,
-    vec2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
+    input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
     """Return ``beta * input + alpha * outer(vec1, vec2)``.
 
@@ -312,9 +299,9 @@ def addr(
     input : tensor that expands to shape (n, m)
     vec1 : tensor of shape (n,)
     vec2 : tensor of shape (m,)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, m).
 
     Raises
@@ -327,8 +314,6 @@ def addr(
     tensor([[3., 4.],
             [6., 8.]])
     """
-    for position, (name, tensor) in enumerate((("input", input), ("vec1", vec1), ("vec2", vec2))):
-        require_tensor(tensor, "addr", name, position + 1)
     for name, tensor in (("vec1", vec1), ("vec2", vec2)):
         if tensor._array.ndim != 1:
             raise RuntimeError(
@@ -337,19 +322,13 @@ def addr(
     _check_expands(input, vec1._array.size, vec2._array.size)
     common = result_dtype([input, vec1, vec2])
     input, vec1, vec2 = (upward.cast(x, common.numpy) for x in (input, vec1, vec2))
-    factors = _read("addr", beta, alpha, common)
+    factors = _factors("addr", beta, alpha, common)
     return write_result("addr", _ADDR.apply(input, vec1, vec2, **factors), out)
 
 
-@public(inplace=True)
+@declare(f"baddbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})", inplace=True)
 def baddbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
+    input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
     """Return ``beta * input + alpha * bmm(batch1, batch2)``.
 
@@ -360,9 +339,9 @@ def baddbmm(
     input : tensor that expands to shape (b, n, p)
     batch1 : tensor of shape (b, n, m)
     batch2 : tensor of shape (b, m, p)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (b, n, p).
 
     Raises
@@ -375,8 +354,6 @@ def baddbmm(
     tensor([4., 4.])
     """
     named = (("input", input), ("batch1", batch1), ("batch2", batch2))
-    for position, (name, tensor) in enumerate(named):
-        require_tensor(tensor, "baddbmm", name, position + 1)
     check_batches(batch1, batch2)
     if input._array.dtype != batch1._array.dtype:
         kinds = [tensor.dtype.cpp_name for _, tensor in named]
@@ -386,19 +363,13 @@ def baddbmm(
     rows, columns = batch1._array.shape[1], batch2._array.shape[2]
     _check_expands(input, batch1._array.shape[0], rows, columns)
     check_multiplies("bmm", batch1)
-    factors = _read("baddbmm", beta, alpha, batch1.dtype)
+    factors = _factors("baddbmm", beta, alpha, batch1.dtype)
     return write_result("baddbmm", _BADDBMM.apply(input, batch1, batch2, **factors), out)
 
 
-@public(inplace=True)
+@declare(f"addbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})", inplace=True)
 def addbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
+    input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
     """Return ``beta * input + alpha * bmm(batch1, batch2).sum(0)``.
 
@@ -409,9 +380,9 @@ def addbmm(
     input : tensor that expands to shape (n, p)
     batch1 : tensor of shape (b, n, m)
     batch2 : tensor of shape (b, m, p)
-    beta, alpha : number
+    beta, alpha
         With 0, what it belongs to is left out, nan included.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, p).
 
     Raises
@@ -424,9 +395,8 @@ def addbmm(
     tensor([[7.]])
     """
     named = (("input", input), ("batch1", batch1), ("batch2", batch2))
-    for position, (name, tensor) in enumerate(named):
-        require_tensor(tensor, "addbmm", name, position + 1)
-        if position and tensor._array.ndim != 3:
+    for name, tensor in named[1:]:
+        if tensor._array.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
     left, right = batch1._array.shape, batch2._array.shape
     if left[0] != right[0]:
@@ -444,5 +414,5 @@ def addbmm(
             f"expected scalar type {batch1.dtype.scalar_name} but found {input.dtype.scalar_name}"
         )
     check_multiplies("bmm", batch1)
-    factors = _read("addbmm", beta, alpha, batch1.dtype)
+    factors = _factors("addbmm", beta, alpha, batch1.dtype)
     return write_result("addbmm", _ADDBMM.apply(input, batch1, batch2, **factors), out)

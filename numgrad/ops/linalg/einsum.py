@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.arguments.factories import is_integer, type_name
+from numgrad.ops.core.kinds import is_integer, type_name
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.einsum_path import Path, contraction_path

@@ -16,6 +16,8 @@ from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array, write_result
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -48,8 +50,9 @@ def _unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return result
 
 
-@public()
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("matmul(Tensor input, Tensor other, *, Tensor? out=None)")
+@dispatched("input", "other")
+def matmul(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix product, what ``input @ other`` computes.
 
     A vector on the left is a row, one on the right a column, and the dim so added is dropped
@@ -62,7 +65,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     input : tensor of shape (n,), (m, n) or (..., m, n)
     other : tensor of shape (n,), (n, p) or (..., n, p)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -74,8 +77,6 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> ng.matmul(ng.ones(5, 2, 3), ng.ones(3, 4)).shape
     torch.Size([5, 2, 4])
     """
-    require_tensor(input, "matmul", "input", 1)
-    require_tensor(other, "matmul", "other", 2)
     ndims = (input._array.ndim, other._array.ndim)
     if ndims == (2, 2):
         return mm(input, other, out=out)
@@ -158,8 +159,9 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     return _unsafe_view(product, shape)
 
 
-@public("outer", "ger")
-def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",))
+@dispatched("input", "vec2")
+def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix of the products of two vectors' elements.
 
     Derivative: g @ conj(vec2), and g.T @ conj(input).
@@ -168,7 +170,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     ----------
     input : tensor of shape (n,)
     vec2 : tensor of shape (m,)
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, m).
 
     Raises
@@ -181,8 +183,6 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[3, 4],
             [6, 8]])
     """
-    require_tensor(input, "outer", "input", 1)
-    require_tensor(vec2, "outer", "vec2", 2)
     for name, tensor in (("self", input), ("vec2", vec2)):
         if tensor._array.ndim != 1:
             raise RuntimeError(
@@ -191,8 +191,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return write_result("outer", outer_product(input, vec2), out)
 
 
-@public()
-def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("inner(Tensor input, Tensor other, *, Tensor? out=None)")
+@dispatched("input", "other")
+def inner(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sums of products over the last dims of two tensors; neither is conjugated.
 
     Derivative: that of `tensordot`.
@@ -202,7 +203,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     input : tensor of shape (..., n)
     other : tensor of shape (..., n)
         Of the same dtype. A tensor without dims is a factor.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -214,8 +215,6 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.inner(ng.ones(2, 3), ng.ones(4, 3)).shape
     torch.Size([2, 4])
     """
-    require_tensor(input, "inner", "input", 1)
-    require_tensor(other, "inner", "other", 2)
     left, right = input._array.shape, other._array.shape
     if not left or not right:
         return write_result("inner", mul(input, other), out)
@@ -318,25 +317,23 @@ def _contract(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
     return reshape(product, (*rows, *columns))
 
 
-@public()
-def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("kron(Tensor input, Tensor other, *, Tensor? out=None)")
+def kron(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the Kronecker product: every element of `input` times the whole of `other`.
 
     Derivative: that of a product, summed over what was repeated.
 
     Parameters
     ----------
-    input, other : tensor
+    input, other
         The one with fewer dims gets dims of length 1 in front.
-    out : tensor, optional
+    out
         Where to put the result, whose lengths are the products of theirs.
 
     >>> import numgrad as ng
     >>> ng.kron(ng.tensor([1, 10]), ng.tensor([1, 2, 3]))
     tensor([ 1,  2,  3, 10, 20, 30])
     """
-    require_tensor(input, "kron", "input", 1)
-    require_tensor(other, "kron", "other", 2)
     ndim = max(input._array.ndim, other._array.ndim)
     left = (1,) * (ndim - input._array.ndim) + input._array.shape
     right = (1,) * (ndim - other._array.ndim) + other._array.shape
@@ -373,7 +370,7 @@ _TRACE = Primitive(
 )
 
 
-@public()
+@declare("trace(Tensor input)")
 def trace(input: Tensor) -> Tensor:
     """Return the sum of the elements on the diagonal of a matrix.
 
@@ -393,7 +390,6 @@ def trace(input: Tensor) -> Tensor:
     >>> ng.trace(ng.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
     """
-    require_tensor(input, "trace", "input", 1)
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
     if input.dtype is dtypes.bool_:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.dims import read_sizes, wrap_dim
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import METHODS, public
+from numgrad.ops.core.registry import METHODS
 from numgrad.ops.pointwise.complex import conj
 
 __all__ = ["adjoint", "movedim", "permute", "t", "transpose"]
@@ -21,6 +24,7 @@ _PERMUTE: Primitive = Primitive(
     lambda array, dims: array.transpose(dims),
     ["input"],
     [lambda g, dims: permute(g, tuple(np.argsort(dims).tolist()))],
+    quick=lambda array, dims: methodcaller("transpose", dims),
     view=True,
     linear=True,
     samples=[
@@ -35,6 +39,7 @@ _TRANSPOSE: Primitive = Primitive(
     lambda array, dim0, dim1: array.swapaxes(dim0, dim1) if array.ndim else array[...],
     ["input"],
     [lambda g, dim0, dim1: transpose(g, dim0, dim1)],
+    quick=lambda array, dim0, dim1: methodcaller("swapaxes", dim0, dim1) if array.ndim else None,
     view=True,
     linear=True,
     samples=[
@@ -49,6 +54,7 @@ _T: Primitive = Primitive(
     lambda array: array.transpose(),
     ["input"],
     [lambda g: t(g)],
+    quick=lambda array: methodcaller("transpose"),
     view=True,
     linear=True,
     samples=[
@@ -60,16 +66,16 @@ _T: Primitive = Primitive(
 )
 
 
-@public(method=False)
-def permute(input: Tensor, dims: Any) -> Tensor:
+@declare("permute(Tensor input, int[] dims)")
+@dispatched("input", written={"dims": tuple})
+def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a view with the dims in another order.
 
     The gradient is g with its dims put back.
 
     Parameters
     ----------
-    input : tensor
-    dims : ints
+    dims
         Which dim of the input comes first, second, ...
 
     Raises
@@ -83,35 +89,22 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     >>> ng.permute(ng.ones(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
-    order = read_sizes("permute", (dims,), "dims", 2)
     ndim = input._array.ndim
-    if len(order) != ndim:
+    if len(dims) != ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the "
             f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
-            f"to len(dims) = {len(order)}"
+            f"to len(dims) = {len(dims)}"
         )
-    positions = tuple(wrap_dim(dim, ndim) for dim in order)
+    positions = tuple(wrap_dim(dim, ndim) for dim in dims)
     if len(set(positions)) < ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     result: Tensor = _PERMUTE.apply(input, dims=positions)
     return result
 
 
-@public("permute", function=False)
-def permute_method(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """Return a view with the dims in another order, given as ints or as one tuple.
-
-    See `numgrad.permute`.
-
-    >>> import numgrad as ng
-    >>> ng.ones(2, 3, 4).permute(2, 0, 1).shape
-    torch.Size([4, 2, 3])
-    """
-    return permute(input, read_sizes("permute", order if dims is None else (dims,), "dims"))
-
-
-@public("transpose", "swapdims")
+@declare("transpose(Tensor input, int dim0, int dim1)", aliases=("swapdims",))
+@dispatched("input")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dims exchanged.
 
@@ -119,8 +112,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim0, dim1 : int
+    dim0, dim1
         The dims.
 
     Raises
@@ -133,12 +125,16 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     torch.Size([3, 2, 4])
     """
     ndim = input._array.ndim
-    first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-    result: Tensor = _TRANSPOSE.apply(input, dim0=first, dim1=second)
+    if not 0 <= dim0 < ndim:
+        dim0 = wrap_dim(dim0, ndim)
+    if not 0 <= dim1 < ndim:
+        dim1 = wrap_dim(dim1, ndim)
+    result: Tensor = _TRANSPOSE.apply(input, dim0=dim0, dim1=dim1)
     return result
 
 
-@public()
+@declare("swapaxes(Tensor input, int axis0, int axis1)")
+@dispatched("input")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Return a view with two dims exchanged; `transpose` by NumPy's name.
 
@@ -149,7 +145,8 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-@public()
+@declare("t(Tensor input)")
+@dispatched("input")
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix as a view; a tensor of fewer dims as it is.
 
@@ -195,7 +192,12 @@ def _reversed(input: Tensor) -> Tensor:
             UserWarning,
             stacklevel=2,
         )
-    return permute(input, tuple(range(ndim - 1, -1, -1)))
+    return _all_reversed(input)
+
+
+@dispatched("input")
+def _all_reversed(input: Tensor) -> Tensor:
+    return permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
 
 
 def _matrices(input: Tensor, name: str) -> None:
@@ -206,6 +208,7 @@ def _matrices(input: Tensor, name: str) -> None:
         )
 
 
+@dispatched("input")
 def _matrix_transpose(input: Tensor) -> Tensor:
     """Return a view with the last two dims exchanged: ``input.mT``.
 
@@ -242,7 +245,7 @@ def _adjoint(input: Tensor, name: str) -> Tensor:
     return result
 
 
-@public()
+@declare("adjoint(Tensor input)")
 def adjoint(input: Tensor) -> Tensor:
     """Return matrices transposed and conjugated; a view if they are real.
 
@@ -266,7 +269,12 @@ METHODS["H"] = property(_conjugate_transpose)  # type: ignore[assignment]
 METHODS["mH"] = property(lambda input: _adjoint(input, "mH"))  # type: ignore[assignment]
 
 
-@public("movedim", "moveaxis")
+@declare(
+    "movedim(Tensor input, int[] source, int[] destination)",
+    "movedim(Tensor input, int source, int destination)",
+    aliases=("moveaxis",),
+)
+@dispatched("input")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Return a view with some dims moved; the others keep their order.
 
@@ -274,8 +282,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    source, destination : int or ints
+    source, destination
         Which dims to move, and to where.
 
     Raises
@@ -290,8 +297,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     torch.Size([3, 4, 2])
     """
     ndim = input._array.ndim
-    given_from = list(source) if isinstance(source, (tuple, list)) else [source]
-    given_to = list(destination) if isinstance(destination, (tuple, list)) else [destination]
+    given_from = list(source) if isinstance(source, tuple) else [source]
+    given_to = list(destination) if isinstance(destination, tuple) else [destination]
     if len(given_from) != len(given_to):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({given_from} dims) should "
@@ -310,4 +317,4 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     order = [dim for dim in range(ndim) if dim not in sources]
     for target, dim in sorted(zip(targets, sources, strict=True)):
         order.insert(target, dim)
-    return permute(input, order)
+    return permute(input, tuple(order))

@@ -6,17 +6,17 @@ forward and reverse mode algorithmic differentiation" (2008), with adjoints for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.float_errors import restore, silence
-from numgrad.graph.node import unpack_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array, write_result
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class, require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import by_columns
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.linalg.permuting import transpose
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
@@ -82,29 +82,6 @@ def matrix_product(input: Array, other: Array) -> Array:
         restore(before)
 
 
-class _MatrixProductNode(PrimitiveNode):
-    """The node of a product of two matrices, whose rules need no tensors."""
-
-    __slots__ = ()
-
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Return ``(g other^T, input^T g)``, as far as they are needed."""
-        gradient, saved = gradients[0], self.saved
-        if gradient is None or gradient.dtype.kind != "f" or saved is None:
-            return super().run_arrays(gradients)
-        results: list[Any] = [None, None]
-        for index, (_, position) in enumerate(self.primitive.saved_for(self.needs, 2)):
-            array = unpack_array(saved[3 * index : 3 * index + 3], self.edge(position), None)
-            if array.dtype != gradient.dtype:
-                return super().run_arrays(gradients)
-            if position:
-                results[0] = matrix_product(gradient, array.swapaxes(-2, -1))
-            else:
-                results[1] = matrix_product(array.swapaxes(-2, -1), gradient)
-        return results, _OWNED
-
-
-_OWNED = (True, True)
 _DOT = Primitive(
     "dot",
     "DotBackward0",
@@ -148,8 +125,8 @@ _MM = Primitive(
     matrix_product,
     ["input", "mat2"],
     [
-        lambda g, mat2: mm(g, adjoint_of(mat2)),
-        lambda g, input: mm(adjoint_of(input), g),
+        lambda g, mat2, input_lies: by_columns(mm(g, adjoint_of(mat2)), input_lies),
+        lambda g, input, mat2_lies: by_columns(mm(adjoint_of(input), g), mat2_lies),
     ],
     samples=[
         lambda make: (mm, [make(2, 3), make(3, 4)], {}),
@@ -172,11 +149,6 @@ _BMM = Primitive(
         lambda make: (bmm, [make(2, 2, 0), make(2, 0, 3)], {}),
     ],
 )
-for _primitive, _name in ((_MM, "MmBackward0"), (_BMM, "BmmBackward0")):
-    _primitive.node_class = make_node_class(
-        _name, _MatrixProductNode, {"input", "mat2"}, primitive=_primitive
-    )
-
 # What PyTorch's kernels multiply; bools and the wider unsigned integers are not among it.
 _REFUSED = frozenset(map(np.dtype, ("bool", "uint16", "uint32", "uint64")))
 
@@ -204,8 +176,9 @@ def _check_vectors(input: Tensor, other: Tensor) -> None:
         )
 
 
-@public()
-def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("dot(Tensor input, Tensor tensor, *, Tensor? out=None)")
+@dispatched("input", "tensor")
+def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements; neither is conjugated.
 
     Derivative: g conj(tensor) and g conj(input).
@@ -214,7 +187,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     ----------
     input, tensor : tensor of shape (n,)
         Of one dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -226,15 +199,14 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.dot(ng.tensor([1.0, 2.0]), ng.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    require_tensor(input, "dot", "input", 1)
-    require_tensor(tensor, "dot", "tensor", 2)
     _check_vectors(input, tensor)
     check_multiplies("dot", input)
     return write_result("dot", _DOT.apply(input, tensor), out)
 
 
-@public()
-def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("vdot(Tensor input, Tensor other, *, Tensor? out=None)")
+@dispatched("input", "other")
+def vdot(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements, the first ones conjugated.
 
     Derivative: conj(g) other and g input.
@@ -243,7 +215,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     ----------
     input, other : tensor of shape (n,)
         Of one dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -256,8 +228,6 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.vdot(x, x)
     tensor(6.+0.j)
     """
-    require_tensor(input, "vdot", "input", 1)
-    require_tensor(other, "vdot", "other", 2)
     _check_vectors(input, other)
     check_multiplies("dot", input)
     return write_result("vdot", _VDOT.apply(input, other), out)
@@ -285,8 +255,9 @@ def check_matrix_vector(mat: Tensor, vec: Tensor, input: Tensor | None = None) -
     check_multiplies("addmv_impl_cpu", mat)
 
 
-@public()
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("mv(Tensor input, Tensor vec, *, Tensor? out=None)")
+@dispatched("input", "vec")
+def mv(input: Tensor, vec: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of a matrix and a vector.
 
     Derivative: the outer product of g and conj(vec) for the matrix; for the vector, the adjoint
@@ -297,7 +268,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     input : tensor of shape (n, m)
     vec : tensor of shape (m,)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n,).
 
     Raises
@@ -309,8 +280,6 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.mv(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), ng.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
-    require_tensor(input, "mv", "input", 1)
-    require_tensor(vec, "mv", "vec", 2)
     check_matrix_vector(input, vec)
     return write_result("mv", _MV.apply(input, vec), out)
 
@@ -344,8 +313,9 @@ def _fit(first: Any, second: Any) -> bool:
     )
 
 
-@public()
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("mm(Tensor input, Tensor mat2, *, Tensor? out=None)")
+@dispatched("input", "mat2")
+def mm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of two matrices.
 
     Derivative: g times the adjoint of `mat2`, and the adjoint of `input` times g.
@@ -355,7 +325,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     input : tensor of shape (n, m)
     mat2 : tensor of shape (m, p)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result, of shape (n, p).
 
     Raises
@@ -370,8 +340,6 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is None and _fit(input, mat2):
         product: Tensor = _MM.apply(input, mat2)
         return product
-    require_tensor(input, "mm", "input", 1)
-    require_tensor(mat2, "mm", "mat2", 2)
     for name, tensor in (("self", input), ("mat2", mat2)):
         if tensor._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -396,8 +364,9 @@ def check_batches(batch1: Tensor, batch2: Tensor) -> None:
         )
 
 
-@public()
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("bmm(Tensor input, Tensor mat2, *, Tensor? out=None)")
+@dispatched("input", "mat2")
+def bmm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the products of two batches of matrices, pair by pair.
 
     Derivative: g times the adjoint of `mat2`, and the adjoint of `input` times g.
@@ -407,7 +376,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     input : tensor of shape (b, n, m)
     mat2 : tensor of shape (b, m, p)
         Of the same dtype, not bool.
-    out : tensor, optional
+    out
         Where to put the result, of shape (b, n, p).
 
     Raises
@@ -419,8 +388,6 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.bmm(ng.ones(3, 1, 2), ng.ones(3, 2, 1)).shape
     torch.Size([3, 1, 1])
     """
-    require_tensor(input, "bmm", "input", 1)
-    require_tensor(mat2, "bmm", "mat2", 2)
     check_batches(input, mat2)
     check_multiplies("bmm", input)
     return write_result("bmm", _BMM.apply(input, mat2), out)

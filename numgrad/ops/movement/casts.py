@@ -26,8 +26,9 @@ from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
-from numgrad.ops.arguments.dims import read_sizes
 from numgrad.ops.arguments.factories import check_memory_format
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
 from numgrad.runtime.memory import empty
@@ -74,13 +75,25 @@ _TO_COPY: Primitive = Primitive(
 
 
 def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
+    return reductions.sum(array, _broadcast_dims(array, shape), True).reshape(shape)
+
+
+def _broadcast_dims(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     leading = array.ndim - len(shape)
-    dims = tuple(range(leading)) + tuple(
+    return tuple(range(leading)) + tuple(
         leading + dim
         for dim, length in enumerate(shape)
         if length == 1 and array.shape[leading + dim] != 1
     )
-    return reductions.sum(array, dims, True).reshape(shape)
+
+
+def _quick_sum_to(array: Array, shape: tuple[int, ...]) -> Any:
+    dims = _broadcast_dims(array, shape)
+    keepdim = len(dims) + len(shape) > array.ndim  # then those that are left have size 1
+    run = reductions.short("sum", array.shape, array.dtype, dims, keepdim)
+    if run is None or run(array).shape == shape:
+        return run
+    return lambda array: run(array).reshape(shape)
 
 
 # Expanding it again is left to the rule of `expand` below, which stands here for that reason.
@@ -90,6 +103,7 @@ _SUM_TO_SIZE: Primitive = Primitive(
     _sum_to,
     ["input"],
     [lambda g, input_shape: expand_to(g, input_shape)],
+    few=_quick_sum_to,
     linear=True,
     samples=[
         lambda make: (sum_to_size, [make(2, 3)], {"size": (1, 3)}),
@@ -111,12 +125,21 @@ def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
     return strided_view(array, (shape, tuple([step // itemsize for step in steps]), 0))
 
 
+def _broadcast_quickly(array: Array, shape: tuple[int, ...]) -> Any:
+    view = _broadcast(array, shape)
+    if not (array.flags.c_contiguous and array.size):
+        return None
+    dtype, strides = array.dtype, view.strides
+    return lambda array: np.ndarray(shape, dtype, array, 0, strides)
+
+
 _EXPAND: Primitive = Primitive(
     "expand",
     "ExpandBackward0",
     _broadcast,
     ["input"],
     [lambda g: g],  # summed to the input's size by the node
+    quick=_broadcast_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -142,16 +165,15 @@ def cast(input: Tensor, dtype: np.dtype[Any]) -> Tensor:
     return result
 
 
-@public(function=False)
-def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+@declare("sum_to_size(Tensor input, int[] size)", function=False)
+def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the sum over the dims in which `size` is 1 or missing: broadcasting, undone.
 
     The gradient is g, expanded.
 
     Parameters
     ----------
-    input : tensor
-    size : ints
+    size
         A shape that expands to the input's.
 
     Raises
@@ -163,7 +185,7 @@ def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     >>> ng.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])
     """
-    shape = read_sizes("sum_to_size", sizes if size is None else (size,))
+    shape = size
     own = input._array.shape
     if shape == own:
         return input
@@ -220,6 +242,7 @@ _CLONE: Primitive = Primitive(
 
 
 @public()
+@dispatched("input")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """Return a copy in new memory, laid out as the input is where its elements fill memory.
 
@@ -252,6 +275,7 @@ def clone_contiguous(input: Tensor) -> Tensor:
 
 
 @public(function=False)
+@dispatched("input")
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """Return the tensor itself if it lies in C order in memory, else a copy that does.
 
@@ -438,7 +462,7 @@ def _to_dtype(input: Tensor, dtype: dtypes.dtype, copy: bool = False) -> Tensor:
     return result
 
 
-@public(function=False)
+@declare("type_as(Tensor input, Tensor other)", function=False)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the tensor in the dtype of `other`; see `to`.
 

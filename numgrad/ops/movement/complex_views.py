@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.slicing import select
 
@@ -42,7 +42,7 @@ VIEW_AS_COMPLEX: Primitive = Primitive(
     "ViewAsComplexBackward0",
     lambda array: array.view(_COMPLEX[array.dtype])[..., 0],
     ["input"],
-    [lambda g: view_as_real(g)],
+    [lambda g: view_as_real(contiguous(g))],
     view=True,
     linear=True,
     samples=[
@@ -53,7 +53,7 @@ VIEW_AS_COMPLEX: Primitive = Primitive(
 )
 
 
-@public(method=False)
+@declare("view_as_real(Tensor input)", method=False)
 def view_as_real(input: Tensor) -> Tensor:
     """Return a complex tensor as a view of real numbers, with a last dim (real, imaginary).
 
@@ -74,7 +74,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return result
 
 
-@public(method=False)
+@declare("view_as_complex(Tensor input)", method=False)
 def view_as_complex(input: Tensor) -> Tensor:
     """Return a real tensor with a last dim of size 2 as a view of complex numbers.
 
@@ -112,7 +112,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     return result
 
 
-@public(method=False)
+@declare("real(Tensor input)", method=False)
 def real(input: Tensor) -> Tensor:
     """Return the real part as a view; a real tensor is returned as it is.
 
@@ -128,7 +128,7 @@ def real(input: Tensor) -> Tensor:
     return result
 
 
-@public(method=False)
+@declare("imag(Tensor input)", method=False)
 def imag(input: Tensor) -> Tensor:
     """Return the imaginary part of a complex tensor as a view.
 

@@ -10,9 +10,10 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import reshape
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "tril", "triu"]
@@ -184,18 +185,17 @@ def _planes(offset: int, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return first, second
 
 
-@public()
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+@declare("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)")
+@dispatched("input")
+def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a view of the diagonal of two dims, which becomes the last dim.
 
     The gradient is g on the diagonal, 0 elsewhere.
 
     Parameters
     ----------
-    input : tensor
-    offset : int
+    offset
         Which diagonal: above the main one if positive, below if negative.
-    dim1, dim2 : int
 
     Raises
     ------
@@ -213,18 +213,17 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return result
 
 
-@public()
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+@declare("diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)")
+def diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return zeros with the last dim of the input on the diagonal of two new dims.
 
     The gradient is the diagonal of g.
 
     Parameters
     ----------
-    input : tensor
-    offset : int
+    offset
         Which diagonal: above the main one if positive, below if negative.
-    dim1, dim2 : int
+    dim1, dim2
         Where the new dims are.
 
     Raises
@@ -247,8 +246,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return result
 
 
-@public()
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+@declare("diag(Tensor input, int diagonal=0)")
+def diag(input: Tensor, diagonal: int) -> Tensor:
     """Return a matrix with a vector on its diagonal, or the diagonal of a matrix as a copy.
 
     The gradient of a vector is the diagonal of g; that of a matrix is g there and 0 elsewhere.
@@ -256,7 +255,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     Parameters
     ----------
     input : tensor of one or two dims
-    diagonal : int
+    diagonal
         Which one: above the main one if positive, below if negative.
 
     Raises
@@ -281,8 +280,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return result
 
 
-@public()
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+@declare("diagflat(Tensor input, int offset=0)")
+def diagflat(input: Tensor, offset: int) -> Tensor:
     """Return a matrix with the flattened input on its diagonal.
 
     The gradient is the diagonal of g, in the input's shape.
@@ -295,10 +294,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, (input._array.size,)), offset)
 
 
-@public()
-def diagonal_scatter(
-    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> Tensor:
+@declare("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)")
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a copy of the input in which ``diagonal(offset, dim1, dim2)`` is `src`.
 
     The gradient of the input is g with zeros there, that of `src` what g has there.
@@ -336,8 +333,8 @@ def _triangle(input: Tensor, name: str, diagonal: int) -> Tensor:
     return result
 
 
-@public(inplace=True)
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+@declare("tril(Tensor input, int diagonal=0)", inplace=True)
+def tril(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros above a diagonal.
 
     The gradient is g with zeros above the diagonal.
@@ -345,7 +342,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     Parameters
     ----------
     input : tensor of at least two dims
-    diagonal : int
+    diagonal
         The last one that is kept: above the main one if positive, below if negative.
 
     Raises
@@ -361,8 +358,8 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, "tril", diagonal)
 
 
-@public(inplace=True)
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+@declare("triu(Tensor input, int diagonal=0)", inplace=True)
+def triu(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros below a diagonal.
 
     The gradient is g with zeros below the diagonal.
@@ -370,7 +367,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     Parameters
     ----------
     input : tensor of at least two dims
-    diagonal : int
+    diagonal
         The first one that is kept: above the main one if positive, below if negative.
 
     Raises

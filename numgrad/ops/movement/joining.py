@@ -13,8 +13,10 @@ from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.arguments.dims import accept_axis, require_tensors, wrap_dim
+from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -43,6 +45,23 @@ def _cat(*arrays: Array, dim: int, dtype: np.dtype[Any]) -> Array:
         result = empty(_joined_shape(parts, dim), dtype)
     np.concatenate(parts, axis=dim, out=result, casting="unsafe")
     return result
+
+
+def _join_quickly(arrays: Sequence[Array], dim: int, dtype: np.dtype[Any], *, new: bool) -> Any:
+    """Return what joins arrays of that dtype, of few dims, along one of them or a `new` one."""
+    own = arrays[0].shape
+    if len(own) > 2 or any(array.dtype != dtype or array.shape == (0,) for array in arrays):
+        return None
+    if not new:
+        shape = _joined_shape(arrays, dim)
+        return lambda *arrays: np.concatenate(arrays, dim, empty(shape, dtype))
+    whole = (*own[:dim], len(arrays), *own[dim:])
+    if dim == len(own):
+        return lambda *arrays: np.concatenate(
+            [array[..., None] for array in arrays], dim, empty(whole, dtype)
+        )
+    shape = _joined_shape(arrays, dim)
+    return lambda *arrays: np.concatenate(arrays, dim, empty(shape, dtype)).reshape(whole)
 
 
 def _joined_shape(parts: Sequence[Array], dim: int) -> tuple[int, ...]:
@@ -81,6 +100,7 @@ _CAT: Primitive = Primitive(
     _cat,
     ["*tensors"],
     [_cat_rule],
+    quick=lambda *arrays, dim, dtype: _join_quickly(arrays, dim, dtype, new=False),
     linear=True,
     lies=_memory_of_joined,
     samples=[
@@ -117,6 +137,7 @@ _STACK: Primitive = Primitive(
     _stack,
     ["*tensors"],
     [lambda g, position, dim: select_view(g, dim, position)],
+    quick=lambda *arrays, dim, dtype: _join_quickly(arrays, dim, dtype, new=True),
     linear=True,
     lies=_memory_of_stacked,
     rows=True,
@@ -159,21 +180,22 @@ def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
     return out
 
 
-@public("cat", "concat", "concatenate", method=False)
-@accept_axis
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    "cat(Tensor[] tensors, int dim=0, *, Tensor? out=None)",
+    method=False,
+    aliases=("concat", "concatenate"),
+)
+@dispatched("tensors", sequence=True)
+def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors joined along a dim that they have.
 
     The gradient of each is its part of g.
 
     Parameters
     ----------
-    tensors : sequence of tensors
+    tensors
         Of the same shape but for `dim`; they promote to one dtype. Those of shape ``(0,)`` are
         passed over.
-    dim : int
-    out : tensor, optional
-        Where to write the result.
 
     Raises
     ------
@@ -188,17 +210,16 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     >>> ng.cat([ng.ones(2), ng.zeros(1)])
     tensor([1., 1., 0.])
     """
-    found = require_tensors(tensors, "cat")
-    if not found:
+    if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    for position, tensor in enumerate(found):
+    for position, tensor in enumerate(tensors):
         if not tensor._array.ndim:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {position}) cannot be concatenated"
             )
     parts = [
         (position, tensor._array.shape)
-        for position, tensor in enumerate(found)
+        for position, tensor in enumerate(tensors)
         if tensor._array.shape != (0,)
     ]
     first = parts[0][1] if parts else (0,)
@@ -214,25 +235,23 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
                     f"Sizes of tensors must match except in dimension {at}. Expected size "
                     f"{expected} but got size {length} for tensor number {position} in the list."
                 )
-    result: Tensor = _CAT.apply(*found, dim=at, dtype=_common_dtype(found))
+    result: Tensor = _CAT.apply(*tensors, dim=at, dtype=_common_dtype(tensors))
     return result if out is None else _write_out(result, out, "cat")
 
 
-@public(method=False)
-@accept_axis
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+@declare("stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)", method=False)
+@dispatched("tensors", sequence=True)
+def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors of one shape joined along a new dim.
 
     The gradient of each is its part of g.
 
     Parameters
     ----------
-    tensors : sequence of tensors
+    tensors
         They promote to one dtype.
-    dim : int
+    dim
         Where the new dim goes.
-    out : tensor, optional
-        Where to write the result.
 
     Raises
     ------
@@ -246,30 +265,28 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     tensor([[1., 0.],
             [1., 0.]])
     """
-    found = require_tensors(tensors, "stack")
-    if not found:
+    if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = found[0]._array.shape
+    first = tensors[0]._array.shape
     at = wrap_dim(dim, len(first) + 1)
-    for position, tensor in enumerate(found):
+    for position, tensor in enumerate(tensors):
         if tensor._array.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(tensor.shape)} at entry {position}"
             )
-    result: Tensor = _STACK.apply(*found, dim=at, dtype=_common_dtype(found))
+    result: Tensor = _STACK.apply(*tensors, dim=at, dtype=_common_dtype(tensors))
     return result if out is None else _write_out(result, out, "stack")
 
 
 upward.stack = stack
 
 
-def _all(tensors: Any, function: str, change: Any) -> list[Tensor]:
+def _all(tensors: tuple[Tensor, ...], function: str, change: Any) -> list[Tensor]:
     """Return tensors after `change`, or raise if there are none."""
-    found = require_tensors(tensors, function)
-    if not found:
+    if not tensors:
         raise RuntimeError(f"{function} expects a non-empty TensorList")
-    return [change(tensor) for tensor in found]
+    return [change(tensor) for tensor in tensors]
 
 
 def _at_least(tensors: tuple[Any, ...], function: Any) -> Any:
@@ -334,8 +351,9 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least(tensors, _atleast_3d)
 
 
-@public(method=False)
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
+@declare("hstack(Tensor[] tensors)", method=False)
+@dispatched("tensors", sequence=True)
+def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined side by side: along the second dim, or the only one.
 
     >>> import numgrad as ng
@@ -346,8 +364,9 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(parts, 0 if parts[0]._array.ndim == 1 else 1)
 
 
-@public("vstack", "row_stack", method=False)
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
+@declare("vstack(Tensor[] tensors)", method=False, aliases=("row_stack",))
+@dispatched("tensors", sequence=True)
+def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined on top of each other: along the first dim, vectors as rows.
 
     >>> import numgrad as ng
@@ -358,8 +377,9 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(_all(tensors, "vstack", _atleast_2d), 0)
 
 
-@public(method=False)
-def dstack(tensors: Sequence[Tensor]) -> Tensor:
+@declare("dstack(Tensor[] tensors)", method=False)
+@dispatched("tensors", sequence=True)
+def dstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined along the third dim, with at least three dims.
 
     >>> import numgrad as ng
@@ -373,8 +393,9 @@ def _as_column(input: Tensor) -> Tensor:
     return input if input._array.ndim > 1 else reshape(input, (input._array.size, 1))
 
 
-@public(method=False)
-def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+@declare("column_stack(Tensor[] tensors)", method=False)
+@dispatched("tensors", sequence=True)
+def column_stack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined side by side, vectors as columns.
 
     >>> import numgrad as ng

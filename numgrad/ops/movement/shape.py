@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import Traced, note_alternative, reshaped
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -28,6 +31,10 @@ def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
+def _reshape_quickly(array: Array, shape: tuple[int, ...]) -> Any:
+    return methodcaller("reshape", shape)
+
+
 def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:
     view = reshaped(input, shape)
     return np.empty(shape, input.dtype) if view is None else view
@@ -39,6 +46,7 @@ _VIEW: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -55,6 +63,7 @@ _UNSAFE_VIEW: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     linear=True,
     rows=True,
     lies=_memory_of_reshaped,
@@ -125,6 +134,7 @@ def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 @public(function=False)
+@dispatched("input")
 def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """Return the elements in another shape, or the memory as another dtype, as a view of it.
 
@@ -176,7 +186,8 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
     return result
 
 
-@public(function=False)
+@declare("view_as(Tensor input, Tensor other)", function=False)
+@dispatched("input", "other")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.view(other.size())``; see `view`.
 
@@ -187,16 +198,16 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return view(input, other._array.shape)
 
 
-@public(method=False)
-def reshape(input: Tensor, shape: Any) -> Tensor:
+@declare("reshape(Tensor input, int[] shape)")
+@dispatched("input", written={"shape": tuple})  # of ints, as declared
+def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the elements in another shape: a view where that is possible, else a copy.
 
     The gradient is g in the input's shape.
 
     Parameters
     ----------
-    input : tensor
-    shape : ints
+    shape
         One of them may be -1: what is left.
 
     Raises
@@ -209,13 +220,8 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     tensor([[0., 1.],
             [2., 3.]])
     """
-    if not isinstance(shape, (tuple, list)):
-        raise TypeError(
-            "reshape(): argument 'shape' (position 2) must be tuple of ints, not "
-            f"{type(shape).__name__}"
-        )
     array: Any = input._array
-    target = _infer(read_sizes("reshape", (shape,), "shape", 2), array.size)
+    target = _infer(shape, array.size)
     result: Tensor
     if _can_view(array, target):
         result = _VIEW.apply(input, shape=target)
@@ -226,18 +232,8 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     return result
 
 
-@public("reshape", function=False)
-def reshape_method(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """Return the elements in another shape, given as ints or as one tuple; see `numgrad.reshape`.
-
-    >>> import numgrad as ng
-    >>> ng.arange(4.0).reshape(2, 2).shape
-    torch.Size([2, 2])
-    """
-    return reshape(input, read_sizes("reshape", sizes if shape is None else (shape,), "shape"))
-
-
-@public(function=False)
+@declare("reshape_as(Tensor input, Tensor other)", function=False)
+@dispatched("input", "other")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.reshape(other.size())``; see `reshape`.
 
@@ -248,8 +244,9 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return reshape(input, other._array.shape)
 
 
-@public()
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+@declare("flatten(Tensor input, int start_dim=0, int end_dim=-1)")
+@dispatched("input")
+def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     """Return the tensor with the dims from `start_dim` to `end_dim` made one.
 
     The tensor itself if that changes nothing, a view where possible, else a copy.
@@ -257,8 +254,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    start_dim, end_dim : int
+    start_dim, end_dim
         The first and the last of the dims that become one.
 
     Raises
@@ -283,6 +279,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
+@dispatched("input")
 @accept_axis
 def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Return the tensor with one dim split into several, as a view.
@@ -333,7 +330,8 @@ def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 unflatten = public("unflatten")(_unflatten)
 
 
-@public()
+@declare("ravel(Tensor input)")
+@dispatched("input")
 def ravel(input: Tensor) -> Tensor:
     """Return the elements in one dimension: a view where that is possible, else a copy.
 
@@ -358,6 +356,7 @@ _SQUEEZE = {
         _reshape,
         ["input"],
         [lambda g, input_shape: reshape(g, input_shape)],
+        quick=_reshape_quickly,
         view=True,
         linear=True,
         rows=True,
@@ -371,17 +370,18 @@ _SQUEEZE = {
 }
 
 
-@public()
-@accept_axis
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+@declare(
+    "squeeze(Tensor input)", "squeeze(Tensor input, int[] dim)", "squeeze(Tensor input, int dim)"
+)
+@dispatched("input")
+def squeeze(input: Tensor, dim: Any) -> Tensor:
     """Return a view without the dims of size 1, or without those of them that are named.
 
     The gradient is g in the input's shape.
 
     Parameters
     ----------
-    input : tensor
-    dim : int or ints, optional
+    dim
         Where to look; by default everywhere.
 
     Raises
@@ -397,7 +397,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     if dim is None:
         number, dims = 0, tuple(range(len(shape)))
     else:
-        number = 2 if isinstance(dim, (tuple, list)) else 1
+        number = 2 if isinstance(dim, tuple) else 1
         dims = read_dims(dim, len(shape))
     target = tuple(
         length for position, length in enumerate(shape) if length != 1 or position not in dims
@@ -412,6 +412,7 @@ _UNSQUEEZE: Primitive = Primitive(
     _reshape,
     ["input"],
     [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
     view=True,
     linear=True,
     rows=True,
@@ -423,8 +424,8 @@ _UNSQUEEZE: Primitive = Primitive(
 )
 
 
-@public()
-@accept_axis
+@declare("unsqueeze(Tensor input, int dim)")
+@dispatched("input")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a dim of size 1 put in before `dim`.
 
@@ -432,8 +433,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
+    dim
         From ``-ndim - 1`` to ``ndim``.
 
     Raises
@@ -451,16 +451,16 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return result
 
 
-@public(function=False)
-def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+@declare("expand(Tensor input, int[] size)", function=False)
+@dispatched("input", written={"size": tuple})
+def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return a view in which dims of size 1 are repeated, and new ones stand in front.
 
     The gradient is g, summed over the repetitions.
 
     Parameters
     ----------
-    input : tensor
-    size : ints
+    size
         -1 leaves a dim as it is.
 
     Raises
@@ -473,9 +473,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     tensor([[1., 1., 1.],
             [2., 2., 2.]])
     """
-    return expand_to(
-        input, _expanded(input, read_sizes("expand", sizes if size is None else (size,)))
-    )
+    return expand_to(input, _expanded(input, size))
 
 
 def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -510,7 +508,8 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(target)
 
 
-@public(function=False)
+@declare("expand_as(Tensor input, Tensor other)", function=False)
+@dispatched("input", "other")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.expand(other.size())``; see `expand`.
 
@@ -521,8 +520,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@public(method=False)
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+@declare("broadcast_to(Tensor input, int[] size)")
+@dispatched("input", written={"size": tuple})
+def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 
     >>> import numgrad as ng
@@ -530,17 +530,6 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     torch.Size([2, 3])
     """
     return expand(input, size)
-
-
-@public("broadcast_to", function=False)
-def broadcast_to_method(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """Return the input, expanded to a size given as ints or as one tuple; see `expand`.
-
-    >>> import numgrad as ng
-    >>> ng.ones(3).broadcast_to(2, 3).shape
-    torch.Size([2, 3])
-    """
-    return expand(input, read_sizes("broadcast_to", sizes if size is None else (size,)))
 
 
 @public(method=False)

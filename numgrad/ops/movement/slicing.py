@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index as to_int
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
-from numgrad.ops.arguments.dims import accept_axis, refuse_complex_gradient, wrap_dim
+from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 
 __all__ = ["alias", "narrow", "select", "select_scatter", "slice_of", "slice_scatter", "slice_view"]
 
@@ -65,6 +68,7 @@ _SELECT: Primitive = Primitive(
             g, shape=input_shape, dim=dim, index=index
         )
     ],
+    quick=lambda array, dim, index: itemgetter(_at(dim, index)),
     view=True,
     linear=True,
     rows=True,
@@ -80,6 +84,7 @@ _SELECT_BACKWARD: Primitive = Primitive(
     lambda array, shape, dim, index: _embed(array, shape, _at(dim, index)),
     ["input"],
     [lambda g, dim, index: _SELECT.apply(g, dim=dim, index=index)],
+    quick=lambda array, shape, dim, index: partial(_embed, shape=shape, key=_at(dim, index)),
     linear=True,
     rows=True,
     samples=[
@@ -105,6 +110,7 @@ _SLICE: Primitive = Primitive(
             g, shape=input_shape, dim=dim, start=start, stop=stop, step=step
         )
     ],
+    quick=lambda array, dim, start, stop, step: itemgetter(_between(dim, start, stop, step)),
     view=True,
     linear=True,
     rows=True,
@@ -122,6 +128,9 @@ _SLICE_BACKWARD: Primitive = Primitive(
     ),
     ["input"],
     [lambda g, dim, start, stop, step: slice_of(g, dim, start, stop, step)],
+    quick=lambda array, shape, dim, start, stop, step: partial(
+        _embed, shape=shape, key=_between(dim, start, stop, step)
+    ),
     linear=True,
     rows=True,
     samples=[
@@ -216,9 +225,9 @@ def slice_view(input: Tensor, dim: int, key: slice) -> Tensor:
     return slice_of(input, dim, start, stop, step)
 
 
-@public()
-@accept_axis
-def select(input: Tensor, dim: int, index: Any) -> Tensor:
+@declare("select(Tensor input, int dim, int index)")
+@dispatched("input")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view at one position of a dim; the dim goes.
 
     The gradient is 0 but for that position, where it is g.
@@ -246,8 +255,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     return select_view(input, position, _place(index, shape, position))
 
 
-def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
-    place = to_int(index)
+def _place(place: int, shape: tuple[int, ...], dim: int) -> int:
     if not -shape[dim] <= place < shape[dim]:
         raise IndexError(
             f"select(): index {place} out of range for tensor of size {list(shape)} at dimension "
@@ -256,8 +264,11 @@ def _place(index: Any, shape: tuple[int, ...], dim: int) -> int:
     return place % shape[dim]
 
 
-@public()
-@accept_axis
+@declare(
+    "narrow(Tensor input, int dim, Tensor start, int length)",
+    "narrow(Tensor input, int dim, int start, int length)",
+)
+@dispatched("input")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """Return a view of `length` positions of a dim, from `start` on.
 
@@ -265,11 +276,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dim : int
-    start : int
+    start
         Negative ones count from the end.
-    length : int
 
     Raises
     ------
@@ -287,6 +295,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     position = wrap_dim(dim, len(shape))
     size, first = shape[position], to_int(start)
     if not -size <= first <= size:
@@ -309,8 +319,7 @@ def _check_part(part: tuple[int, ...], place: tuple[int, ...]) -> None:
         )
 
 
-@public()
-@accept_axis
+@declare("select_scatter(Tensor input, Tensor src, int dim, int index)")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Return a copy of the input in which ``select(dim, index)`` is `src`.
 
@@ -337,15 +346,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return result
 
 
-@public()
-@accept_axis
+@declare(
+    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)"
+)
 def slice_scatter(
-    input: Tensor,
-    src: Tensor,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
+    input: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int
 ) -> Tensor:
     """Return a copy of the input in which a slice of a dim is `src`.
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
-from numgrad.ops.arguments.dims import accept_axis, read_sizes, wrap_dim
+from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.joining import cat, stack
@@ -100,6 +102,7 @@ def _require_dims(input: Tensor, function: str) -> None:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def split(
     input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any
@@ -149,9 +152,9 @@ def split(
     return tuple(_SPLIT.apply(input, dim=at, sizes=sizes))
 
 
-@public()
-@accept_axis
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+@declare("split_with_sizes(Tensor input, int[] split_sizes, int dim=0)")
+@dispatched("input")
+def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dim, of the given sizes; see `split`.
 
     >>> import numgrad as ng
@@ -160,7 +163,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
     """
     _require_dims(input, "split")
     shape = input._array.shape
-    sizes = read_sizes("split_with_sizes", (split_sizes,), "split_sizes")
+    sizes = split_sizes
     at = wrap_dim(dim, len(shape))
     if any(size < 0 for size in sizes):
         raise RuntimeError(
@@ -175,18 +178,12 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
     return tuple(_SPLIT_SIZES.apply(input, dim=at, sizes=sizes))
 
 
-@public()
-@accept_axis
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+@declare("chunk(Tensor input, int chunks, int dim=0)")
+@dispatched("input")
+def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     """Return views of at most `chunks` parts of a dim, all but the last of one size.
 
     The gradient is the parts' gradients, joined.
-
-    Parameters
-    ----------
-    input : tensor
-    chunks : int
-    dim : int
 
     Raises
     ------
@@ -210,17 +207,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, at)
 
 
-@public()
-@accept_axis
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+@declare("unbind(Tensor input, int dim=0)")
+@dispatched("input")
+def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Return views of all positions of a dim; the dim goes.
 
     The gradient is the views' gradients, stacked.
-
-    Parameters
-    ----------
-    input : tensor
-    dim : int
 
     Raises
     ------

@@ -17,10 +17,16 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
 from numgrad.kernels.move.memory_order import copy_like, empty_like
-from numgrad.kernels.move.strides import Layout, extent, layout_of, repeats_elements, strided_view
-from numgrad.ops.arguments.dims import read_sizes
+from numgrad.kernels.move.strides import (
+    Layout,
+    extent,
+    layout_of,
+    may_overlap,
+    repeats_elements,
+    strided_view,
+)
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.complex_views import (
     REAL_DTYPES,
@@ -68,7 +74,20 @@ _AS_STRIDED: Primitive = Primitive(
 
 @silent
 def _move_arrays(array: Array, source: Layout, target: Layout, shared: Layout) -> Array:
-    return scatter.move_strided(array, source, target, shared)
+    found = scatter.move_strided(array, source, target, shared)
+    memory = _lies_as_moved(target, array.dtype)
+    if memory.strides == found.strides:
+        return found
+    memory[...] = found
+    return memory
+
+
+def _lies_as_moved(target: Layout, dtype: Any) -> Array:
+    """Return memory that lies as `target`, without gaps where that shows an element repeatedly."""
+    low, high = extent(target)
+    shape, stride, first = target
+    memory = strided_view(np.zeros(high - low, dtype), (shape, stride, first - low))
+    return empty_like(memory) if may_overlap(layout_of(memory)) else memory
 
 
 # With S and T the maps that read a storage at the places of `source` and `target`, and D the
@@ -80,6 +99,8 @@ _MOVE: Primitive = Primitive(
     ["input"],
     [lambda g, source, target, shared: move(g, target, source, shared)],
     linear=True,
+    lies=lambda input, target: _lies_as_moved(target, input.dtype),
+    gaps=True,
     samples=[
         lambda make: (
             move,
@@ -175,7 +196,9 @@ def _read(input: Tensor, outer: Layout, inner: Layout) -> Tensor:
     return move(input, outer, inner, outer)
 
 
-def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: str) -> Layout:
+def place(
+    input: Tensor, shape: tuple[int, ...], steps: tuple[int, ...], storage_offset: int | None
+) -> Layout:
     """Return a layout in the input's storage, counted from the input's first element.
 
     Raises
@@ -183,7 +206,6 @@ def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: 
     RuntimeError
         In PyTorch's words, if it does not lie inside the storage.
     """
-    shape, steps = read_sizes(function, (size,)), read_sizes(function, (stride,), "stride", 2)
     if len(shape) != len(steps):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in steps):
@@ -214,8 +236,10 @@ def place(input: Tensor, size: Any, stride: Any, storage_offset: Any, function: 
     return shape, steps, offset - own_offset
 
 
-@public()
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+@declare("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None)")
+def as_strided(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None
+) -> Tensor:
     """Return a view of the input's storage with any size and stride.
 
     The gradient of an element of the storage is the sum of g over the places that show it; of an
@@ -223,10 +247,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
 
     Parameters
     ----------
-    input : tensor
-    size, stride : ints
+    size, stride
         In elements.
-    storage_offset : int, optional
+    storage_offset
         Where in the storage the view starts; by default where the input does.
 
     Raises
@@ -240,14 +263,21 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
             [1., 2.],
             [2., 3.]])
     """
-    layout = place(input, size, stride, storage_offset, "as_strided")
+    layout = place(input, size, stride, storage_offset)
     result: Tensor = _AS_STRIDED.apply(input, layout=layout, own=layout_of(input._array))
     return result
 
 
-@public()
+@declare(
+    "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, "
+    "int? storage_offset=None)"
+)
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: Any = None
+    input: Tensor,
+    src: Tensor,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None,
 ) -> Tensor:
     """Return a copy of the input in which ``as_strided(size, stride, storage_offset)`` is `src`.
 
@@ -255,8 +285,7 @@ def as_strided_scatter(
 
     Parameters
     ----------
-    input : tensor
-    src : tensor
+    src
         Of shape `size`.
     size, stride, storage_offset
         As of `as_strided`.
@@ -275,7 +304,7 @@ def as_strided_scatter(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    inner = place(input, size, stride, storage_offset, "as_strided_scatter")
+    inner = place(input, size, stride, storage_offset)
     if src._array.shape != inner[0]:
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
@@ -353,6 +382,22 @@ def _in_pairs(tensor: Tensor) -> Tensor:
         if last != itemsize or any(s % (2 * itemsize) for s in others)
         else tensor
     )
+
+
+def inside_of(array: Array, geometry: Geometry) -> Any:
+    """Return the part of an array in the place of the base that `strided` gives, as an array.
+
+    None if it does not lie as the base did, or if what is read there is more than once in it.
+    """
+    outer, (size, steps, first), parts = geometry
+    if parts or not scatter.same_layout(array, outer) or may_overlap((size, steps, first)):
+        return None
+    return strided_view(array, (size, steps, first - outer[2]))
+
+
+def scattered(array: Array, source: Array, geometry: Geometry) -> Array:
+    """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about."""
+    return _scatter_arrays(array, source, geometry.outer, geometry.inner)
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:

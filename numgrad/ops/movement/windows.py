@@ -5,8 +5,8 @@ from __future__ import annotations
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.strides import Layout, layout_of, strided_view
 from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.strided import move
 
 __all__ = ["unfold"]
@@ -55,7 +55,7 @@ _UNFOLD: Primitive = Primitive(
 )
 
 
-@public(function=False)
+@declare("unfold(Tensor input, int dimension, int size, int step)", function=False)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return a view of the windows of a dim; what a window holds is a new dim at the end.
 
@@ -63,11 +63,9 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
-    dimension : int
-    size : int
+    size
         How long a window is.
-    step : int
+    step
         How far the windows are apart.
 
     Raises

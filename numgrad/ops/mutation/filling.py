@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
-from numgrad.ops.core.places import like_input
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -60,6 +62,7 @@ _COPY: Primitive = Primitive(
 
 
 @public("copy", function=False, method=False, inplace=True)
+@dispatched("input", "source")
 def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     """Return `source` in the shape and dtype of `input`: what ``input.copy_(source)`` writes.
 
@@ -89,7 +92,7 @@ def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
                 "copy_(): argument 'other' (position 1) must be Tensor, not "
                 f"{type(source).__name__}"
             )
-        source = fresh(scalar_array(source, input._array.dtype))
+        source = fresh(scalar_array(source, input._array.dtype, checks_half=False))
     shape = broadcast_shapes([input._array.shape, source._array.shape])
     if shape != input._array.shape:
         raise RuntimeError(
@@ -276,8 +279,7 @@ def _mask(*values: bool) -> Tensor:
 
 
 def _outside(g: Tensor, mask: Array) -> Tensor:
-    result: Tensor = where(wrap(mask), 0, g)
-    return result
+    return laid_out(where(wrap(mask), 0, g))  # a copy row by row, filled
 
 
 def _inside(g: Tensor, mask: Array) -> Tensor:
@@ -285,7 +287,11 @@ def _inside(g: Tensor, mask: Array) -> Tensor:
     return result
 
 
-@public(inplace=True)
+@declare(
+    "masked_fill(Tensor input, Tensor mask, Tensor value)",
+    "masked_fill(Tensor input, Tensor mask, number value)",
+    inplace=True,
+)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return the input with one value where the mask is True.
 
@@ -294,7 +300,6 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     mask : bool tensor
         Broadcasts with the input.
     value : number or 0-d tensor
@@ -325,6 +330,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             )
         if value.dtype.is_complex and not input.dtype.is_complex:
             raise overflow_error(input._array.dtype)
+        if value.dtype is not input.dtype and not interceptors:
+            scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
         result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
     else:
         result = _MASKED_FILL.apply(

@@ -27,14 +27,22 @@ from numgrad.graph.inplace import (
     check_inplace,
     write_elements,
 )
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
-from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.movement.strided import Geometry, geometry_of, strided, strided_scatter
+from numgrad.ops.core.declared import DECLARED
+from numgrad.ops.core.registry import METHODS
+from numgrad.ops.movement.strided import (
+    Geometry,
+    geometry_of,
+    inside_of,
+    scattered,
+    strided,
+    strided_scatter,
+)
 from numgrad.ops.mutation.filling import copy, fill_in_place, zero
 from numgrad.ops.mutation.resizing import memory_of
 
@@ -91,7 +99,17 @@ class CopySlices(Node):
         return None if base is None else base.output_meta(self.numbers[0])
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Split the gradient, on tensors that record nothing."""
+        """Split the gradient, on tensors that record nothing, or on what lies as the base did."""
+        (gradient,), saved, geometry = gradients, self.saved, self.geometry
+        if gradient is not None and type(saved) is tuple and not call_interceptors:
+            inside = inside_of(gradient, geometry)
+            if inside is not None:
+                results, owned = saved[0].run_arrays([inside])
+                through = results[0]
+                if through is None:
+                    through = np.zeros(inside.shape, inside.dtype)
+                base = scattered(gradient, through, geometry)
+                return [base, *results[1:]], [True, *[own is True for own in owned[1:]]]
         tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
         results = self.run_tensors(tensors)
         arrays = [None if result is None else result._array for result in results]
@@ -146,7 +164,9 @@ def _zero_node(name: str, before: Edge, tensor: Tensor) -> Node:
 
 def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """Return the in-place method of a function, such as ``add_`` of ``add``."""
-    if "out" in inspect.signature(function).parameters:
+    declared = DECLARED.get(function)
+    names = inspect.signature(function).parameters if declared is None else declared.handed
+    if "out" in names:
         _WRITES_OUT.add(function)
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
@@ -347,16 +367,26 @@ def _snapshot(nodes: list[Node], stand_in: Tensor) -> None:
                     if modes.dual is not None:
                         modes.dual.copy_tangent(entries[at], copies[id(entries[at])])
                 entries[at : at + 3] = (copies[id(entries[at])], [0], 0)
-        node.saved = tuple(entries)
+        if copies:
+            _keep_otherwise(node, entries)
 
 
 def _replace_saved(node: Node, counter: list[int], replacement: Any) -> None:
     """Put `replacement` where a node saved the tensor with that version counter."""
     entries = _saved_entries(node)
-    for at in range(0, len(entries), 3):
-        if entries[at + 1] is counter:
-            entries[at : at + 3] = replacement
+    if any(each is counter for each in entries[1::3]):
+        for at in range(0, len(entries), 3):
+            if entries[at + 1] is counter:
+                entries[at : at + 3] = replacement
+        _keep_otherwise(node, entries)
+
+
+def _keep_otherwise(node: Node, entries: list[Any]) -> None:
+    """Change what a node saved, which need no longer lie as in other calls of its kind."""
     node.saved = tuple(entries)
+    call = getattr(node, "call", None)
+    if call is not None:
+        node.call = call.forgotten()  # type: ignore[attr-defined]
 
 
 def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
@@ -419,11 +449,11 @@ def _in_place_class(cls: type[Node]) -> type[Node]:
 
 def _reshaping_method(name: str) -> Callable[..., Tensor]:
     """Return the in-place form of a function that gives a view."""
-    function = FUNCTIONS[name]
+    function = METHODS[name]
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
         if interceptors and modes.level is not None:
-            check_captured(self, name)
+            check_captured(self, name, (*arguments, *keywords.values()))
         if modes.grad and self._edge is None and self._base is None:
             what = "a leaf" if name == "as_strided" else "a view of a leaf"
             raise RuntimeError(

@@ -92,7 +92,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 def _resize(tensor: Tensor, shape: tuple[int, ...], memory_format: Any = None) -> Tensor:
     if interceptors and modes.level is not None:
         check_captured(tensor, "resize")
-    if tensor.requires_grad:
+    if tensor.requires_grad and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if any(length < 0 for length in shape):
         raise RuntimeError("numel: integer multiplication overflow")
@@ -221,15 +221,17 @@ def set_(
     elif size is None:
         array = source._array
     else:
+        shape = read_sizes("set_", (size,), position=3)
         if stride is None:
             steps, step = [], 1
-            for length in reversed(read_sizes("set_", (size,), position=3)):
+            for length in reversed(shape):
                 steps.append(step)
                 step *= max(length, 1)
             stride = tuple(reversed(steps))
+        stride = read_sizes("set_", (stride,), "stride", 4)
         start = int(storage_offset or 0)
         start += offset_of(source) if start >= 0 else 0
-        array = strided_view(source._array, place(source, size, stride, start, "set_"))
+        array = strided_view(source._array, place(source, shape, stride, start))
     _prepare(self)
     self._array = array
     self._memory, self._offset = None, 0

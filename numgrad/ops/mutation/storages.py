@@ -7,7 +7,7 @@ is made when it is asked for; two of the same memory are equal, as in PyTorch.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor, holder_of, wrap
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.ops.core.registry import public
+from numgrad.ops.movement.casts import cast
 
 __all__ = [
     "STORAGES",
@@ -75,6 +76,14 @@ class _Storage:
         """Return the bytes of an element."""
         return self._flat.itemsize
 
+    def is_pinned(self, device: Any = None) -> bool:
+        """Return whether the memory is locked for a device: never."""
+        return False
+
+    def cpu(self) -> Any:
+        """Return the storage itself, which is on the CPU."""
+        return self
+
     def is_shared(self) -> bool:
         """Return whether other processes see the memory: never."""
         return False
@@ -110,9 +119,19 @@ class _Storage:
         found: list[Any] = self._flat.tolist()
         return found
 
+    def _place(self, key: int) -> int:
+        """Return where an element lies, counted from the first."""
+        size = self.size()
+        if not -size <= key < size:
+            raise IndexError(f"index {key} out of range for storage of size {size}")
+        return key % size
+
     def _write(self, key: Any, value: Any) -> None:
         if not isinstance(key, (int, slice)):
             raise RuntimeError(f"can't index a {type(self)} with {type(key)}")
+        size = self.size()
+        if isinstance(key, int) and not -size <= key < size:
+            raise IndexError(f"index {key} is out of bounds for dimension 0 with size {size}")
         self._flat[key] = value
 
     def fill_(self, value: Any) -> Any:
@@ -164,7 +183,7 @@ class UntypedStorage(_Storage):
             return _untyped(self._flat[key])
         if not isinstance(key, int):
             raise TypeError(f"can't index a torch.UntypedStorage with {type(key).__name__}")
-        return int(self._flat[key])
+        return int(self._flat[self._place(key)])
 
     def clone(self) -> UntypedStorage:
         """Return a copy in new memory."""
@@ -172,8 +191,40 @@ class UntypedStorage(_Storage):
 
     def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Write the bytes of another storage, and return this one."""
+        if not isinstance(source, _Storage):
+            raise TypeError(
+                "copy_(): argument 'src' (position 1) must be torch.Storage, not "
+                f"{type(source).__name__}"
+            )
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{source.nbytes()} bytes"
+            )
         self._flat[...] = source._flat.view(np.uint8)
         return self
+
+    def untyped(self) -> UntypedStorage:
+        """Return the storage itself."""
+        return self
+
+    def fill_(self, value: Any) -> UntypedStorage:
+        """Write one byte everywhere, and return the storage."""
+        self._flat[...] = self._byte("fill_ expects int, but got", value)
+        return self
+
+    def _write(self, key: Any, value: Any) -> None:
+        if not isinstance(key, (int, slice)):
+            raise RuntimeError(f"can't index a torch.UntypedStorage with {type(key).__name__}")
+        if isinstance(key, int) and not 0 <= key < self.size():
+            raise RuntimeError("out of bounds")
+        words = "can only set storage content with a int types, but got"
+        super()._write(key, self._byte(words, value))
+
+    def _byte(self, words: str, value: Any) -> int:
+        if not isinstance(value, int):
+            raise RuntimeError(f"{words} {type(value).__name__}" + " instead" * ("set" in words))
+        return value % 256
 
     def _title(self) -> str:
         return f"[torch.storage.UntypedStorage(device=cpu) of size {self.size()}]"
@@ -211,13 +262,56 @@ class TypedStorage(_Storage):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(key, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(key)}")
-        return self._flat[key].item()
+        return self._flat[self._place(key)].item()
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> str:
+        """Return the legacy name of a storage of such elements."""
+        if dtype is not None:
+            raise TypeError("type(): a storage keeps its dtype; cast the tensor, or use double()")
+        return f"torch.{self.pickle_storage_type()}"
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:
+        """Write the bytes of another storage of that size, and return this one."""
+        self.untyped().copy_(source)
+        return self
 
     def _title(self) -> str:
         return (
             f"[torch.storage.TypedStorage(dtype={self.dtype!r}, device=cpu) of size {self.size()}]"
         )
 
+
+def _cast(flat: Array, dtype: dtypes.dtype) -> Array:
+    return cast(wrap(flat), dtype.numpy)._array
+
+
+def _cast_to(name: str, dtype: dtypes.dtype) -> Callable[[TypedStorage], TypedStorage]:
+    """Make the method that casts a storage to a dtype."""
+
+    def method(self: TypedStorage) -> TypedStorage:
+        if self.dtype is dtype:
+            return self
+        return _typed(_cast(self._flat, dtype))
+
+    method.__name__ = name
+    method.__doc__ = f"Return the elements cast to {dtype.name}; the storage itself if they are."
+    return method
+
+
+for _name, _dtype in {
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+    "complex_float": "complex64",
+    "complex_double": "complex128",
+}.items():
+    setattr(TypedStorage, _name, _cast_to(_name, dtypes.DTYPES[_dtype]))
 
 STORAGES = (UntypedStorage, TypedStorage)
 

@@ -40,6 +40,7 @@ __all__ = [
     "product",
     "repeat",
     "roll",
+    "round_",
     "sort",
     "split",
     "squeeze",
@@ -253,6 +254,20 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     """Return ``numpy.angle``, in radians or degrees."""
     found: Tensor = FUNCTIONS["angle"](z)
     return found * (180 / math.pi) if deg else found
+
+
+def round_(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """Return ``numpy.round``; integers have no decimals to lose."""
+    if a._array.dtype.kind not in "biu" or decimals == 0:
+        found: Tensor = FUNCTIONS["round"](a, decimals=decimals, out=out)
+        return found
+    if decimals < 0 or a._array.dtype.kind == "b":
+        raise TypeError(
+            f"numgrad has no numpy.round(decimals={decimals}) for tensors of {a.dtype!r}. For "
+            "NumPy's, give it np.asarray(tensor)"
+        )
+    found = FUNCTIONS["clone"](a) if out is None else out.copy_(a)
+    return found
 
 
 def array_equal(a: Any, b: Any, equal_nan: bool = False) -> bool:

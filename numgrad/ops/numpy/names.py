@@ -133,8 +133,8 @@ NAMES: dict[str, tuple[str, Target]] = {
     # elements
     "where": ("*condition *x *y", own.where),
     "clip": ("*a a_min:min a_max:max out min max", own.clip),
-    "round": ("*a decimals out", "round"),
-    "around": ("*a decimals out", "round"),
+    "round": ("*a decimals out", own.round_),
+    "around": ("*a decimals out", own.round_),
     "fix": ("*x out", "trunc"),
     "nan_to_num": ("*x -copy=True nan posinf neginf", "nan_to_num"),
     "sinc": ("*x", "sinc"),

@@ -16,7 +16,9 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor
+from numgrad.math.functions import operation_of
 from numgrad.ops.arguments.nested import is_foreign
+from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS
 from numgrad.ops.mutation.inplace import inplace
@@ -257,7 +259,7 @@ def array_ufunc(
     name = ufunc.__name__
     target = _ufuncs().get(ufunc)
     if target is None:
-        raise _missing(f"{'numpy.' if hasattr(np, name) else ''}{name}")
+        return _call_other_ufunc(ufunc, method, inputs, out, options)
     if method == "__call__":
         return _call_ufunc(name, target, inputs, out, options)
     where = f"numpy.{name}.{method}"
@@ -272,7 +274,10 @@ def array_ufunc(
     more = " keepdims initial where" if method == "reduce" else ""
     read = tuple(map(_parameter, f"*array axis dtype out{more}".split()))
     options = {"axis": 0, **options} if len(inputs) < 2 else options
-    if method == "accumulate" and not isinstance(axis := options.get("axis", 0), int):
+    axis = options.get("axis", 0)
+    if method == "accumulate" and axis in (0, -1, None) and not inputs[0].ndim:
+        raise TypeError("cannot accumulate on a scalar")
+    if method == "accumulate" and not isinstance(axis, int):
         axes = axes_of(axis, inputs[0].ndim)
         if len(axes) != 1:
             raise ValueError("accumulate does not allow multiple axes")
@@ -280,6 +285,23 @@ def array_ufunc(
     if out:
         options["out"] = out
     return Reading(f"{name}.{method}", read, REDUCED[along])(inputs, options)
+
+
+def _call_other_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]
+) -> Any:
+    """Call the operation that a ufunc of `numgrad.math` is of; refuse all other ones."""
+    name = operation_of(ufunc)
+    if name is None:
+        is_numpys = getattr(np, ufunc.__name__, None) is ufunc
+        raise _missing(f"numpy.{ufunc.__name__}" if is_numpys else f"ufunc {ufunc.__name__!r}")
+    where = f"numgrad.math.ufunc({name!r})"
+    if method != "__call__":
+        raise _missing(f"{where}.{method}")
+    if options or not (isinstance(out, tuple) and not out):
+        given = [*options, *["out"] * (not options)]
+        raise _missing(f"{where}({', '.join(f'{each}=' for each in given)})")
+    return CATALOGUE[name](*map(operand_of, inputs))
 
 
 def _call_ufunc(

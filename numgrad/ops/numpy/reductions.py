@@ -217,6 +217,7 @@ def _nanmean(
     where: Any = True,
 ) -> Tensor:
     a = _inexact("nanmean", a, dtype)
+    axis = _of_number(a, axis)
     if where is True and not a.is_complex():
         return put("nanmean", _reduce("nanmean", a, axis, keepdims), out)
     known = ~a.isnan()
@@ -264,6 +265,7 @@ def _variance(name: str) -> Callable[..., Tensor]:
 def _peak_to_peak(
     a: Tensor, axis: Any = None, out: Tensor | None = None, keepdims: bool = False
 ) -> Tensor:
+    axis = _of_number(a, axis)
     high, low = (_reduce(name, a, axis, keepdims) for name in ("amax", "amin"))
     return put("ptp", high - low, out)
 
@@ -284,6 +286,7 @@ def _position(name: str) -> Callable[..., Tensor]:
 
 
 def _count_nonzero(a: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    axis = _of_number(a, axis)
     return _reduce("sum", a != 0 if a._array.dtype.kind != "b" else a, axis, keepdims)
 
 
@@ -291,6 +294,7 @@ def _scan(name: str) -> Callable[..., Tensor]:
     def scanned(
         a: Tensor, axis: Any = None, dtype: Any = None, out: Tensor | None = None
     ) -> Tensor:
+        axis = _of_number(a, axis)
         if axis is None:
             a, axis = a.reshape(-1), 0
         return put(name, FUNCTIONS[name](a, axis_of(axis, a.ndim), dtype=dtype), out)

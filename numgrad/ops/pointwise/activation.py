@@ -153,6 +153,7 @@ _SOFTPLUS = elementwise(
         None,
     ),
     (REAL, number(1.5), number(20.0)),
+    gradients_lie={"input": lambda g, input: g * input},
     formula=lambda input, beta, threshold: where(
         input * beta > threshold, input, Symbol.apply("softplus", input * beta) / beta
     ),
@@ -187,6 +188,7 @@ _LOGSIGMOID = unary(
     node="LogSigmoidBackward0",
     kernel_name="log_sigmoid_cpu",
     deciding=lambda arrays: [],
+    gradients_lie={"input": lambda g: g * 1},
     doc="Return ln(sigmoid(x)).",
 )
 _logsigmoid = make_function(_LOGSIGMOID)

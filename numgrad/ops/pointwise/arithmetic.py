@@ -9,7 +9,9 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declare import binary, elementwise, number_for, unary
+from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
+from numgrad.ops.core.declare import binary, elementwise, unary
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, REAL, number
 from numgrad.ops.core.elementwise import Number
 from numgrad.ops.core.promotion import result_dtype
@@ -123,7 +125,10 @@ def _checked_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
-    return bool(alpha) if common is dtypes.bool_ else alpha
+    if common is dtypes.bool_:
+        return bool(alpha)
+    check_fits(alpha, common.numpy)
+    return alpha
 
 
 @public(inplace=True)
@@ -321,10 +326,11 @@ _ADDCDIV = elementwise(
 )
 
 
-@public(inplace=True)
-def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None
-) -> Any:
+_FACTORS = "Tensor input, Tensor tensor1, Tensor tensor2, *, number value=1, Tensor? out=None"
+
+
+@declare(f"addcmul({_FACTORS})", inplace=True)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 * tensor2``.
 
     Derivative: 1, value * tensor2 and value * tensor1.
@@ -339,10 +345,8 @@ def addcmul(
     return _ADDCMUL(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
-@public(inplace=True)
-def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None
-) -> Any:
+@declare(f"addcdiv({_FACTORS})", inplace=True)
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 / tensor2``.
 
     Derivative: 1, value / tensor2 and -value * tensor1 / tensor2**2.

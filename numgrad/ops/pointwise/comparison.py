@@ -10,8 +10,9 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, NotDifferentiable, binary, elementwise, unary
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import REAL, number
-from numgrad.ops.core.registry import FUNCTIONS, public, publish
+from numgrad.ops.core.registry import FUNCTIONS, publish
 from numgrad.ops.pointwise.selection import where
 
 __all__ = ["allclose", "eq", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
@@ -209,23 +210,20 @@ def _size(value: Symbol) -> Symbol:
     return Symbol.apply("abs", value)
 
 
-@public()
-def isclose(
-    input: Tensor,
-    other: Tensor,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> Tensor:
+_CLOSE = "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
+
+
+@declare(f"isclose({_CLOSE})")
+def isclose(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
     """Return where ``abs(input - other) <= atol + rtol * abs(other)``. No gradient flows.
 
     Parameters
     ----------
-    input, other : tensor
+    input, other
         Of one dtype; they broadcast.
-    rtol, atol : float
+    rtol, atol
         The relative and the absolute tolerance.
-    equal_nan : bool
+    equal_nan
         Whether two nans are close.
 
     Raises
@@ -237,10 +235,6 @@ def isclose(
     >>> ng.isclose(ng.tensor([1.0, 2.0]), ng.tensor([1.000001, 2.1]))
     tensor([ True, False])
     """
-    if not isinstance(other, Tensor):
-        raise TypeError(
-            f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
@@ -253,14 +247,8 @@ def isclose(
     return result
 
 
-@public()
-def allclose(
-    input: Tensor,
-    other: Tensor,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> bool:
+@declare(f"allclose({_CLOSE})")
+def allclose(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Return whether all elements are close; see `isclose`.
 
     >>> import numgrad as ng
@@ -271,7 +259,7 @@ def allclose(
     return bool(array) if is_traced_array(array) else bool(array.all())
 
 
-@public()
+@declare("equal(Tensor input, Tensor other)")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and the same elements.
 
@@ -297,15 +285,15 @@ _HEAVISIDE = NotDifferentiable(
 )
 
 
-@public(inplace=True)
-def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("heaviside(Tensor input, Tensor values, *, Tensor? out=None)", inplace=True)
+def heaviside(input: Tensor, values: Tensor, out: Tensor | None) -> Tensor:
     """Return 0 where `input` is negative, `values` where it is 0, and 1 elsewhere.
 
     It is not differentiable: as in PyTorch, a backward pass through it raises.
 
     Parameters
     ----------
-    input, values : tensor
+    input, values
         Of one dtype; they broadcast.
 
     Raises

@@ -14,6 +14,7 @@ from numgrad.graph.upward import upward
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.registry import public, publish
 from numgrad.ops.movement.complex_views import real as real_view
 from numgrad.ops.pointwise.selection import where
@@ -144,7 +145,7 @@ def zero_of(g: Any) -> Any:
     """Return 0 in the shape and dtype of `g`: the gradient of a piecewise constant operation."""
     if isinstance(g, Symbol):
         return literal(0.0)
-    return fresh(np.zeros(g._array.shape, g._array.dtype))
+    return laid_out(fresh(np.zeros(g._array.shape, g._array.dtype)), g)
 
 
 def is_complex(value: Any) -> bool:
@@ -172,6 +173,7 @@ sgn = publish(
         "sgn",
         _sgn_rule,
         NONZERO,
+        gradients_lie={"input": lambda g, input: g * input if is_complex(input) else 0},
         formula=lambda input: Symbol.apply("sgn" if input.is_complex else "sign", input),
         kind="same",
         accepts="fciub",
@@ -186,6 +188,8 @@ absolute = publish(
         "abs",
         lambda g, input: g * sgn(input),
         NONZERO,
+        # A real cotangent is made complex first, row by row where it is one number for all.
+        gradients_lie={"input": lambda g, input: g * 1 * input if is_complex(input) else g * input},
         kind="real",
         accepts="fciu",
         doc="Return the absolute value, real for complex x.\n\nDerivative: sgn(x), 0 at 0.",
@@ -235,6 +239,7 @@ _ANGLE = unary(
     "angle",
     _angle_rule,
     NONZERO,
+    gradients_lie={"input": lambda g, input: input * 1},
     formula=lambda input: (
         Symbol.apply("angle", input)
         if input.is_complex

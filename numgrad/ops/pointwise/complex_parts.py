@@ -11,9 +11,9 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.arguments.factories import Array, write_result
-from numgrad.ops.core.primitive import Primitive, require_tensor
+from numgrad.ops.core.declared import declare
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.complex_views import imag, real
 from numgrad.ops.pointwise.complex import conj
 
@@ -80,8 +80,8 @@ _POLAR = Primitive(
     _from_polar,
     ["abs", "angle"],
     [
-        lambda g, angle: real(g * conj(polar(angle * 0 + 1, angle))),
-        lambda g, y: real(g * conj(y * 1j)),
+        lambda g, angle: real(conj(g) * polar(angle * 0 + 1, angle)),
+        lambda g, y: real(conj(g) * (y * 1j)),
     ],
     lies=lambda abs, angle: _memory_of_joined(abs, angle),
     samples=[
@@ -92,10 +92,8 @@ _POLAR = Primitive(
 )
 
 
-def _check_parts(function: str, names: tuple[str, str], first: Any, second: Any) -> None:
+def _check_parts(first: Tensor, second: Tensor) -> None:
     """Raise unless both parts are real floating point tensors of one dtype that broadcast."""
-    require_tensor(first, function, names[0], 1)
-    require_tensor(second, function, names[1], 2)
     kinds = (first.dtype.scalar_name, second.dtype.scalar_name)
     if not (first.dtype.is_floating_point and second.dtype.is_floating_point):
         raise RuntimeError(
@@ -110,17 +108,17 @@ def _check_parts(function: str, names: tuple[str, str], first: Any, second: Any)
     broadcast_shapes([first._array.shape, second._array.shape])
 
 
-@public("complex", method=False)
-def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("complex(Tensor real, Tensor imag, *, Tensor? out=None)", method=False)
+def complex_(real: Tensor, imag: Tensor, out: Tensor | None) -> Tensor:
     """Return a complex tensor of its real and its imaginary part.
 
     The gradients of the parts are the parts of g.
 
     Parameters
     ----------
-    real, imag : tensor
+    real, imag
         Real floating point tensors of one dtype; they are broadcast.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -132,21 +130,21 @@ def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> ng.complex(ng.tensor([1.0, 2.0]), ng.tensor([3.0, 4.0]))
     tensor([1.+3.j, 2.+4.j])
     """
-    _check_parts("complex", ("real", "imag"), real, imag)
+    _check_parts(real, imag)
     return write_result("complex", _COMPLEX.apply(real, imag), out)
 
 
-@public(method=False)
-def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("polar(Tensor abs, Tensor angle, *, Tensor? out=None)", method=False)
+def polar(abs: Tensor, angle: Tensor, out: Tensor | None) -> Tensor:
     """Return the complex numbers of given lengths and angles, ``abs * exp(1j * angle)``.
 
     The gradient of `abs` is Re(g exp(-1j angle)), that of `angle` Re(g conj(1j y)).
 
     Parameters
     ----------
-    abs, angle : tensor
+    abs, angle
         Real floating point tensors of one dtype; they are broadcast.
-    out : tensor, optional
+    out
         Where to put the result.
 
     Raises
@@ -158,5 +156,5 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> ng.polar(ng.tensor([1.0, 2.0]), ng.tensor([0.0, 0.0]))
     tensor([1.+0.j, 2.+0.j])
     """
-    _check_parts("polar", ("abs", "angle"), abs, angle)
+    _check_parts(abs, angle)
     return write_result("polar", _POLAR.apply(abs, angle), out)

@@ -209,6 +209,9 @@ _POW_TENSORS = elementwise(
     (POSITIVE, REAL),
     formula=lambda input, exponent: Symbol.apply("pow", input, exponent),
     node="PowBackward1",
+    gradients_lie={
+        "exponent": lambda g, y, input, exponent: g * where((input == 0) & (exponent == 0), 0, y)
+    },
     function_name="pow",
     kernel_name="pow",
     doc="Return input ** exponent for a tensor `exponent`.",
@@ -313,4 +316,5 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
             return complex(value) if is_complex else float(value)
         return value if value.dtype is dtype else upward.cast(value, dtype.numpy)
 
-    return pow(widened(input), widened(exponent), out=out)
+    power = widened(exponent)  # first, as in PyTorch: gradients are added up in the reverse order
+    return pow(widened(input), power, out=out)

@@ -6,6 +6,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, binary, elementwise
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
 from numgrad.ops.core.registry import public, publish
 from numgrad.ops.pointwise.complex import conj, real
@@ -17,7 +18,9 @@ NAN = float("nan")
 __all__ = ["logaddexp", "logit", "xlogy"]
 
 
-def _log_add(name: str, base: str, ln_base: float, power: Any, accepts: str) -> Any:
+def _log_add(
+    name: str, base: str, ln_base: float, power: Any, accepts: str, lie: Any = None
+) -> Any:
     """Declare the logarithm of a sum of two powers of one base, without overflow on the way."""
 
     def formula(input: Any, other: Any) -> Any:
@@ -37,6 +40,7 @@ def _log_add(name: str, base: str, ln_base: float, power: Any, accepts: str) -> 
             (REAL, REAL),
             formula=formula,
             accepts=accepts,
+            gradients_lie=lie,
             doc=f"Return the logarithm to base {base} of {base}**input + {base}**other.\n\n"
             f"Derivative: {base}**input / ({base}**input + {base}**other), and likewise for "
             "`other`.",
@@ -48,7 +52,9 @@ def _log_add(name: str, base: str, ln_base: float, power: Any, accepts: str) -> 
 
 
 logaddexp = _log_add("logaddexp", "e", 1.0, exp, "fc")
-logaddexp2 = _log_add("logaddexp2", "2", LN_2, exp2, "f")
+logaddexp2 = _log_add(
+    "logaddexp2", "2", LN_2, exp2, "f", dict.fromkeys(("input", "other"), lambda g: g * 1)
+)
 
 
 def _weight_rule(g: Any, input: Any, other: Any) -> Any:
@@ -73,6 +79,7 @@ def _declare_xlogy(form: str, node: str, rules: Any, domains: Any, numbers: Any 
         node=node,
         numbers=numbers,
         function_name="xlogy",
+        gradients_lie={} if numbers == ("input",) else {"input": lambda g: 0},
         doc="Return input * ln(other), 0 where input is 0.",
     )
 
@@ -131,6 +138,7 @@ _LOGIT = elementwise(
     ("input",),
     (lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input) + 0.0), NAN),),
     (interval(0.1, 0.9),),
+    gradients_lie={"input": lambda g, input: g * input},
     formula=lambda input: log(input / (1 - input)),
     kind="float",
     accepts="f",
@@ -153,6 +161,7 @@ _LOGIT_CLAMPED = elementwise(
     kind="float",
     accepts="f",
     node="LogitBackward0",
+    gradients_lie={"input": lambda g, input: g * input},
     numbers=("eps",),
     function_name="logit",
     doc="Return ln(x / (1 - x)) of x limited to [eps, 1 - eps].",
@@ -163,15 +172,14 @@ def _logit_of(x: Any) -> Any:
     return log(x / (1 - x))
 
 
-@public(inplace=True)
-def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+@declare("logit(Tensor input, float? eps=None, *, Tensor? out=None)", inplace=True)
+def logit(input: Tensor, eps: float | None, out: Tensor | None) -> Tensor:
     """Return ``ln(x / (1 - x))``, the inverse of `sigmoid`; nan outside [0, 1].
 
     Derivative: 1/(x (1 - x)); with `eps`, 0 where x was limited.
 
     Parameters
     ----------
-    input : tensor
     eps : float, optional
         Limit x to the range from `eps` to ``1 - eps`` first.
 

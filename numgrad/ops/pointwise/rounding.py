@@ -12,6 +12,7 @@ from numgrad.kernels.move.memory_order import copy_like
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
 from numgrad.ops.core.registry import make_function, public, publish
 from numgrad.ops.movement.casts import clone
@@ -151,6 +152,10 @@ _COPYSIGN = {
         formula=lambda input, other: Symbol.apply("copysign", input, other),
         kind="float",
         accepts="f",
+        gradients_lie={
+            "input": lambda g, y, input: g * (y / input),
+            **({} if by_number else {"other": lambda g: 0}),
+        },
         node="CopysignBackward1" if by_number else "CopysignBackward0",
         numbers=("other",) if by_number else (),
         function_name="copysign",
@@ -179,6 +184,7 @@ _NAN_TO_NUM = elementwise(
     ("input", "nan", "posinf", "neginf"),
     (lambda g, input: where(isfinite(input), g, 0), None, None, None),
     (REAL, number(0.0), number(1e30), number(-1e30)),
+    gradients_lie={"input": lambda g, input: g * input},
     formula=lambda input, nan, posinf, neginf: where(
         isnan(input), nan, where(isfinite(input), input, where(input > 0, posinf, neginf))
     ),
@@ -189,14 +195,13 @@ _NAN_TO_NUM = elementwise(
 )
 
 
-@public(inplace=True)
+@declare(
+    "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, "
+    "Tensor? out=None)",
+    inplace=True,
+)
 def nan_to_num(
-    input: Tensor,
-    nan: float | None = None,
-    posinf: float | None = None,
-    neginf: float | None = None,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, nan: float | None, posinf: float | None, neginf: float | None, out: Tensor | None
 ) -> Tensor:
     """Return x with nan replaced by `nan` and the infinities by `posinf` and `neginf`.
 
@@ -204,7 +209,7 @@ def nan_to_num(
 
     Parameters
     ----------
-    input : tensor
+    input
         Integers and bools are copied. Of complex numbers both parts are replaced, without a
         gradient.
     nan : float, optional

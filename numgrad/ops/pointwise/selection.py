@@ -21,7 +21,7 @@ __all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
 Array = np.ndarray[Any, Any]
 
 _SMALL = 1 << 7  # a number that fits into every dtype
-_IN_EVERY_FLOAT = 3e38  # what is smaller fits into every floating point dtype
+_IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 
 _where = elementwise(
     "where",
@@ -88,8 +88,12 @@ def where(
             )
             condition = condition != 0
         for value in (input, other):
-            if type(value) is int and not 0 <= value < _SMALL:  # which has to fit, or it raises
-                scalar_array(value, result_dtype([input, other]).numpy)
+            is_small = (type(value) is int and 0 <= value < _SMALL) or (
+                type(value) is float and -_IN_EVERY_FLOAT < value < _IN_EVERY_FLOAT
+            )
+            if type(value) in (int, float) and not is_small:  # it has to fit, or it raises
+                dtype = result_dtype([input, other]).numpy
+                scalar_array(value, dtype, checks_half=False)
     return _where(condition, input, other, out=out)
 
 
@@ -122,6 +126,8 @@ _EXTREMA = {
             apart(REAL),
             formula=formula,
             accepts="fiub",
+            # PyTorch fills g, copied row by row, where the other operand was chosen.
+            gradients_lie=dict.fromkeys(("input", "other") if formula else (), lambda g: 0),
             refuses={"c": RuntimeError(f"{name} not implemented for complex tensors.")},
             doc=f"Return the {word} of two elements, {of_nan}.\n\nDerivative: {derivative}",
             example=example,
@@ -194,6 +200,7 @@ _clamp_tensors = elementwise(
     ("input", "min", "max"),
     _BOTH,
     (REAL, interval(-2.0, -1.0), interval(0.5, 1.5)),
+    gradients_lie={"min": lambda g, input, min, max: where((input < min) & (min < max), g, 0)},
     formula=lambda input, min, max: minimum(maximum(input, min), max),
     accepts="fiu",
     node="ClampBackward0",

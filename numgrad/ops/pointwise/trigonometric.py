@@ -102,6 +102,10 @@ atan2 = publish(
             lambda g, input, other: g * (-input * _inverse_square(input, other)),
         ),
         (NONZERO, away_from(0.0, gap=0.3)),
+        gradients_lie={
+            "input": lambda g, input, other: g * other * (input * input + other * other),
+            "other": lambda g, input, other: g * -input * (input * input + other * other),
+        },
         kind="float",
         accepts="f",
         doc="Return the angle of the point with ordinate `input` and abscissa `other`.\n\n"
@@ -119,6 +123,10 @@ hypot = publish(
             lambda g, y, other: g * (other / y),
         ),
         (NONZERO, NONZERO),
+        gradients_lie={
+            "input": lambda g, y, input: g * input * y,
+            "other": lambda g, y, other: g * other * y,
+        },
         accepts="f",
         doc="Return sqrt(input**2 + other**2), without overflow on the way.\n\n"
         "Derivative: input / y and other / y.",
@@ -196,6 +204,7 @@ atanh = publish(
         "atanh",
         lambda g, input: g / conj(1 - input * input),
         UNIT,
+        gradients_lie={"input": lambda g: g * 1},
         doc="Return the inverse hyperbolic tangent, nan outside [-1, 1].\n\n"
         "Derivative: 1/(1 - x**2).",
         example="ng.atanh(ng.tensor([0.0, 0.5]))\ntensor([0.0000, 0.5493])",
@@ -226,6 +235,7 @@ sinc = publish(
         "sinc",
         _sinc_rule,
         NONZERO,
+        gradients_lie={"input": lambda g, input: input * 1},
         formula=lambda input: where(input == 0, 1, sin(PI * input) / (PI * input)),
         doc="Return sin(pi x)/(pi x), 1 at 0.\n\n"
         "Derivative: (pi x cos(pi x) - sin(pi x))/(pi x**2), 0 at 0.",

@@ -17,10 +17,11 @@ from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import check_dims, named_dims, reduced_dim, reduced_dims
 from numgrad.ops.core import return_types
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import add, mul
 from numgrad.ops.pointwise.comparison import eq, isnan
 from numgrad.ops.pointwise.division import div
@@ -35,10 +36,10 @@ Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 
 
-def shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+def _shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
     """Return the cotangent of an extreme, shared out between all elements that are equal to it."""
     shape = input._array.shape
-    mask = eq(input, restore_dims(y, shape, dims, keepdim))
+    mask = eq(restore_dims(y, shape, dims, keepdim), input)
     numbers = sum_(mask, dims, True) if dims else mask
     return div(mul(restore_dims(g, shape, dims, keepdim), mask), numbers)
 
@@ -48,17 +49,20 @@ def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
     value, mask = y._array, eq(input, y)
     if modes.trace is not None or value != value:  # a trace has no number to look at
         mask = mask | isnan(input)
-    return where(mask, div(g, sum_(mask)), 0)
+    return laid_out(where(mask, div(g, sum_(mask)), 0))
 
 
-def _over_dims(name: str) -> ShortCalls:
+def _over_dims(name: str) -> Primitive:
     """Declare `amax` or `amin`."""
-    primitive = Primitive(
+    return Primitive(
         name,
         f"{name.title()}Backward0",
         getattr(kernels, name),
         ["input"],
-        [shared_evenly],
+        [_shared_evenly],
+        few=lambda array, dims, keepdim: kernels.short(
+            name, array.shape, array.dtype, dims, keepdim
+        ),
         samples=[
             sample(name, (2, 3), distinct=True),
             sample(name, (2, 3, 2), distinct=True, dim=(0, -1)),
@@ -67,20 +71,13 @@ def _over_dims(name: str) -> ShortCalls:
             sample(name, (0, 2), dim=1),
         ],
     )
-    return ShortCalls(
-        primitive,
-        lambda shape, own, dims, keepdim: kernels.short(name, shape, own, dims, keepdim),
-    )
 
 
 _AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
 
 
-def _call_over_dims(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    result: Tensor | None = short.find(input, dim, keepdim)
-    if result is not None:
-        return result
-    name = short.primitive.name
+def _call_over_dims(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    name = primitive.name
     if isinstance(input, Tensor) and not input._array.size:
         check_dims(name, dim)
         named = named_dims(dim)
@@ -88,11 +85,12 @@ def _call_over_dims(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Te
             reduced_dim(name, input, item, keepdim)
         kernels.require_elements(name, input._array, named, all_dims=not named)
     dims = reduced_dims(name, input, dim, keepdim)
-    result = short.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
     return result
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the greatest elements over all dims, or some; nan where there is one.
@@ -126,6 +124,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the least elements over all dims, or some; see `amax`.
@@ -140,7 +139,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _call_over_dims(_AMIN, input, dim, keepdim)
 
 
-def _of_all(name: str) -> ShortCalls:
+def _of_all(name: str) -> Primitive:
     """Declare `max` or `min` of everything."""
     extreme = getattr(kernels, f"a{name}")
 
@@ -150,26 +149,26 @@ def _of_all(name: str) -> ShortCalls:
         result: Array = extreme(array, tuple(range(array.ndim)), False)
         return result
 
-    primitive = Primitive(
+    return Primitive(
         name,
         f"{name.title()}Backward1",
         forward,
         ["input"],
         [_shared_with_nan],
+        by_numbers=True,
+        few=lambda array: kernels.short(
+            f"a{name}", array.shape, array.dtype, tuple(range(array.ndim))
+        ),
         samples=[
             sample(name, (2, 3), distinct=True),
             sample(name, ()),
         ],
     )
-    return ShortCalls(
-        primitive,
-        lambda shape, own: kernels.short(f"a{name}", shape, own, tuple(range(len(shape)))),
-    )
 
 
-def _along_dim(name: str) -> ShortCalls:
+def _along_dim(name: str) -> Primitive:
     """Declare `max` or `min` along a dim."""
-    primitive = Primitive(
+    return Primitive(
         f"{name}_along_dim",
         f"{name.title()}Backward0",
         getattr(argextrema, f"{name}_with_index"),
@@ -180,6 +179,9 @@ def _along_dim(name: str) -> ShortCalls:
             )
         ],
         outputs=("values", "indices"),
+        few=lambda array, dim, keepdim: argextrema.short(
+            name, array.shape, array.dtype, (dim,) if array.ndim else (), keepdim
+        ),
         samples=[
             sample(name, (4,), distinct=True, dim=0),
             sample(name, (2, 3), distinct=True, dim=1),
@@ -187,12 +189,6 @@ def _along_dim(name: str) -> ShortCalls:
             sample(name, (), dim=0),
             sample(name, (0, 2), dim=1),
         ],
-    )
-    return ShortCalls(
-        primitive,
-        lambda shape, own, dim, keepdim: argextrema.short(
-            name, shape, own, (dim,) if shape else (), keepdim
-        ),
     )
 
 
@@ -207,16 +203,6 @@ _UNREADABLE = (
 
 def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
     """Run `max` or `min` in one of the three forms that share the name."""
-    if other is None:
-        if dim is None:
-            if keepdim is False:
-                found = _ALL[name].find(input, None)
-                if found is not None:
-                    return found
-        else:
-            found = _ALONG[name].find(input, dim, keepdim)
-            if found is not None:
-                return _RETURNED[name](*found)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
@@ -228,7 +214,7 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
             )
         reduced_dims(name, input, None)
         kernels.require_elements(name, input._array, (), all_dims=True)
-        return _ALL[name].apply(input, None)
+        return _ALL[name].apply(input)
     if not hasattr(dim, "__index__"):
         raise TypeError(_UNREADABLE.format(name=name, got=type(dim).__name__))
     position = reduced_dim(name, input, dim, keepdim)
@@ -237,11 +223,12 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
         raise RuntimeError(f"{name}(): does not support complex input")
     if array.ndim:
         kernels.require_elements(name, array, (position,))
-    result = _ALONG[name].apply(input, dim, keepdim, dim=position, keepdim=keepdim)
+    result = _ALONG[name].apply(input, dim=position, keepdim=keepdim)
     return _RETURNED[name](*result)
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def max(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
@@ -288,6 +275,7 @@ def max(
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def min(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
@@ -313,11 +301,13 @@ def _both(array: Array, dims: Dims, keepdim: bool) -> tuple[Array, Array]:
 def _both_rule(
     g: list[Tensor | None], min: Tensor, max: Tensor, input: Tensor, dims: Dims, keepdim: bool
 ) -> Tensor:
-    parts = [
-        shared_evenly(cotangent, y, input, dims, keepdim)
-        for cotangent, y in zip(g, (min, max), strict=True)
-        if cotangent is not None
-    ]
+    shape, parts = input._array.shape, []
+    for cotangent, y in zip(g, (min, max), strict=True):
+        if cotangent is not None:  # as `_shared_evenly`, in PyTorch's other order
+            mask = eq(input, restore_dims(y, shape, dims, keepdim))
+            numbers = sum_(mask, dims, True) if dims else mask
+            part = div(restore_dims(cotangent, shape, dims, keepdim), numbers)
+            parts.append(mul(part, mask))
     return parts[0] if len(parts) == 1 else add(*parts)
 
 
@@ -337,6 +327,7 @@ _AMINMAX: Primitive = Primitive(
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the least and the greatest elements over all dims, or along one.

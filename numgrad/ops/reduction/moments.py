@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import moments as kernels
-from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import reduced_dims
-from numgrad.ops.core.primitive import Primitive, make_node_class
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import laid_out
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls, ShortNode
+from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
 from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.division import div
@@ -50,7 +51,8 @@ def _var_rule(
 
 def _std_cotangent(g: Tensor, y: Tensor) -> Tensor:
     """Return the cotangent of the variance: g / (2 y), 0 where y is."""
-    return where(eq(y, 0), 0, div(g, mul(y, 2)))
+    ratio = div(g, mul(y, 2))
+    return laid_out(where(eq(y, 0), 0, ratio), ratio)
 
 
 def _std_rule(
@@ -95,6 +97,12 @@ def _std_mean(array: Array, dims: Dims, keepdim: bool, correction: float) -> tup
     return np.sqrt(variance, out=variance), average
 
 
+def _quick_var(
+    array: Array, dims: Dims, keepdim: bool, correction: float, named: bool, root: bool
+) -> Any:
+    return kernels.short_var(array.shape, array.dtype, dims, keepdim, correction, root=root)
+
+
 def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",)) -> Primitive:
     def forward(array: Array, dims: Dims, keepdim: bool, correction: float, named: bool) -> Any:
         return kernel(array, dims, keepdim, correction)  # `named` matters to the rule alone
@@ -106,6 +114,7 @@ def _declare(name: str, kernel: Any, rule: Any, outputs: tuple[str, ...] = ("y",
         ["input"],
         [rule],
         outputs=outputs,
+        few=None if len(outputs) > 1 else partial(_quick_var, root=name == "std"),
         samples=[
             sample(name, (2, 3)),
             sample(name, (2, 3), dim=1),
@@ -122,40 +131,6 @@ _VAR_MEAN = _declare("var_mean", kernels.var_mean, _var_mean_rule, ("variance", 
 _STD_MEAN = _declare("std_mean", _std_mean, _std_mean_rule, ("deviation", "average"))
 
 
-class _VarNode(ShortNode):
-    """The node of a variance, which saved its input."""
-
-    __slots__ = ()
-
-    def short_gradient(self, gradient: Any, saved: Any, shape: Dims) -> Any:
-        """Do what the rule does, with NumPy."""
-        parameters = self.parameters
-        dims = parameters["dims"]
-        run = _short_mean(shape, saved.dtype, dims, True)
-        degrees = math.prod([shape[dim] for dim in dims]) - parameters["correction"]
-        if run is None or degrees <= 0 or not saved.flags.c_contiguous:
-            return None  # elements that lie in another order are added in that
-        with np.errstate(all="ignore"):
-            distance = np.subtract(saved, run(saved))
-            factor = np.multiply(gradient, saved.dtype.type(2.0 / degrees))
-            if not parameters["keepdim"] and factor.ndim:
-                factor = np.expand_dims(factor, dims)
-            return np.asarray(np.multiply(factor, distance))
-
-
-_short_mean = lru_cache(1 << 10)(reductions.short_mean)
-_VAR.node_class = make_node_class("VarBackward0", _VarNode, ["input"], primitive=_VAR)
-_SHORT_VAR, _SHORT_STD = (
-    ShortCalls(
-        primitive,
-        lambda shape, own, dims, keepdim, correction, named, root=root: kernels.short_var(
-            shape, own, dims, keepdim, correction, root=root
-        ),
-    )
-    for primitive, root in ((_VAR, False), (_STD, True))
-)
-
-
 def _call(
     primitive: Primitive,
     input: Any,
@@ -163,17 +138,9 @@ def _call(
     unbiased: Any,
     keepdim: Any,
     correction: Any,
-    short: ShortCalls | None = None,
 ) -> Any:
     """Read the arguments in any of PyTorch's three ways, and run."""
     name = primitive.name
-    if unbiased is not None or correction is not None:
-        short = None
-    written = dim
-    if short is not None:
-        found = short.find(input, dim, keepdim)
-        if found is not None:
-            return found
     if isinstance(dim, bool):  # x.var(False)
         dim, unbiased = None, dim
     if unbiased is not None:
@@ -196,6 +163,7 @@ def _call(
         raise RuntimeError(f"{names} only support floating point and complex dtypes")
     count = math.prod([array.shape[i] for i in dims]) if array.size else 0
     if count <= correction:
+        forget_steps()
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
@@ -208,12 +176,11 @@ def _call(
         "correction": correction,
         "named": not (dim is None or dim == () or dim == []) and array.ndim > 0,
     }
-    if short is not None:
-        short.remember(input, written, keepdim, parameters)
     return primitive.apply(input, **parameters)
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def var(
     input: Tensor,
@@ -254,11 +221,12 @@ def var(
     >>> ng.var(ng.tensor([[1.0, 3.0], [2.0, 2.0]]), 1)
     tensor([2., 0.])
     """
-    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction, _SHORT_VAR)
+    result: Tensor = _call(_VAR, input, dim, unbiased, keepdim, correction)
     return result
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def std(
     input: Tensor,
@@ -277,11 +245,12 @@ def std(
     >>> ng.std(ng.tensor([1.0, 2.0, 3.0]))
     tensor(1.)
     """
-    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction, _SHORT_STD)
+    result: Tensor = _call(_STD, input, dim, unbiased, keepdim, correction)
     return result
 
 
 @public(method=False)
+@dispatched("input")
 @accept_axis
 def var_mean(
     input: Tensor,
@@ -304,6 +273,7 @@ def var_mean(
 
 
 @public(method=False)
+@dispatched("input")
 @accept_axis
 def std_mean(
     input: Tensor,

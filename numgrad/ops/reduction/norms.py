@@ -11,13 +11,15 @@ from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels import softmax
+from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.kernels.reduce import moments, reductions
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.reductions import NO_DIM, check_dims, in_dtype, named_dims, reduced_dims
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
 from numgrad.ops.pointwise.comparison import eq, isnan
 from numgrad.ops.pointwise.complex import absolute, conj, sgn
@@ -53,7 +55,7 @@ def _norm_rule(
     if p == 1:
         return mul(sgn(input), g)
     if p == 2:
-        return mul(g, where(eq(y, 0), 0, div(input, y)))
+        return mul(g, _or_0(y, div(input, y)))
     size = absolute(input)
     if math.isinf(p):
         mask = eq(size, y) | isnan(size)
@@ -66,7 +68,18 @@ def _norm_rule(
         scaled = mul(sgn(input), pow(size, p - 1))
     else:
         scaled = mul(input, pow(size, p - 2))
-    return mul(scaled, where(eq(y, 0), 0, div(g, pow(y, p - 1))))
+    return mul(scaled, _or_0(y, div(g, pow(y, p - 1))))
+
+
+def _or_0(y: Tensor, ratio: Tensor) -> Tensor:
+    """Return a ratio to a norm, 0 where that is 0."""
+    return laid_out(where(eq(y, 0), 0, ratio), ratio)
+
+
+def _quick_norm(array: Array, dims: Dims, keepdim: bool, p: float, dtype: Any) -> Any:
+    if p != 2 or dtype is not None:
+        return None
+    return reductions.short_norm(array.shape, array.dtype, dims, keepdim)
 
 
 _NORM: Primitive = Primitive(
@@ -75,6 +88,7 @@ _NORM: Primitive = Primitive(
     _norm,
     ["input"],
     [_norm_rule],
+    few=_quick_norm,
     samples=[
         sample("norm", (2, 3)),
         sample("norm", (2, 3), p=1, dim=1),
@@ -87,12 +101,6 @@ _NORM: Primitive = Primitive(
         sample("norm", (), low=1, dim=0),
         sample("norm", (0, 2), dim=1),
     ],
-)
-
-
-_SHORT_NORM = ShortCalls(
-    _NORM,
-    lambda shape, own, dims, keepdim, p, dtype: reductions.short_norm(shape, own, dims, keepdim),
 )
 
 
@@ -110,11 +118,8 @@ def _vector_norm(function: str, input: Any, p: Any, dim: Any, keepdim: Any, dtyp
         reductions.require_norm_elements(array, p, (item,))
     reductions.require_norm_elements(array, p, (), all_dims=not named)
     dims = reduced_dims(function, input, dim, keepdim)
-    parameters: dict[str, Any] = {"dims": dims, "keepdim": keepdim}
-    parameters |= {"p": float(p), "dtype": _norm_dtype(input, dtype)}
-    if parameters["p"] == 2.0 and dtype is None:
-        _SHORT_NORM.remember(input, dim, keepdim, parameters)
-    result: Tensor = _NORM.apply(input, **parameters)
+    chosen = _norm_dtype(input, dtype)
+    result: Tensor = _NORM.apply(input, dims=dims, keepdim=keepdim, p=float(p), dtype=chosen)
     return result
 
 
@@ -138,6 +143,7 @@ def _norm_dtype(input: Tensor, dtype: Any) -> np.dtype[Any] | None:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def norm(
     input: Tensor,
@@ -178,10 +184,6 @@ def norm(
     >>> ng.norm(ng.tensor([3.0, -4.0]))
     tensor(5.)
     """
-    if dtype is None and (p is None or (isinstance(p, (str, int, float)) and p in ("fro", 2))):
-        found: Tensor | None = _SHORT_NORM.find(input, dim, keepdim)
-        if found is not None:
-            return found
     if p is None or p == "fro":
         p = 2.0
     if isinstance(p, str):
@@ -189,6 +191,7 @@ def norm(
     return _vector_norm("norm", input, p, dim, keepdim, dtype)
 
 
+@dispatched("input")
 @accept_axis
 def vector_norm(
     input: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
@@ -205,12 +208,27 @@ def vector_norm(
     return _vector_norm("linalg_vector_norm", input, ord, dim, keepdim, dtype)
 
 
+def _logsumexp_gradient(
+    cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool
+) -> Array:
+    found = softmax.logsumexp_gradient(cotangent, input, output, dims)
+    by_rows = cotangent.flags.c_contiguous or not any(cotangent.strides)
+    if by_rows and input.flags.c_contiguous and output.flags.c_contiguous:
+        return found
+    return in_order_of(found, _walked(cotangent, input, output, dims, keepdim))
+
+
+def _walked(cotangent: Array, input: Array, output: Array, dims: Dims, keepdim: bool) -> list[Any]:
+    """Return what the loop of ``cotangent * exp(input - output)`` walks."""
+    if not keepdim:
+        cotangent, output = np.expand_dims(cotangent, dims), np.expand_dims(output, dims)
+    return [cotangent, empty_for(input.shape, bool, [input, output])]
+
+
 _LOGSUMEXP_BACKWARD: Primitive = Primitive(
     "logsumexp_backward",
     "MulBackward0",  # the last of the nodes that PyTorch makes of it
-    lambda cotangent, input, output, dims, keepdim: softmax.logsumexp_gradient(
-        cotangent, input, output, dims
-    ),
+    _logsumexp_gradient,
     ["cotangent", "input", "output"],
     [
         lambda g, input, output, dims, keepdim: sum_(
@@ -219,6 +237,9 @@ _LOGSUMEXP_BACKWARD: Primitive = Primitive(
         lambda g, y: mul(g, y),
         lambda g, y, dims, keepdim: neg(sum_(mul(g, y), dims, keepdim)),
     ],
+    lies=lambda cotangent, input, output, dims, keepdim: empty_for(
+        input.shape, input.dtype, _walked(cotangent, input, output, dims, keepdim)
+    ),
     samples=[
         lambda make: (
             _LOGSUMEXP_BACKWARD.apply,
@@ -254,6 +275,9 @@ _LOGSUMEXP: Primitive = Primitive(
     moments.logsumexp,
     ["input"],
     [_logsumexp_rule],
+    few=lambda array, dims, keepdim: moments.short_logsumexp(
+        array.shape, array.dtype, dims, keepdim
+    ),
     samples=[
         sample("logsumexp", (4,), dim=0),
         sample("logsumexp", (2, 3), dim=(0, 1)),
@@ -264,10 +288,8 @@ _LOGSUMEXP: Primitive = Primitive(
 )
 
 
-_SHORT_LOGSUMEXP = ShortCalls(_LOGSUMEXP, moments.short_logsumexp)
-
-
 @public()
+@dispatched("input")
 @accept_axis
 def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor:
     """Return ``log(sum(exp(x)))`` over some dims, without overflow; -inf over no elements.
@@ -294,11 +316,6 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
     >>> ng.logsumexp(ng.tensor([1000.0, 1003.0]), 0)
     tensor(1003.0486)
     """
-    result: Tensor | None
-    if dim is not None:
-        result = _SHORT_LOGSUMEXP.find(input, dim, keepdim)
-        if result is not None:
-            return result
     if dim is NO_DIM:
         raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     if dim is None:
@@ -308,5 +325,5 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
     dims = reduced_dims("logsumexp", input, dim, keepdim)
     if input._array.dtype.kind not in "fc":
         input = upward.cast(input, dtypes.default_dtype().numpy)
-    result = _SHORT_LOGSUMEXP.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    result: Tensor = _LOGSUMEXP.apply(input, dims=dims, keepdim=keepdim)
     return result

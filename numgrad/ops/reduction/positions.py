@@ -16,20 +16,26 @@ from numgrad.ops.arguments.reductions import (
     scanned_dim,
 )
 from numgrad.ops.core import return_types
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive, require_tensor
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.reduction.along import place_along
 
 __all__ = ["argmax", "argmin", "cummax", "cummin"]
 
 
-def _declare(name: str) -> ShortCalls:
+def _declare(name: str) -> Primitive:
     """Declare `argmax` or `argmin`."""
-    return ShortCalls(
-        Primitive(name, "NotImplemented", getattr(argextrema, name), ["input"], [None]),
-        lambda shape, own, dims, keepdim: argextrema.short(name, shape, own, dims, keepdim),
+    return Primitive(
+        name,
+        "NotImplemented",
+        getattr(argextrema, name),
+        ["input"],
+        [None],
+        few=lambda array, dims, keepdim: argextrema.short(
+            name, array.shape, array.dtype, dims, keepdim
+        ),
     )
 
 
@@ -42,11 +48,8 @@ def _require_numbers(name: str, input: Tensor) -> None:
         raise RuntimeError(f"{name}(): does not support {kind} input")
 
 
-def _position(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    result: Tensor | None = short.find(input, dim, keepdim)
-    if result is not None:
-        return result
-    name = short.primitive.name
+def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+    name = primitive.name
     if dim is None:
         dims = reduced_dims(name, input, None, keepdim)
         require_elements(name, input._array, dims, all_dims=True)
@@ -56,11 +59,12 @@ def _position(short: ShortCalls, input: Any, dim: Any, keepdim: Any) -> Tensor:
         position = reduced_dim(name, input, dim, keepdim)
         dims = (position,) if input._array.ndim else ()
         require_elements(name, input._array, dims)
-    result = short.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
     return result
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the position of the greatest element along one dim, or among all in C order, as int64.
@@ -92,6 +96,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the position of the least element along one dim, or among all; see `argmax`.

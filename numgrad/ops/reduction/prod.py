@@ -13,10 +13,10 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dim, reduced_dims
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.pointwise.division import div
@@ -64,8 +64,23 @@ def _product_of_others(input: Tensor, dims: Dims) -> Tensor:
     return others
 
 
+def _quick_prod(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None:
+        return None
+    return kernels.short("prod", array.shape, array.dtype, dims, keepdim)
+
+
 _PRODUCTS: list[Primitive] = [
-    Primitive(name, node, _prod, ["input"], [_prod_rule], samples=samples)
+    Primitive(
+        name,
+        node,
+        _prod,
+        ["input"],
+        [_prod_rule],
+        by_numbers=True,
+        few=_quick_prod,
+        samples=samples,
+    )
     for name, node, samples in (
         (
             "prod",
@@ -94,16 +109,9 @@ _PRODUCTS: list[Primitive] = [
     )
 ]
 
-_SHORT = [
-    ShortCalls(
-        primitive,
-        lambda shape, own, dims, keepdim, dtype: kernels.short("prod", shape, own, dims, keepdim),
-    )
-    for primitive in _PRODUCTS
-]
-
 
 @public()
+@dispatched("input")
 @accept_axis
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None
@@ -134,19 +142,12 @@ def prod(
     >>> ng.prod(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
     tensor([ 2., 12.])
     """
-    short = _SHORT[dim is not None]
-    result: Tensor
-    if dtype is None:
-        result = short.find(input, dim, keepdim)
-        if result is not None:
-            return result
     if dim is None:
         dims = reduced_dims("prod", input, None, keepdim)
     else:
         position = reduced_dim("prod", input, dim, keepdim)
         dims = (position,) if input._array.ndim else ()
-    parameters = {"dims": dims, "keepdim": keepdim, "dtype": read_dtype(input, dtype)}
-    if dtype is None:
-        short.remember(input, dim, keepdim, parameters)
-    result = short.primitive.apply(input, **parameters)
+    primitive = _PRODUCTS[dim is not None]
+    chosen = read_dtype(input, dtype)
+    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim, dtype=chosen)
     return result

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,34 +16,52 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.halves import HALF
 from numgrad.codegen.expression import Symbol
-from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import call_interceptors, interceptors, modes
-from numgrad.graph.node import next_sequence
-from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view, wrap
+from numgrad.graph.accumulate import AccumulateGrad
+from numgrad.graph.recorder import place_of
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.memory_order import empty_like
+from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import relaid
 from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls
+from numgrad.ops.movement.casts import clone
 from numgrad.ops.pointwise.division import div
 
 __all__ = ["mean", "restore_dims", "spread", "sum"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
-_new = object.__new__
 
 
 def _repeat(array: Array, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Array:
     if array.ndim == 0 and array.flags.c_contiguous:
         # What np.broadcast_to does, in a tenth of its time.
         return np.ndarray(shape, array.dtype, array, 0, (0,) * len(shape))
-    if not keepdim and dims:
-        array = array[tuple([None if i in dims else slice(None) for i in range(len(shape))])]
-    return np.broadcast_to(array, shape)
+    if keepdim or not dims:
+        return np.broadcast_to(array, shape)
+    itemsize = array.itemsize
+    steps, lengths = list(array.strides), list(array.shape)
+    for dim in sorted(dims):
+        # A dim of length 1 leads past what is behind it, and so has its place in the order of dims.
+        step = lengths[dim] * steps[dim] if dim < len(lengths) else itemsize
+        lengths.insert(dim, shape[dim])
+        steps.insert(dim, step if shape[dim] == 1 else 0)
+    if array.flags.c_contiguous and array.size:
+        return np.ndarray(shape, array.dtype, array, 0, steps)
+    return strided_view(array, (tuple(shape), tuple([step // itemsize for step in steps]), 0))
+
+
+def _repeat_quickly(array: Array, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Any:
+    if array.ndim:
+        return partial(_repeat, shape=shape, dims=dims, keepdim=keepdim)
+    dtype, strides = array.dtype, (0,) * len(shape)
+    return lambda array: np.ndarray(shape, dtype, array, 0, strides)
 
 
 _SPREAD: Primitive = Primitive(
@@ -54,6 +73,7 @@ _SPREAD: Primitive = Primitive(
     view=True,
     linear=True,
     rows=True,
+    quick=_repeat_quickly,
     samples=[
         sample("spread", (3,), shape=(3, 2), dims=(1,), keepdim=False),
         sample("spread", (1, 3), shape=(2, 3), dims=(0,), keepdim=True),
@@ -79,29 +99,54 @@ def restore_dims(input: Tensor, shape: Sequence[int], dims: Dims, keepdim: bool)
     return spread(input, [1 if i in dims else n for i, n in enumerate(shape)], dims, keepdim)
 
 
-_NOT_OWNED = (False,)
+# PyTorch divides what it has repeated; here nodes get a view that repeats the quotient, of which
+# their loops read less. A leaf gets all of it.
 
 
-class _TotalNode(PrimitiveNode):
-    """The node of a sum or mean of everything: the root of most graphs, so it takes a fast path."""
+def _is_for_leaf(node: PrimitiveNode) -> bool:
+    return type(node.targets[0]) is AccumulateGrad and node.primitive in (_AVERAGE, _MEAN)
+
+
+def _whole(node: PrimitiveNode, gradient: Any) -> Array:
+    """Return memory for what is computed of a cotangent once it is repeated."""
+    shape, dtype = node.shapes[0]
+    dims = node.parameters.get("dims", tuple(range(len(shape))))
+    keepdim = node.parameters.get("keepdim", False)
+    return empty_like(_repeat(place_of(gradient), shape, dims, keepdim), dtype)
+
+
+def _copied_to_leaf(
+    node: PrimitiveNode, gradient: Tensor | None, results: Sequence[Tensor | None]
+) -> Sequence[Tensor | None]:
+    if results[0] is None or gradient is None or not _is_for_leaf(node):
+        return results
+    array = gradient._array
+    return (relaid(clone(results[0]), _whole(node, array), [array]),)
+
+
+class _MeanNode(PrimitiveNode):
+    """The node of a mean over some dims."""
 
     __slots__ = ()
 
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Hand on the cotangent, for a mean divided, as an array whose strides are all 0."""
-        gradient = gradients[0]
-        shape, dtype = self.shapes[0]
-        unlike = gradient is None or gradient.dtype != dtype or gradient.ndim
-        if unlike or dtype.kind == "c" or dtype == HALF:
-            return super().run_arrays(gradients)
-        if self.primitive is not _TOTAL:
-            gradient = np.asarray(gradient / dtype.type(math.prod(shape) or 1))
-        return (np.ndarray(shape, dtype, gradient, 0, (0,) * len(shape)),), _NOT_OWNED
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rule."""
+        return _copied_to_leaf(self, gradients[0], super().run_tensors(gradients))
+
+
+class _TotalNode(PrimitiveNode):
+    """The node of a sum or mean of everything, whose rule takes a further dim in its own way."""
+
+    __slots__ = ()
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the rule."""
+        return _copied_to_leaf(self, gradients[0], super().run_tensors(gradients))
 
     def run_batched(
         self, gradients: Sequence[Tensor | None], count: int
     ) -> Sequence[Tensor | None]:
-        """Hand on the cotangents as `run_arrays` does."""
+        """Hand on the cotangents, for a mean divided, as an array whose strides are 0."""
         gradient = gradients[0]
         shape, dtype = self.shapes[0]
         if gradient is None or gradient._array.dtype != dtype:
@@ -114,38 +159,21 @@ class _TotalNode(PrimitiveNode):
         return [wrap(np.broadcast_to(array, (*shape, count)))]
 
 
-def _apply_to_all(short: ShortCalls, kernel: Any, input: Tensor) -> Tensor:
-    """Do what ``short.apply`` does for the plain case, in a fraction of the time."""
-    primitive = short.primitive
-    short.remember(input, None, False, _PLAIN)
-    if call_interceptors or input._array.dtype == HALF:
-        result: Tensor = primitive.apply(input, dtype=None)
-        return result
-    if input._base is not None:
-        refresh_view(input)
-    array = input._array
-    shape, dtype = array.shape, array.dtype
-    output = _new(Tensor)
-    output._array = kernel(array, tuple(range(len(shape))))
-    output._counter = new_counter() if interceptors else [0]
-    edge = input._edge
-    if edge is not NO_EDGE and modes.grad:
-        node = _new(primitive.node_class)
-        target, number = gradient_edge(input) if edge is None else edge
-        node.targets, node.numbers = (target,), (number,)
-        node.sequence = next_sequence()
-        node.attached = None
-        node.needs = 1
-        node.parameters = _PLAIN
-        node.shapes = ((shape, dtype),)
-        node.output_metas = (((), dtype),)
-        node.saved = ()
-        output._edge = (node, 0)
-    return output
-
-
 def _sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Array:
     return in_dtype(kernels.sum(in_dtype(array, dtype), dims, keepdim), dtype)
+
+
+def _sum_of_few(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None:
+        return None
+    return kernels.short("sum", array.shape, array.dtype, dims, keepdim)
+
+
+def _quick_sum(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None:
+        return None
+    total = kernels.sum
+    return lambda array: total(array, dims, keepdim)
 
 
 _TOTAL: Primitive = Primitive(
@@ -155,6 +183,8 @@ _TOTAL: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape: spread(g, input_shape, tuple(range(len(input_shape))), False)],
     linear=True,
+    few=lambda input, dtype=None: _sum_of_few(input, tuple(range(input.ndim)), False, dtype),
+    quick=lambda input, dtype=None: _quick_sum(input, tuple(range(input.ndim)), False, dtype),
     samples=[
         sample("sum", (2, 3)),
         sample("sum", (4,), dtype=dtypes.complex128),
@@ -163,7 +193,6 @@ _TOTAL: Primitive = Primitive(
     ],
 )
 _TOTAL.node_class = make_node_class("SumBackward0", _TotalNode, primitive=_TOTAL)
-_PLAIN: dict[str, Any] = {"dtype": None}
 _SUM: Primitive = Primitive(
     "sum_over_dims",
     "SumBackward1",
@@ -172,6 +201,8 @@ _SUM: Primitive = Primitive(
     [lambda g, input_shape, dims, keepdim: spread(g, input_shape, dims, keepdim)],
     linear=True,
     rows=True,
+    few=_sum_of_few,
+    quick=_quick_sum,
     samples=[
         sample("sum", (2, 3), dim=1),
         sample("sum", (2, 3, 4), dim=(0, -1)),
@@ -182,17 +213,8 @@ _SUM: Primitive = Primitive(
 )
 
 
-_SHORT_TOTAL = ShortCalls(
-    _TOTAL,
-    lambda shape, own, dtype: kernels.short("sum", shape, own, tuple(range(len(shape)))),
-)
-_SHORT_SUM = ShortCalls(
-    _SUM,
-    lambda shape, own, dims, keepdim, dtype: kernels.short("sum", shape, own, dims, keepdim),
-)
-
-
 @public()
+@dispatched("input")
 @accept_axis
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the sum over all dims, or some.
@@ -221,21 +243,13 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> ng.sum(ng.tensor([[1.0, 2.0], [3.0, 4.0]]), 0)
     tensor([4., 6.])
     """
-    result: Tensor | None
-    if dim is None and keepdim is False and type(input) is Tensor:
-        if dtype is None:
-            result = _SHORT_TOTAL.find(input, None)
-            return _apply_to_all(_SHORT_TOTAL, kernels.sum, input) if result is None else result
+    result: Tensor
+    if dim is None and keepdim is False and isinstance(input, Tensor):
         result = _TOTAL.apply(input, dtype=read_dtype(input, dtype))
-    elif dtype is not None:
+    else:
         dims = reduced_dims("sum", input, dim, keepdim)
         chosen = read_dtype(input, dtype)
         result = _SUM.apply(input, dims=dims, keepdim=keepdim, dtype=chosen)
-    else:
-        result = _SHORT_SUM.find(input, dim, keepdim)
-        if result is None:
-            dims = reduced_dims("sum", input, dim, keepdim)
-            result = _SHORT_SUM.apply(input, dim, keepdim, dims=dims, keepdim=keepdim, dtype=None)
     return result
 
 
@@ -267,6 +281,12 @@ def _mean_rule(g: Tensor, input_shape: tuple[int, ...], dims: Dims, keepdim: boo
     return spread(div(g, count) if count else g, input_shape, dims, keepdim)
 
 
+def _quick_mean(array: Array, dims: Dims, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None and dtype != array.dtype:
+        return None
+    return kernels.short_mean(array.shape, array.dtype, dims, keepdim)
+
+
 _AVERAGE: Primitive = Primitive(
     "mean",
     "MeanBackward0",
@@ -274,6 +294,7 @@ _AVERAGE: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape: _mean_rule(g, input_shape, tuple(range(len(input_shape))), False)],
     linear=True,
+    few=lambda input, dtype=None: _quick_mean(input, tuple(range(input.ndim)), False, dtype),
     samples=[
         sample("mean", (2, 3)),
         sample("mean", ()),
@@ -288,6 +309,7 @@ _MEAN: Primitive = Primitive(
     ["input"],
     [_mean_rule],
     linear=True,
+    few=_quick_mean,
     samples=[
         sample("mean", (2, 3), dim=1),
         sample("mean", (2, 3, 4), dim=(0, -1)),
@@ -296,17 +318,11 @@ _MEAN: Primitive = Primitive(
         sample("mean", (0, 2), dim=1),
     ],
 )
-
-
-_SHORT_AVERAGE = ShortCalls(
-    _AVERAGE, lambda shape, own, dtype: kernels.short_mean(shape, own, tuple(range(len(shape))))
-)
-_SHORT_MEAN = ShortCalls(
-    _MEAN, lambda shape, own, dims, keepdim, dtype: kernels.short_mean(shape, own, dims, keepdim)
-)
+_MEAN.node_class = make_node_class("MeanBackward1", _MeanNode, primitive=_MEAN)
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the mean over all dims, or some; nan over no elements.
@@ -335,14 +351,6 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     >>> ng.mean(ng.tensor([[1.0, 2.0], [3.0, 6.0]]), 0)
     tensor([2., 4.])
     """
-    plain = dim is None and keepdim is False and type(input) is Tensor
-    if dtype is None:
-        short = _SHORT_AVERAGE if plain else _SHORT_MEAN
-        found: Tensor | None = short.find(input, dim, keepdim)
-        if found is not None:
-            return found
-        if plain and input._array.dtype.kind in "fc":
-            return _apply_to_all(short, _average, input)
     dims = reduced_dims("mean", input, dim, keepdim)
     computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
     if computed.category < dtypes.FLOATING:
@@ -351,11 +359,10 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
             "dtype must be either a floating point or complex dtype. Got: "
             f"{computed.scalar_name}"
         )
+    chosen = None if dtype is None else computed.numpy
     result: Tensor
-    if plain:
-        result = _AVERAGE.apply(input, dtype=computed.numpy)
-    elif dtype is None:
-        result = _SHORT_MEAN.apply(input, dim, keepdim, dims=dims, keepdim=keepdim, dtype=None)
+    if dim is None and keepdim is False:
+        result = _AVERAGE.apply(input, dtype=chosen)
     else:
-        result = _MEAN.apply(input, dims=dims, keepdim=keepdim, dtype=computed.numpy)
+        result = _MEAN.apply(input, dims=dims, keepdim=keepdim, dtype=chosen)
     return result

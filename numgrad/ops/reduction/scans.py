@@ -12,10 +12,11 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import recurrences, scans
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import NO_DIM, in_dtype, read_dtype, scanned_dim
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls
 from numgrad.ops.pointwise.arithmetic import mul, sub
 from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.complex import conj
@@ -31,13 +32,27 @@ def _scanned(scan: Any, array: Array, dim: int, reverse: bool, dtype: Any) -> Ar
     return in_dtype(scan(in_dtype(array, dtype), dim, reverse=reverse), dtype)
 
 
+def _quick_scan(name: str, array: Array, dim: int, reverse: bool, dtype: Any) -> Any:
+    return None if dtype is not None else scans.short(name, array.shape, array.dtype, dim, reverse)
+
+
+def _is_one(tensor: Tensor, dim: int) -> bool:
+    """Whether there is at most one element along a dim; a tensor without dims has one."""
+    return tensor._array.size <= 1 or bool(tensor._array.shape[dim] == 1)
+
+
 _CUMSUM: Primitive = Primitive(
     "cumsum",
     "CumsumBackward0",
     lambda input, dim, reverse, dtype: _scanned(scans.cumsum, input, dim, reverse, dtype),
     ["input"],
-    [lambda g, dim, reverse: _CUMSUM.apply(g, dim=dim, reverse=not reverse, dtype=None)],
+    [
+        lambda g, dim, reverse: (
+            g if _is_one(g, dim) else _CUMSUM.apply(g, dim=dim, reverse=not reverse, dtype=None)
+        )
+    ],
     linear=True,
+    few=lambda input, dim, reverse, dtype: _quick_scan("cumsum", input, dim, reverse, dtype),
     samples=[
         sample("cumsum", (4,), dim=0),
         sample("cumsum", (2, 3), dim=-2),
@@ -47,24 +62,16 @@ _CUMSUM: Primitive = Primitive(
 )
 
 
-_SHORT_CUMSUM = ShortCalls(
-    _CUMSUM, lambda shape, own, dim, reverse, dtype: scans.short("cumsum", shape, own, dim, reverse)
-)
-
-
-def _scan(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
+def _scan(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
     """Read the arguments of a scan, and run it."""
-    result: Tensor | None = None if dtype is not None else short.find(input, dim)
-    if result is None:
-        position = scanned_dim(short.primitive.name, input, dim)
-        parameters = {"dim": position, "reverse": False, "dtype": read_dtype(input, dtype)}
-        if dtype is None:
-            short.remember(input, dim, False, parameters)
-        result = short.primitive.apply(input, **parameters)
+    position = scanned_dim(primitive.name, input, dim)
+    chosen = read_dtype(input, dtype)
+    result: Tensor = primitive.apply(input, dim=position, reverse=False, dtype=chosen)
     return result
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def cumsum(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
     """Return the sums of all elements up to each along `dim`.
@@ -90,7 +97,7 @@ def cumsum(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
     >>> ng.cumsum(ng.tensor([1.0, 2.0, 4.0]), 0)
     tensor([1., 3., 7.])
     """
-    return _scan(_SHORT_CUMSUM, input, dim, dtype)
+    return _scan(_CUMSUM, input, dim, dtype)
 
 
 def _shifted(array: Array, dim: int, by: int, fill: float) -> Array:
@@ -163,6 +170,8 @@ def _cumprod_rule(
     The derivative of y[k] by x[i] is the product of what stands before i, times that of what stands
     between i and k. Summed over k, the latter is a recurrence from the other end.
     """
+    if _is_one(g, dim):
+        return g
     if dtype is not None:
         input = upward.cast(input, dtype)
     before = _SHIFT.apply(y, dim=dim, by=-1 if reverse else 1, fill=1.0)
@@ -192,13 +201,8 @@ _CUMPROD: Primitive = Primitive(
 )
 
 
-_SHORT_CUMPROD = ShortCalls(
-    _CUMPROD,
-    lambda shape, own, dim, reverse, dtype: scans.short("cumprod", shape, own, dim, reverse),
-)
-
-
 @public()
+@dispatched("input")
 @accept_axis
 def cumprod(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
     """Return the products of all elements up to each along `dim`.
@@ -226,7 +230,7 @@ def cumprod(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
     >>> ng.cumprod(ng.tensor([1.0, 2.0, 4.0]), 0)
     tensor([1., 2., 8.])
     """
-    return _scan(_SHORT_CUMPROD, input, dim, dtype)
+    return _scan(_CUMPROD, input, dim, dtype)
 
 
 def exclusive_product(input: Tensor, dim: int) -> Tensor:
@@ -256,8 +260,7 @@ def _logcumsumexp_rule(g: Tensor, y: Tensor, input: Tensor, dim: int) -> Tensor:
     before = _SHIFT.apply(y, dim=dim, by=1, fill=0.0)
     factors = conj(exp(where(eq(before, y), 0, sub(before, y))))
     total = _RECURRENCE.apply(factors, g, dim=dim, reverse=True)
-    product: Tensor = mul(conj(exp(sub(input, y))), total)
-    return product
+    return laid_out(mul(conj(exp(sub(input, y))), total))
 
 
 _LOGCUMSUMEXP: Primitive = Primitive(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from numgrad.base import dtypes
@@ -10,15 +9,28 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels import softmax as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import NO_DIM, in_dtype, scanned_dim
-from numgrad.ops.core.primitive import Primitive, make_node_class
+from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.short_reductions import ShortCalls, ShortNode
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
 from numgrad.ops.pointwise.exponential import exp
 from numgrad.ops.reduction.reductions import sum as sum_
 
 __all__ = ["log_softmax", "softmax"]
+
+
+def _quick_gradient(name: str) -> Any:
+    return lambda cotangent, output, dim: kernels.short_gradient(
+        name, output.shape, output.dtype, dim
+    )
+
+
+def _quick(name: str) -> Any:
+    return lambda input, dim, dtype: (
+        None if dtype is not None else kernels.short(name, input.shape, input.dtype, dim)
+    )
+
 
 _SOFTMAX_BACKWARD: Primitive = Primitive(
     "softmax_backward",
@@ -33,6 +45,7 @@ _SOFTMAX_BACKWARD: Primitive = Primitive(
             mul(cotangent, sum_(mul(g, output), dim, True)),
         ),
     ],
+    few=_quick_gradient("softmax"),
     samples=[
         lambda make: (_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 1}),
         lambda make: (_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 0}),
@@ -49,6 +62,7 @@ _LOG_SOFTMAX_BACKWARD: Primitive = Primitive(
         lambda g, output, dim: sub(g, sum_(mul(g, exp(output)), dim, True)),
         lambda g, cotangent, output, dim: neg(mul(mul(g, exp(output)), sum_(cotangent, dim, True))),
     ],
+    few=_quick_gradient("log_softmax"),
     samples=[
         lambda make: (_LOG_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 1}),
         lambda make: (_LOG_SOFTMAX_BACKWARD.apply, [make(2, 3), make(2, 3)], {"dim": 0}),
@@ -62,6 +76,7 @@ _SOFTMAX: Primitive = Primitive(
     lambda input, dim, dtype: kernels.softmax(in_dtype(input, dtype), dim),
     ["input"],
     [lambda g, y, dim: _SOFTMAX_BACKWARD.apply(g, y, dim=dim)],
+    few=_quick("softmax"),
     samples=[
         sample("softmax", (4,), dim=0),
         sample("softmax", (2, 3), dim=0),
@@ -75,6 +90,7 @@ _LOG_SOFTMAX: Primitive = Primitive(
     lambda input, dim, dtype: kernels.log_softmax(in_dtype(input, dtype), dim),
     ["input"],
     [lambda g, y, dim: _LOG_SOFTMAX_BACKWARD.apply(g, y, dim=dim)],
+    few=_quick("log_softmax"),
     samples=[
         sample("log_softmax", (4,), dim=0),
         sample("log_softmax", (2, 3), dim=0),
@@ -84,34 +100,7 @@ _LOG_SOFTMAX: Primitive = Primitive(
 )
 
 
-class _SoftmaxNode(ShortNode):
-    """The node of either, which saved its output."""
-
-    __slots__ = ()
-
-    def short_gradient(self, gradient: Any, saved: Any, shape: tuple[int, ...]) -> Any:
-        """Run the kernel of the gradient on the spot."""
-        dim, name = self.parameters["dim"], self.primitive.name
-        run = _short_gradient(name, shape, saved.dtype, dim)
-        return None if run is None else run(gradient, saved)
-
-
-_short_gradient = lru_cache(1 << 10)(kernels.short_gradient)
-for _primitive in (_SOFTMAX, _LOG_SOFTMAX):
-    _primitive.node_class = make_node_class(
-        _primitive.node_class.__name__, _SoftmaxNode, ["y"], primitive=_primitive
-    )
-_SHORT_SOFTMAX, _SHORT_LOG_SOFTMAX = (
-    ShortCalls(
-        primitive,
-        lambda shape, own, dim, dtype, name=primitive.name: kernels.short(name, shape, own, dim),
-    )
-    for primitive in (_SOFTMAX, _LOG_SOFTMAX)
-)
-
-
-def _call(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
-    primitive = short.primitive
+def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
     position = scanned_dim(primitive.name, input, dim)
     computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
     if not computed.is_floating_point:
@@ -119,14 +108,13 @@ def _call(short: ShortCalls, input: Any, dim: Any, dtype: Any) -> Tensor:
         raise NotImplementedError(
             f"\"{primitive.name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"
         )
-    parameters = {"dim": position, "dtype": None if dtype is None else computed.numpy}
-    if dtype is None:
-        short.remember(input, dim, False, parameters)
-    result: Tensor = primitive.apply(input, **parameters)
+    chosen = None if dtype is None else computed.numpy
+    result: Tensor = primitive.apply(input, dim=position, dtype=chosen)
     return result
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     """Return the exponentials divided by their sum along `dim`, without overflow.
@@ -152,11 +140,11 @@ def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     >>> ng.softmax(ng.tensor([1000.0, 1000.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    result: Tensor | None = None if dtype is not None else _SHORT_SOFTMAX.find(input, dim)
-    return _call(_SHORT_SOFTMAX, input, dim, dtype) if result is None else result
+    return _call(_SOFTMAX, input, dim, dtype)
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def log_softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     """Return the logarithm of `softmax`, exact also where that underflows.
@@ -182,5 +170,4 @@ def log_softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     >>> ng.log_softmax(ng.tensor([0.0, 1000.0]), 0)
     tensor([-1000.,     0.])
     """
-    result: Tensor | None = None if dtype is not None else _SHORT_LOG_SOFTMAX.find(input, dim)
-    return _call(_SHORT_LOG_SOFTMAX, input, dim, dtype) if result is None else result
+    return _call(_LOG_SOFTMAX, input, dim, dtype)

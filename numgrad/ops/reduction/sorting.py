@@ -12,6 +12,7 @@ from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -250,7 +251,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return result
 
 
-@public()
+@declare("msort(Tensor input)")
 def msort(input: Tensor) -> Tensor:
     """Return the elements in ascending order along the first dim; see `sort`.
 
@@ -262,21 +263,17 @@ def msort(input: Tensor) -> Tensor:
     return result
 
 
-@public()
-@accept_axis
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+@declare("topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True)")
+def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """Return the k greatest (or smallest) elements along a dim, and where they came from.
 
     nan counts as the greatest. The gradient is g, put back to where the elements came from.
 
     Parameters
     ----------
-    input : tensor
-    k : int
-    dim : int
-    largest : bool
+    largest
         The greatest; otherwise the smallest.
-    sorted : bool
+    sorted
         Changes nothing: they always are.
 
     Raises
@@ -295,22 +292,18 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (shape[at] if shape else 1):
         raise RuntimeError("selected index k out of range")
     _check_real(input, "topk")
-    return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=bool(largest)))
+    return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=largest))
 
 
-@public()
-@accept_axis
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+@declare("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False)")
+def kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     """Return the k-th smallest element along a dim, and where it came from; k counts from 1.
 
     nan counts as the greatest. The gradient is g, put back to where the element came from.
 
     Parameters
     ----------
-    input : tensor
-    k : int
-    dim : int
-    keepdim : bool
+    keepdim
         Keep the dim, with size 1.
 
     Raises
@@ -332,4 +325,4 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
         raise NotImplementedError(
             f"\"kthvalue_cpu\" not implemented for '{input.dtype.scalar_name}'"
         )
-    return _kthvalue_type(*_KTHVALUE.apply(input, dim=at, k=k, keepdim=bool(keepdim)))
+    return _kthvalue_type(*_KTHVALUE.apply(input, dim=at, k=k, keepdim=keepdim))

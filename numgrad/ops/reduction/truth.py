@@ -8,12 +8,11 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import reductions as kernels
-from numgrad.kernels.reduce.short_reductions import ShortCall
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import reduced_dims
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
-from numgrad.ops.core.short_reductions import ShortCalls
 
 __all__ = ["all", "any", "count_nonzero"]
 
@@ -29,19 +28,15 @@ def _truth(name: str) -> Primitive:
         result: Array = kernel(array, dims, keepdim)
         return result.view(np.uint8) if array.dtype == np.uint8 else result
 
-    return Primitive(name, "NotImplemented", forward, ["input"], [None])
+    def quick(array: Array, dims: Dims, keepdim: bool) -> Any:
+        if array.dtype == np.uint8:
+            return None
+        return kernels.short(name, array.shape, array.dtype, dims, keepdim)
+
+    return Primitive(name, "NotImplemented", forward, ["input"], [None], few=quick)
 
 
-def _short(name: str) -> ShortCalls:
-    """Return the fast paths of `all` or `any`, but those of bytes."""
-
-    def prepare(shape: Dims, own: np.dtype[Any], dims: Dims, keepdim: bool) -> ShortCall | None:
-        return None if own == np.uint8 else kernels.short(name, shape, own, dims, keepdim)
-
-    return ShortCalls(_truth(name), prepare)
-
-
-_ALL, _ANY = _short("all"), _short("any")
+_ALL, _ANY = _truth("all"), _truth("any")
 
 
 def _truth_dims(function: str, input: Any, dim: Any, keepdim: Any) -> Dims:
@@ -51,6 +46,7 @@ def _truth_dims(function: str, input: Any, dim: Any, keepdim: Any) -> Dims:
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return whether all elements are nonzero (nan is), over all dims or some.
@@ -77,14 +73,14 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.all(ng.tensor([[True, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    result: Tensor | None = _ALL.find(input, dim, keepdim)
-    if result is None:
-        dims = _truth_dims("all", input, dim, keepdim)
-        result = _ALL.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    result: Tensor = _ALL.apply(
+        input, dims=_truth_dims("all", input, dim, keepdim), keepdim=keepdim
+    )
     return result
 
 
 @public()
+@dispatched("input")
 @accept_axis
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return whether any element is nonzero (nan is), over all dims or some; see `all`.
@@ -95,10 +91,9 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.any(ng.tensor([[False, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    result: Tensor | None = _ANY.find(input, dim, keepdim)
-    if result is None:
-        dims = _truth_dims("any", input, dim, keepdim)
-        result = _ANY.apply(input, dim, keepdim, dims=dims, keepdim=keepdim)
+    result: Tensor = _ANY.apply(
+        input, dims=_truth_dims("any", input, dim, keepdim), keepdim=keepdim
+    )
     return result
 
 

@@ -163,6 +163,27 @@ def test_a_dirty_view_rewrites_the_history_of_its_base(lib: Any) -> None:
     assert z.tolist() == [2.0, 2.0] and x.grad.tolist() == [2.0, 1.0]
 
 
+@pytest.mark.parametrize("kind", ["leaf", "computed", "view"])
+@pytest.mark.parametrize("cut", ["view(-1)", "[:1]", "view(-1)[:1]", "unsqueeze(0)"])
+def test_a_view_made_in_forward_can_not_be_dirty(lib: Any, kind: str, cut: str) -> None:
+    x = leaf(lib, 1.0, 2.0)
+    x = {"leaf": x, "computed": x * 1, "view": (x * 1)[:]}[kind]
+
+    class Writes(lib.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            part = eval(f"x{'' if cut.startswith('[') else '.'}{cut}", {"x": x})
+            ctx.mark_dirty(part)
+            return part.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad has been used in"):
+        Writes.apply(x)
+
+
 def test_a_dirty_output_can_be_saved_and_differentiated_twice(lib: Any) -> None:
     def forward(ctx: Any, a: Any) -> Any:
         a.exp_()

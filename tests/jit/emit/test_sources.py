@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from numgrad import codegen
 from numgrad.codegen.compile.compile import compile_source
+from numgrad.jit import emit
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run.program import build
 from tests.jit import graphs as g
@@ -60,3 +67,42 @@ def test_loops_are_vectorised(compiled: Callable[[Graph], Any], views: bool) -> 
     (llvm,) = compiled(Graph([x], [y, g.reduce("sum", y)])).inspect_llvm().values()
     assert re.search(r"store <(2|4|8) x double>", llvm)
     assert not re.search(r"call double @.*exp", llvm)
+
+
+HANDED_ON = """
+import inspect
+import numgrad as ng
+
+def f(x):
+    s = x.sum(1)
+    a, b, c = (s * 2.0).exp(), (s + 1.0).tanh(), (s * s).log1p()
+    d = (a * b).sigmoid()
+    return (x * (a * b * c * d).unsqueeze(1)).sum(), a - b * d
+
+lowered = ng.jit(f).lower(ng.ones(5, 3))
+print(lowered.source, inspect.getsource(lowered.dispatcher.py_func))
+"""
+
+
+def test_each_process_writes_the_same_source() -> None:
+    """In whatever order sets are there: else none would find in the cache what others compiled."""
+    command = [sys.executable, "-c", HANDED_ON]
+    found = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found.add(ran.stdout)
+    assert len(found) == 1
+
+
+FOLDERS = [Path(module.__file__ or "").parent for module in (codegen, emit)]
+
+
+@pytest.mark.parametrize(
+    "path", [path for folder in FOLDERS for path in folder.glob("*.py")], ids=lambda path: path.stem
+)
+def test_no_source_is_read_back(path: Path) -> None:
+    """Loops are looked at and changed as trees; their text is written once."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not {alias.name for alias in node.names} & {"re", "ast", "tokenize"}

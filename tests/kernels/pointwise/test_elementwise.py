@@ -10,6 +10,7 @@ from llvmlite import binding
 
 from numgrad.base.tuning import THREAD_ELEMENTS_ARITHMETIC
 from numgrad.codegen.expression import Symbol, emit
+from numgrad.codegen.loops import Assign, Name, combine
 from numgrad.codegen.render import flat_source
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.core.elementwise import ElementwisePrimitive
@@ -98,11 +99,15 @@ def test_contiguous_loop_is_vectorised(name):
 
 def test_emission_computes_a_repeated_expression_once():
     x = Symbol.input("x", is_complex=False)
-    lines, results, functions, constants = emit([x * x + 1.0, (x * x) * 2.0])
-    assert lines == ["t0 = x * x", "t1 = t0 + c0", "t2 = t0 * c1"]
-    assert results == ["t1", "t2"]
-    assert functions == set()
-    assert constants == {"c0": "1.0", "c1": "2.0"}
+    code = emit([x * x + 1.0, (x * x) * 2.0])
+    assert code.lines == [
+        Assign("t0", combine("*", "x", "x")),
+        Assign("t1", combine("+", "t0", "c0")),
+        Assign("t2", combine("*", "t0", "c1")),
+    ]
+    assert code.results == [Name("t1"), Name("t2")]
+    assert code.functions == set()
+    assert code.constants == {"c0": 1.0, "c1": 2.0}
 
 
 def test_a_formula_may_not_branch_on_a_value():

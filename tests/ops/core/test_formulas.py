@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numba
@@ -141,6 +143,184 @@ def test_every_function_has_its_own_value(start: int) -> None:
     expected = [float(formula(*pair)) for pair in pairs]
     x, y = (ng.tensor(list(each), dtype=ng.float64) for each in zip(*pairs, strict=True))
     np.testing.assert_allclose(function(x, y).numpy(), expected, 1e-12)
+
+
+@pytest.mark.parametrize("start", range(0, len(WORKING), 12))
+def test_one_operand_may_be_a_number(start: int) -> None:
+    names = {"np": np, "math": math}
+    terms = []
+    for place, name in enumerate(WORKING[start : start + 12]):
+        if arity(find(name)) == 2:
+            for call in (f"{name}(input, 0.75)", f"{name}(1.25, input)"):
+                if not isinstance(eval(call, names, SAMPLE), (bool, np.bool_)):
+                    terms.append(f"{2**place} * {call}")
+    formula = eval(f"lambda input: {' + '.join([*terms, 'input'])}", names)
+    function = declare(1, formula, lambda g: g)
+    values = np.random.default_rng(start).uniform(0.2, 0.8, 5).tolist()
+    expected = [float(formula(value)) for value in values]
+    found = function(ng.tensor(values, dtype=ng.float64))
+    np.testing.assert_allclose(found.numpy(), expected, 1e-12)
+
+
+@numba.njit
+def _scaled(x: float, scale: float = 1.0, shift: float = 0.0) -> float:
+    return x * scale + shift
+
+
+def _shifted(x: Any, *, shift: float = 0.0) -> Any:
+    return np.sqrt(x) + shift
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (lambda input: _scaled(input, shift=2.0), lambda x: x + 2),
+        (lambda input: _scaled(scale=3.0, x=input), lambda x: 3 * x),
+        (lambda input: _shifted(x=input, shift=1), lambda x: np.sqrt(x) + 1),
+        (lambda input: np.clip(input, a_max=0.5, a_min=0.3), lambda x: np.clip(x, 0.3, 0.5)),
+        (lambda input: ng.clamp(input, min=0.3), lambda x: np.maximum(x, 0.3)),
+        (lambda input: ng.clamp(input, max=0.3), lambda x: np.minimum(x, 0.3)),
+        (lambda input: ng.clamp(input, max=0.5, min=0.3), lambda x: np.clip(x, 0.3, 0.5)),
+        (lambda input: ng.add(input, other=1, alpha=2), lambda x: x + 2),
+        (lambda input: ng.lerp(input, weight=0.25, end=2.0), lambda x: x + 0.25 * (2 - x)),
+        (lambda input: ng.softplus(input, beta=2.0), lambda x: np.log1p(np.exp(2 * x)) / 2),
+        (lambda input: ng.atan2(other=input, input=0.5), lambda x: np.arctan2(0.5, x)),
+    ],
+)
+def test_operands_may_be_given_by_name(formula: Any, expected: Any) -> None:
+    function = declare(1, formula, lambda g, input: g * formula(input))
+    x = ng.tensor([0.2, 0.4, 0.7], dtype=ng.float64, requires_grad=True)
+    found = function(x)
+    np.testing.assert_allclose(found.detach().numpy(), expected(x.detach().numpy()), 1e-12)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda input: np.exp(input, dtype=np.float64),
+        lambda input: np.clip(input, 0.0, 1.0, out=None, dtype=None),
+        lambda input: np.round(input, 2),
+        lambda input: ng.round(input, decimals=2),
+        lambda input: ng.div(input, 2, rounding_mode="floor"),
+        lambda input: ng.exp(input, input),
+        lambda input: ng.exp(input, other=input),
+        lambda input: ng.add(input, 2, other=3),
+        lambda input: ng.clamp(input, least=2),
+    ],
+)
+def test_options_that_are_no_operands_are_refused(formula: Any) -> None:
+    with pytest.raises(TypeError, match="not among what there is for single elements"):
+        declare(1, formula, lambda g: g)
+
+
+@pytest.mark.parametrize(
+    ("formula", "rule"),
+    [
+        (lambda input: input * 1j, lambda g: g),
+        (lambda input: np.exp(input + 0.5j), lambda g: g),
+        (lambda input: abs(input * 1j), lambda g: g),
+        (lambda input: 1j, lambda g: g),
+        (lambda input: input, lambda g: g * 1j),
+        (lambda input: input, lambda g, input: g * np.angle(input * 2j)),
+    ],
+)
+@pytest.mark.parametrize("accepts", ["f", "fc", "fciu"])
+def test_complex_numbers_from_real_ones_are_refused(formula: Any, rule: Any, accepts: str) -> None:
+    with pytest.raises(TypeError, match="with real operands it gives complex numbers"):
+        unary(NAME, rule, INSIDE, formula=formula, accepts=accepts, doc="Return something.")
+
+
+def test_operations_of_complex_numbers_compute_with_them() -> None:
+    options: dict[str, Any] = {"accepts": "c", "doc": "Return something."}
+    turned = publish(
+        unary(NAME, lambda g: g * -1j, INSIDE, formula=lambda input: input * 1j, **options)
+    )
+    assert turned(ng.tensor([1 + 2j])).tolist() == [-2 + 1j]
+
+
+WAYS_TO_READ = {
+    "global": ("K", "K = 5.0"),
+    "item": ("D['k']", "D['k'] = 5.0"),
+    "element": ("L[0]", "L[0] = 5.0"),
+    "array": ("A[0]", "A[0] = 5.0"),
+    "class": ("C.k", "C.k = 5.0"),
+    "namespace": ("N.k", "N.k = 5.0"),
+    "nested": ("N.more['k']", "N.more['k'] = 5.0"),
+    "module": ("M.k", "M.k = 5.0"),
+    "module's function": ("M.f(1)", "M.f = lambda x: 5.0"),
+    "helper": ("helper()", "K = 5.0"),
+    "another helper": ("helper()", "helper = lambda: 5.0"),
+    "compiled helper": ("compiled(1.0)", "K = 5.0"),
+    "inner function": ("(lambda: D['k'])()", "D['k'] = 5.0"),
+    "closure": ("cell", "set_cell(5.0)"),
+    "default": ("default['k']", "D['k'] = 5.0"),
+}
+
+
+@pytest.mark.sampled(0.4)
+@pytest.mark.parametrize("way", WAYS_TO_READ)
+@pytest.mark.parametrize("place", ["formula", "rule"])
+def test_what_a_formula_reads_is_read_when_it_is_declared(way: str, place: str) -> None:
+    """2.0 then; whoever runs it first after the change, all run the same."""
+    read, change = WAYS_TO_READ[way]
+    module = ModuleType("of_the_users")
+    exec("k = 2.0\ndef f(x): return k * x", vars(module))
+    names: dict[str, Any] = {"numba": numba, "np": np, "K": 2.0, "D": {"k": 2.0}, "L": [2.0]}
+    names |= {"A": np.array([2.0]), "C": type("C", (), {"k": 2.0}), "M": module}
+    names["N"] = SimpleNamespace(k=2.0, more={"k": 2.0})
+    exec(
+        f"""
+def helper(): return K
+@numba.njit
+def compiled(x): return K * x
+def make():
+    cell = 2.0
+    def set_cell(value):
+        nonlocal cell
+        cell = value
+    formula = lambda input, default=D: input * ({read} if True else cell)
+    rule = lambda g, input: g * ({read.replace("default", "D")} if True else cell) * input
+    return formula, rule, set_cell
+formula, rule, set_cell = make()
+""",
+        names,
+    )
+    plain = (lambda input: input * 2.0, lambda g, input: g * 2.0 * input)
+    functions = (names["formula"], plain[1]) if place == "formula" else (plain[0], names["rule"])
+    if functions[0] is names["formula"]:
+        inner = functions[0]
+        functions = (eval("lambda input: f(input)", {"f": inner}), functions[1])
+    function = declare(1, *functions)
+    exec(change, names)
+    x = ng.tensor([0.5], dtype=ng.float64, requires_grad=True)
+    (slope,) = ng.autograd.grad(function(x).sum(), x, create_graph=True)
+    (second,) = ng.autograd.grad(slope.sum(), x)
+    jitted = ng.jit(ng.func.grad_and_value(lambda x: function(x).sum()))(x.detach())
+    scalars = getattr(ng.math, NAME)(0.5), getattr(ng.math, f"{NAME}_vjp")(1.0, 0.5)
+    found = [function(x).item(), slope.item(), second.item(), *[each.item() for each in jitted]]
+    assert [*found, *map(float, scalars)] == [1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0]
+
+
+@given(st.one_of(st.text(max_size=4), st.sampled_from([*keyword.kwlist, "match", "a b", "a.b"])))
+def test_names_are_those_that_python_can_call(name: str) -> None:
+    """Of the operation, of its function, of another name of it, and of its operands."""
+    options: dict[str, Any] = {"formula": lambda *given: given[0] * 2, "doc": "Return something."}
+    ways = [
+        lambda: unary(name, None, INSIDE, **options),
+        lambda: unary(NAME, None, INSIDE, function_name=name, **options),
+        lambda: (
+            binary(NAME, (None, None), (INSIDE, INSIDE), **options)
+            if name == "other"
+            else ng.ops.core.declare.elementwise(NAME, (name,), (None,), (INSIDE,), **options)
+        ),
+    ]
+    if name.isidentifier() and not keyword.iskeyword(name):
+        return  # declared ones stay for good, so one test may not declare hundreds
+    for way in ways:
+        with pytest.raises(ValueError, match="Python has no such names"):
+            way()
+    with pytest.raises(ValueError, match="Python has no such names"):
+        publish(unary(NAME, None, INSIDE, **options), name)
 
 
 @numba.njit

@@ -112,7 +112,42 @@ x.is_set_to(x.view(3, 4)), x.is_set_to(x[1:]), x.is_set_to(x.clone()), x.is_set_
 x.untyped_storage()['a']
 torch.empty(0).untyped_storage().nbytes()
 x.clone().resize_(2).untyped_storage().nbytes()
+x.untyped_storage().is_pinned(), x.storage().is_pinned(), x.untyped_storage().untyped().nbytes()
+s = x.untyped_storage() -> s.cpu() is s
+s = x[0].clone().untyped_storage(); s[0:2] = 3; s[5] = 7 -> s
+x.untyped_storage().__setitem__(-1, 1)
+x.untyped_storage()[50], x.untyped_storage()[48]
+x.storage()[12]
+x.storage()[-13]
+x.storage().__setitem__(12, 1)
+x.untyped_storage().__setitem__(48, 1)
+x.untyped_storage().__setitem__(0, 1.5)
+x.untyped_storage().__setitem__('a', 1)
+x.untyped_storage().fill_(1.5)
+x[0].clone().untyped_storage().fill_(3).tolist()
+x[0].clone().untyped_storage().fill_(300).tolist()
+x.untyped_storage().copy_(torch.ones(2).untyped_storage())
+x.untyped_storage().copy_(3)
+x[0].clone().untyped_storage().copy_(torch.ones(4).untyped_storage()).tolist()
+x.storage().type(), x.long().storage().type(), (x > 1).storage().type()
+s = x[0].clone().storage(); s.copy_(torch.ones(4).storage()) -> s
+x.storage().copy_(torch.ones(2).storage())
 """
+STORAGES += "\n".join(
+    f"(x[0] - 1.5).storage().{name}()"
+    for name in [
+        "double",
+        "float",
+        "half",
+        "long",
+        "int",
+        "short",
+        "char",
+        "bool",
+        "complex_float",
+        "complex_double",
+    ]
+)
 AS_STRIDED = r"""
 x.clone().as_strided_((2, 2), (1, 2))
 x.clone().as_strided_((2, 2), (4, 1), 1).storage_offset()
@@ -199,6 +234,8 @@ torch.unravel_index(u.int(), 4)
 torch.unravel_index(u.long(), ())
 torch.unravel_index(torch.tensor([[1, 2], [3, 4]]), torch.Size([5, 6]))
 torch.unravel_index(u.long(), (2, -3))
+torch.unravel_index(u.long(), 'a')
+torch.unravel_index(u.long(), '')
 torch.unravel_index(u.long(), (2.,))
 torch.unravel_index(none, (0, 3))
 """

@@ -347,6 +347,15 @@ GRADIENTS = [
 ]
 
 
+MASKS = ["torch.tensor([True,False])", "torch.ones(3,2)>0", "torch.ones(2,4)>0", "m.t()>0"]
+MASKS += ["(m>0)[None]"]
+KEYS = ["{}", ":,{}", "torch.tensor([0]),{}", "None,{}", "...,{}"]
+ERRORS += [f"m[{key.format(mask)}]" for mask in MASKS for key in KEYS]
+ERRORS += [f"m.index_put(({mask},),torch.tensor(1.))" for mask in MASKS]
+ERRORS += [f"m.index_put((torch.tensor([0]),{mask}),torch.tensor(1.))" for mask in MASKS[:1]]
+ERRORS += ["m.index_put((None,),v[0])", "m.index_put((None,None),v[0])"]
+
+
 @pytest.mark.parametrize("line", CALLS)
 def test_call_is_pytorchs(torch: ModuleType, line: str) -> None:
     assert_same_call(torch, line)

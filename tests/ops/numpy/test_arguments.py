@@ -126,6 +126,16 @@ def test_reductions_take_numpys_arguments(name: str, data: st.DataObject) -> Non
             assert np.shares_memory(found.numpy(), options["out"]) or not found.numel()
 
 
+@pytest.mark.parametrize("axis", [0, -1, 1, None])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_a_number_take_its_only_axis(name: str, axis: int | None) -> None:
+    expected, error = call(find(name), np.array(2.5), axis=axis)
+    found, refused = call(find(name), ng.tensor(2.5, dtype=ng.float64), axis=axis)
+    assert (refused is None) == (error is None), (refused, error)
+    if error is None:
+        assert_same(found, expected)
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "nanmean", "std", "var", "max", "cumsum"])
 @settings(max_examples=5)
 @given(data=st.data())
@@ -282,3 +292,19 @@ def test_functions_take_numpys_arguments(line: str) -> None:
         assert "numgrad has" in str(refused)
     else:
         assert_same(found, expected, not any(word in line for word in OF_TENSORS))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_integers_are_rounded_to_decimals_only(dtype: str) -> None:
+    numbers = np.array([15, 25, 104], dtype)
+    for decimals in range(4):
+        out = ng.zeros(3, dtype=getattr(ng, dtype))
+        for found in (
+            np.round(ng.tensor(numbers), decimals),
+            np.around(ng.tensor(numbers), decimals, out),
+        ):
+            assert found.numpy().dtype == dtype
+            np.testing.assert_array_equal(found.numpy(), np.round(numbers, decimals))
+        assert found is out
+    with pytest.raises(TypeError, match=r"numpy.round\(decimals=-1\) for tensors of torch"):
+        np.round(ng.tensor(numbers), -1)

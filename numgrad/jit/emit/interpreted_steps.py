@@ -1,0 +1,109 @@
+"""Steps of standalone dispatchers that the interpreter does: compiled code calls it back."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from numgrad.codegen.loops import (
+    Attribute,
+    Call,
+    Do,
+    Function,
+    Interpreted,
+    Load,
+    Name,
+    Number,
+    Return,
+    Statement,
+    Tuple,
+    Unpack,
+    call,
+    names,
+)
+from numgrad.jit.emit.opaque_steps import Memory, as_compact, opaque_step, operand_reader
+from numgrad.jit.emit.program_source import Emitted
+from numgrad.jit.ir.graph import Graph, Value
+
+__all__ = ["STEPS", "captured_array", "interpreted_step"]
+
+# What compiled code calls back, under keys that no other process has.
+STEPS: dict[str, Any] = {}
+_numbers = itertools.count()
+(_NJIT,) = names("numba", "njit")
+
+
+def interpreted_step(
+    emitted: Emitted, value: Value, build: Callable[[Graph], Any], helpers: list[Function]
+) -> Statement:
+    """Return what has the interpreter do a step; add the function that calls it to `helpers`."""
+    plan, buffers = emitted.plan, emitted.buffers
+    readers = [
+        operand_reader(operand, plan.elements, plan.kept, buffers, emitted.values)
+        for operand in value.operands
+    ]
+    items = emitted.results_of(value)
+    results = {position: buffers[item] for position, item in items.items()}
+    do = opaque_step(value, readers, results, buffers.get(value, ""), build)
+    used = []
+    for operand in value.operands:
+        strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
+        name = buffers[operand if strided is None else strided.base]
+        if name not in used:
+            used.append(name)
+    if value.operation == "matmul":
+        used.append(buffers[value])
+    given = tuple(results.values())
+    shapes = {array.name: array.shape for array in emitted.arrays}
+
+    def step(*arrays: Any) -> Any:
+        pairs = zip(used, arrays, strict=True)
+        memory: Memory = {name: array.reshape(shapes[name]) for name, array in pairs}
+        do(memory)
+        return tuple(memory[name] for name in given)
+
+    declared = {results[position]: _numba_type(item) for position, item in items.items()}
+    return _call_back(step, used, declared, helpers)
+
+
+def captured_array(name: str, value: Value, helpers: list[Function]) -> Statement:
+    """Return what fetches an array that was captured."""
+    array = value.attributes["array"]
+    return _call_back(lambda: (as_compact(array),), [], {name: _numba_type(value)}, helpers)
+
+
+def _call_back(
+    function: Callable[..., Any], given: list[str], results: dict[str, str], helpers: list[Function]
+) -> Statement:
+    """Add a function that has the interpreter call one of ours, and return the call of it.
+
+    It is no kernel of ours: where the GIL was released, Numba warns of calls of the interpreter.
+    """
+    key = _enter(function)
+    name = f"step_{sum(helper.decorator is _NJIT for helper in helpers)}"
+    # The interpreter looks names up in another module than this one.
+    module = call(Name("__import__"), Number(__name__), None, None, Number(["STEPS"]))
+    step = call(Load(Attribute(module, "STEPS"), Number(key), True), *given)
+    returned = Tuple(tuple(Name(result) for result in results)) if results else Number(None)
+    done = Interpreted(tuple(results.items()), [_unpacked(results, step)])
+    helpers.append(Function(name, given, [done, Return(returned)], _NJIT))
+    return _unpacked(results, call(Name(name), *given))
+
+
+def _unpacked(results: dict[str, str], value: Call) -> Statement:
+    return Unpack(tuple(results), value) if results else Do(value)
+
+
+def _enter(function: Any) -> str:
+    key = f"{os.getpid()}-{os.urandom(6).hex()}-{next(_numbers)}"
+    STEPS[key] = function
+    return key
+
+
+def _numba_type(value: Value) -> str:
+    if not value.shape:
+        return f"Array({value.dtype.name}, 0, 'C')"
+    dims = [*[":"] * (len(value.shape) - 1), "::1"]
+    return f"{value.dtype.name}[{', '.join(dims)}]"

@@ -1,0 +1,159 @@
+"""Read the arguments of a call as PyTorch's parser does, and say in its words what is wrong.
+
+Well-formed calls don't come here (`numgrad.ops.core.declared` sees to that), so that this can be
+written for the reader: try the signatures one after the other, as they are declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numgrad.ops.core.kinds import KINDS, is_integer, type_name
+from numgrad.ops.core.signature import REQUIRED, Parameter, Signature
+
+__all__ = ["NUMPY_NAMES", "bind", "describe"]
+
+NUMPY_NAMES = {"dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",)}
+Values = dict[str, Any]
+
+
+def bind(
+    signatures: Sequence[Signature], arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> tuple[Signature, Values]:
+    """Return the signature that a call fits, and its arguments by name, as they were given.
+
+    Raises
+    ------
+    TypeError
+        If it fits none.
+    """
+    if len(signatures) > 1:
+        for signature in signatures:
+            values = _bind_one(signature, arguments, keywords, raises=False)
+            if values is not None:
+                return signature, values
+        count = len(arguments) + len(keywords)
+        of_this_count = [each for each in signatures if each.least <= count <= len(each.parameters)]
+        if len(of_this_count) != 1:
+            kinds = [*map(type_name, arguments)]
+            kinds += [f"{name}={type_name(value)}" for name, value in keywords.items()]
+            options = "".join([f"\n * {describe(each)}" for each in signatures])
+            raise TypeError(
+                f"{signatures[0].name}() received an invalid combination of arguments - got "
+                f"({', '.join(kinds)}), but expected one of:{options}\n"
+            )
+        signatures = of_this_count
+    values = _bind_one(signatures[0], arguments, keywords, raises=True)
+    assert values is not None
+    return signatures[0], values
+
+
+def describe(signature: Signature) -> str:
+    """Return the parameters of a signature as PyTorch's messages list them."""
+    parts: list[str] = []
+    for each in signature.parameters:
+        if each.keyword_only and "*" not in parts:
+            parts.append("*")
+        default = "" if each.default is REQUIRED else f" = {each.default}"
+        parts.append(f"{KINDS[each.kind].words} {each.name}{default}")
+    return f"({', '.join(parts)})"
+
+
+def accepts(parameter: Parameter, value: Any) -> bool:
+    """Whether the parser takes a value for a parameter."""
+    if value is None and parameter.optional:
+        return True
+    if parameter.alone and KINDS["int"].accepts(value):
+        return True
+    return KINDS[parameter.kind].accepts(value)
+
+
+def _bind_one(
+    signature: Signature, arguments: tuple[Any, ...], keywords: Mapping[str, Any], *, raises: bool
+) -> Values | None:
+    """Return the arguments of a call by name.
+
+    If they don't fit, raise PyTorch's TypeError, or return None unless it `raises`.
+    """
+
+    def fail(message: Callable[..., str], *details: Any) -> Values | None:
+        if raises:
+            raise TypeError(message(signature, *details))
+        return None
+
+    values: Values = {}
+    unknown = len(keywords)
+    position, count = 0, len(arguments)
+    if count > len(signature.positional) and not signature.variadic:
+        return fail(_too_many, count)
+    for number, parameter in enumerate(signature.parameters):
+        if position < count:
+            if parameter.keyword_only:
+                return fail(_too_many, count)
+            value = arguments[position]
+            place = position + 1
+            if position == 0 and signature.variadic and not accepts(parameter, value):
+                if KINDS[parameter.kind].accepts(arguments):
+                    values[parameter.name] = arguments
+                    position = count
+                    continue
+                if isinstance(value, (tuple, list)) and count > 1:
+                    return fail(_too_many, count)
+            position += 1
+        else:
+            name = parameter.name
+            if name not in keywords:
+                name = next((each for each in NUMPY_NAMES.get(name, ()) if each in keywords), "")
+            if not name:
+                if parameter.default is REQUIRED:
+                    return fail(_missing, number)
+                continue
+            value = keywords[name]
+            if name != parameter.name and parameter.kind == "int[]" and is_integer(value):
+                value = (value,)  # as NumPy's functions take it
+            unknown -= 1
+            place = 0
+        if not accepts(parameter, value):
+            return fail(_wrong, parameter, value, place)
+        values[parameter.name] = value
+    if count > position:
+        return fail(_too_many, count)
+    return fail(_unknown, keywords, count) if unknown else values
+
+
+def _wrong(signature: Signature, parameter: Parameter, value: Any, place: int) -> str:
+    kind = KINDS[parameter.kind]
+    where = f" (position {place})" if place else ""
+    start = f"{signature.name}(): argument '{parameter.name}'{where} must be {kind.words}"
+    if place and kind.words == "tuple of ints" and isinstance(value, (tuple, list)):
+        return f"{start}, but found element of type {type_name(value[0])} at pos 0"
+    return f"{start}, not {type_name(value)}"
+
+
+def _missing(signature: Signature, number: int) -> str:
+    names = [each.name for each in signature.parameters[number:] if each.default is REQUIRED]
+    listed = ", ".join([f'"{name}"' for name in names])
+    plural = "s" if len(names) == 1 else ""  # as PyTorch has it
+    return f"{signature.name}() missing {len(names)} required positional argument{plural}: {listed}"
+
+
+def _too_many(signature: Signature, count: int) -> str:
+    most = len(signature.positional)
+    least = sum(each.default is REQUIRED for each in signature.positional)
+    if least != most:
+        takes = f"from {least} to {most} positional arguments but {count} were"
+    else:
+        takes = f"{most} positional argument{'' if most == 1 else 's'} but {count} "
+        takes += "was" if count == 1 else "were"
+    return f"{signature.name}() takes {takes} given"
+
+
+def _unknown(signature: Signature, keywords: Mapping[str, Any], count: int) -> str:
+    names = [each.name for each in signature.parameters]
+    for name in keywords:
+        if name not in names:
+            return f"{signature.name}() got an unexpected keyword argument '{name}'"
+        if names.index(name) < count:
+            return f"{signature.name}() got multiple values for argument '{name}'"
+    raise AssertionError(signature)

@@ -1,0 +1,151 @@
+"""What one public function was declared to be, and how a call of it is read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from numgrad.ops.core.argument_parser import NUMPY_NAMES, bind
+from numgrad.ops.core.kinds import KINDS
+from numgrad.ops.core.signature import REQUIRED, Parameter, Signature, merged
+
+__all__ = ["FINISHED", "Declaration"]
+
+# What `finish` is handed beside the rule's result.
+FINISHED = ("requires_grad", "out")
+
+
+class Declaration:
+    """What one function or method was declared to be.
+
+    Parameters
+    ----------
+    signatures : tuple of Signature
+        The ways to call it.
+    rule : function
+        What is computed of the arguments that it names.
+    bound : bool
+        Whether it is a method.
+    writes : bool
+        Whether it is what a method in place calls to write to its tensor.
+    special : dict
+        For names of parameters, what to say of values that no tensor can have.
+    finish : function or None
+        What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
+        and `dtype`, as far as the signature has them.
+    """
+
+    def __init__(
+        self,
+        signatures: tuple[Signature, ...],
+        rule: Callable[..., Any],
+        *,
+        bound: bool,
+        writes: bool = False,
+        special: dict[str, str],
+        finish: Callable[..., Any] | None,
+    ) -> None:
+        if bound:
+            signatures = tuple([each.of_method(writes=writes) for each in signatures])
+        self.signatures, self.rule = signatures, rule
+        self.bound, self.writes = bound, writes
+        self.special, self.finish = special, finish
+        self.signature = merged(signatures)
+
+    @property
+    def name(self) -> str:
+        """The name that messages give it."""
+        return self.signature.name
+
+    @property
+    def spread(self) -> bool:
+        """Whether what positions mean depends on how many are given."""
+        return self.signature.variadic or not self.alike
+
+    @functools.cached_property
+    def alike(self) -> bool:
+        """Whether every signature begins as the longest one does."""
+        names = [each.name for each in self.signature.positional]
+        return all(
+            names[: len(one.positional)] == [each.name for each in one.positional]
+            for one in self.signatures
+        )
+
+    @functools.cached_property
+    def handed(self) -> list[str]:
+        """The parameters that the rule takes; of a method, without the tensor itself."""
+        code = inspect.unwrap(self.rule).__code__
+        return list(code.co_varnames[self.bound : code.co_argcount])
+
+    def read(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return what the plain case has at hand already, of any call; raise what PyTorch does.
+
+        Parameters
+        ----------
+        positional : tuple
+            The values of the positional parameters, and what was given beyond them.
+        named : tuple
+            The values of the other parameters, and then those by NumPy's names.
+        """
+        defaults = self.defaults
+        keywords = {}
+        for name, value in zip(self.named, named, strict=True):
+            if value is not REQUIRED and value is not defaults.get(name, REQUIRED):
+                keywords[name] = value
+        arguments = positional if self.spread else self._by_position(positional, keywords)
+        signature, values = bind(self.signatures, arguments, keywords)
+        found = defaults.copy()
+        for each in signature.parameters:
+            if each.name in values:
+                value = values[each.name]
+                found[each.name] = None if value is None else self._converted(each, value)
+        return tuple([found[name] for name in self.used])
+
+    def _by_position(
+        self, positional: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Return what was given by position, as far as can be told; the rest becomes `keywords`."""
+        parameters = self.signature.positional
+        last = len(positional)
+        if last == len(parameters):  # what has its default may not have been given
+            while last and positional[last - 1] is parameters[last - 1].default:
+                last -= 1
+        for at in range(last):
+            if positional[at] is REQUIRED:
+                break
+        else:
+            return positional[:last]
+        for each, value in zip(parameters[at:], positional[at:last], strict=False):
+            if value is not REQUIRED and value is not each.default:
+                keywords[each.name] = value
+        return positional[:at]
+
+    @functools.cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of all parameters, `REQUIRED` for those that have none."""
+        return {each.name: each.default for each in self.signature.parameters}
+
+    @functools.cached_property
+    def named(self) -> list[str]:
+        """What the generated function has keywords for, and NumPy's names last."""
+        names = list(self.defaults)
+        if not self.spread:
+            names = names[len(self.signature.positional) :]
+        for name in self.defaults:
+            numpy_names = NUMPY_NAMES.get(name, ())
+            names += [each for each in numpy_names if each not in {*names, *self.defaults}]
+        return names
+
+    @functools.cached_property
+    def used(self) -> list[str]:
+        """The parameters that the rule or `finish` is handed."""
+        names = self.handed if self.finish is None else [*self.handed, *FINISHED]
+        return [name for name in dict.fromkeys(names) if name in self.defaults]
+
+    def _converted(self, parameter: Parameter, value: Any) -> Any:
+        where = (self.signature.name, parameter.name)
+        read = KINDS[parameter.kind].read
+        special = self.special.get(parameter.name)
+        return read(where, value) if special is None else read(where, value, special)  # type: ignore[call-arg]

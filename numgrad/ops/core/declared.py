@@ -1,0 +1,205 @@
+"""Public functions made from signatures.
+
+`declare` stands above the rule of a function, which says what is computed of arguments that are
+checked and converted. From the signature follow the Python function and the method, the reading of
+their arguments, PyTorch's words for what is wrong with these, NumPy's names for them, the
+parameters of the docstring and the types of the stub:
+
+    @declare("unsqueeze(Tensor input, int dim)")
+    def unsqueeze(input: Tensor, dim: int) -> Tensor:
+        ...
+
+A function is a few lines of straight Python (`numgrad.ops.core.declared_source`), written and
+compiled when it is called for the first time: a condition that holds for whatever is not plainly as
+declared, and the call of the rule. Only where the condition holds,
+`numgrad.ops.core.argument_parser` reads the call as PyTorch would.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from numgrad.ops.core import methods
+from numgrad.ops.core.declaration import Declaration
+from numgrad.ops.core.declared_docs import complete
+from numgrad.ops.core.declared_source import function_source
+from numgrad.ops.core.kinds import KINDS, NAMES
+from numgrad.ops.core.registry import public
+from numgrad.ops.core.signature import REQUIRED, Parameter, parse
+
+__all__ = ["DECLARED", "declare", "declared_function"]
+
+# What every declared function and method was made from.
+DECLARED: dict[Callable[..., Any], Declaration] = {}
+# Files that do not exist, in this package: what runs in them is none of the user's code.
+_FILES = Path(__file__).parent / "declared"
+
+
+# --- the function --------------------------------------------------------------------------------
+
+
+def _first_call(*arguments: Any, **keywords: Any) -> Any:
+    """Stand in for a declared function until it is called."""
+    return complete_function()(*arguments, **keywords)  # type: ignore[name-defined]  # noqa: F821
+
+
+def declared_function(declaration: Declaration, module: str) -> Callable[..., Any]:
+    """Return a function that writes and compiles itself when it is called first.
+
+    Pickles find it in the module, by the name that messages give it.
+    """
+    names: dict[str, Any] = {"__name__": declaration.rule.__module__}
+
+    def own(name: str, default: Any) -> Any:
+        return default if default is REQUIRED else declaration.defaults[name]
+
+    def complete_function() -> Callable[..., Any]:
+        source = function_source(declaration)
+        kind = "method" if declaration.bound else "function"
+        file = str(_FILES / f"{kind}_{declaration.name}.py")
+        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+        names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
+        names["read"] = declaration.read
+        made: dict[str, Any] = {}
+        exec(compile(source, file, "exec"), names, made)
+        (written,) = made.values()
+        # The very objects of the declaration: told from what a caller gives, were it equal.
+        code = written.__code__
+        given = written.__defaults__ or ()
+        by_name = dict(zip(code.co_varnames[code.co_argcount - len(given) :], given, strict=False))
+        function.__defaults__ = tuple([own(name, value) for name, value in by_name.items()])
+        named = (written.__kwdefaults__ or {}).items()
+        function.__kwdefaults__ = {name: own(name, value) for name, value in named}
+        function.__code__ = code  # last: other threads may be calling
+        return function
+
+    names["complete_function"] = complete_function
+    function = FunctionType(_first_call.__code__, names, declaration.name)
+    function.__module__ = module
+    function.__qualname__ = declaration.name  # errors of Python's own say it
+    if declaration.writes:  # the name of the operation
+        function.__name__ = declaration.name.removesuffix("_")
+    function.__doc__ = complete(declaration.rule.__doc__, declaration.signature)
+    function.__dict__["__signature__"] = _PythonSignature(declared=declaration)
+    function.__dict__["__wrapped__"] = declaration.rule
+    return function
+
+
+class _PythonSignature(inspect.Signature):
+    """The signature of a declared function for `inspect`, made when somebody asks for it."""
+
+    __slots__ = ("_declared",)
+
+    def __init__(
+        self, *arguments: Any, declared: Declaration | None = None, **options: Any
+    ) -> None:
+        self._declared = declared
+        if declared is None:
+            super().__init__(*arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_parameters", "_return_annotation") or self._declared is None:
+            raise AttributeError(name)
+        declared = self._declared
+        annotations = inspect.unwrap(declared.rule).__annotations__
+        returned = annotations.get("return", inspect.Signature.empty)
+        if declared.finish is not None:
+            returned = "Tensor"
+        super().__init__(_parameters_of(declared), return_annotation=returned)
+        return getattr(self, name)
+
+
+def _parameters_of(declaration: Declaration) -> list[inspect.Parameter]:
+    kinds = inspect.Parameter
+    found: list[inspect.Parameter] = []
+    if declaration.bound:
+        found.append(kinds("self", kinds.POSITIONAL_OR_KEYWORD, annotation="Tensor"))
+    signature = declaration.signature
+    for each in signature.parameters:
+        annotation = _annotation(declaration, each)
+        default = kinds.empty if each.default is REQUIRED else each.default
+        kind = kinds.KEYWORD_ONLY if each.keyword_only else kinds.POSITIONAL_OR_KEYWORD
+        if declaration.spread and not each.keyword_only:
+            if each is signature.positional[0]:
+                many = "int | Sequence[int]" if signature.variadic else "Any"
+                name = "sizes" if signature.variadic else "arguments"
+                found.append(kinds(name, kinds.VAR_POSITIONAL, annotation=many))
+            kind, default = kinds.KEYWORD_ONLY, None
+        if each.optional or default is None:
+            annotation += " | None"
+        found.append(kinds(each.name, kind, default=default, annotation=annotation))
+    return found
+
+
+def _annotation(declaration: Declaration, parameter: Parameter) -> str:
+    """Return the types that the signatures take for a parameter."""
+    types: list[str] = []
+    for signature in declaration.signatures:
+        for each in signature.parameters:
+            if each.name == parameter.name:
+                types += ["int"] * each.alone + KINDS[each.kind].annotation.split(" | ")
+    return " | ".join(dict.fromkeys(types))
+
+
+# --- the decorator -------------------------------------------------------------------------------
+
+
+def declare(
+    *texts: str,
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    aliases: tuple[str, ...] = (),
+    finish: Callable[..., Any] | None = None,
+    **special: str,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the public function and the method of a rule from their signatures; a decorator.
+
+    Parameters
+    ----------
+    *texts : str
+        The signatures (`numgrad.ops.core.signature`), in the order in which they are tried.
+    function, method, inplace : bool
+        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``.
+    aliases : tuple of str
+        Other names that it has.
+    finish : function, optional
+        What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
+        and `dtype`, as far as the signature has them.
+    **special : str
+        For parameters, what to say of values that no tensor can have, in place of what is said
+        mostly.
+    """
+    first = texts[0].partition("(")[0]
+    declared = tuple([parse(text) for text in texts])
+
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
+        made: list[Callable[..., Any]] = []
+
+        def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
+            signatures = tuple([each.named(name) for each in declared])
+            declaration = Declaration(
+                signatures, rule, bound=bound, writes=writes, special=special, finish=finish
+            )
+            made.append(declared_function(declaration, module))
+            DECLARED[made[-1]] = declaration
+            return made[-1]
+
+        for name in (first, *aliases):
+            module = rule.__module__ if name == rule.__name__ else "numgrad"
+            if function:
+                public(name, method=False)(make(name, module, bound=False))
+                module = methods.__name__
+            if method:
+                public(name, function=False)(make(name, module, bound=True))
+            if inplace:
+                in_place = make(f"{name}_", module, bound=True, writes=True)
+                public(name, function=False, method=False, inplace=True)(in_place)
+        return made[0]
+
+    return enter

@@ -1,0 +1,197 @@
+"""The source of a declared function: straight Python, with a condition for what isn't plain.
+
+For ``narrow(Tensor input, int dim, int length=1)`` that is
+
+    def narrow(input=REQUIRED, dim=REQUIRED, length=1, *extra):
+        if (
+            extra
+            or not isinstance(input, Tensor)
+            or type(dim) is not int
+            or type(length) is not int
+        ):
+            (input, dim, length) = read((input, dim, length, *extra), ())
+        return rule(input, dim, length)
+
+What is missing has a default of its own, and what is too much is taken, so that `read` can say
+what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from numgrad.ops.core.argument_parser import NUMPY_NAMES
+from numgrad.ops.core.declaration import FINISHED, Declaration
+from numgrad.ops.core.kinds import KINDS, Kind
+from numgrad.ops.core.signature import REQUIRED, Parameter, Signature, is_covered
+
+__all__ = ["WITHOUT_EFFECT", "function_source"]
+
+# There is one device, one layout and no pinned memory: these are checked, and that is all.
+WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
+
+
+def function_source(declaration: Declaration) -> str:
+    """Return the source of a declared function or method."""
+    positional = declaration.signature.positional
+    texts = {
+        name: "REQUIRED" if default is REQUIRED else repr(default)
+        for name, default in declaration.defaults.items()
+    }
+    if declaration.spread:
+        texts.update({each.name: "REQUIRED" for each in positional})
+        head, given = ["*given"], "given"
+        lines, conditions, local = _spread(declaration)
+    else:
+        names = [each.name for each in positional]
+        head = [*[f"{name}={texts[name]}" for name in names], "*extra"]
+        given = _tuple([*names, "*extra"])
+        lines, conditions, local = [], ["extra"], {}
+    named = declaration.named
+    head += [f"{name}={texts.get(name, 'REQUIRED')}" for name in named]
+    for name in [each for each in named if each not in texts]:  # NumPy's
+        conditions.append(f"{name} is not REQUIRED")
+        ours = next(each for each in texts if name in NUMPY_NAMES.get(each, ()))
+        kinds = {each.kind for each in declaration.signature.parameters if each.name == ours}
+        if not declaration.spread and kinds != {"int[]"}:  # an `axis` there may be one int
+            same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
+            lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
+            lines.append(f"        {ours}, {name} = {name}, REQUIRED")
+    for each in declaration.signature.parameters:
+        if declaration.signature.variadic and each is positional[0]:
+            continue
+        if any(KINDS[kind].plain for kind in each.kinds):
+            lines.append(_plain(each, local.get(each.name, each.name)))
+            local[each.name] = f"of_{each.name}"
+        conditions += _conditions(each, local.get(each.name, each.name), declaration.finish)
+    if declaration.alike and len(declaration.signatures) > 1:
+        conditions += _given_at_least(declaration)
+    targets = [local.get(name, name) for name in declaration.used]
+    each_line = [f"({one})" if " and " in one else one for one in conditions]
+    lines += [
+        "    if (",
+        *[f"        {'or ' * (at > 0)}{one}" for at, one in enumerate(each_line)],
+        "    ):",
+        f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
+        *_result(declaration, local),
+    ]
+    if declaration.bound:
+        head.insert(0, "self")
+    return "\n".join([f"def {declaration.name}({', '.join(head)}):", *lines]) + "\n"
+
+
+def _tuple(names: list[str]) -> str:
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
+    """Return the lines that call the rule, and make of its result what the function returns."""
+    # A method's rule may name what only the function takes, `out` for one.
+    known = {name: local.get(name, name) for name in declaration.defaults}
+    handed = [known.get(name, "None") for name in declaration.handed]
+    call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
+    if declaration.finish is None:
+        return [f"    return {call}"]
+    options = [name for name in FINISHED if name in declaration.defaults]
+    lines = []
+    if "out" in options:  # which has the dtype unless one is asked for
+        options.append("asked")
+        lines = ["    asked = dtype", "    if out is not None and dtype is None:"]
+        lines.append("        dtype = out.dtype")
+    return [*lines, f"    return finish({declaration.name!r}, {', '.join([call, *options])})"]
+
+
+def _conditions(parameter: Parameter, value: str, finish: object) -> list[str]:
+    """Return what may hold of an argument that isn't plainly of its kind, so that it is read."""
+    name, kinds = parameter.name, [KINDS[kind] for kind in parameter.kinds]
+    if name in WITHOUT_EFFECT or (name == "out" and finish is not None):
+        return [f"{name} is not {parameter.default}"]
+    if any(kind.plain for kind in kinds):
+        return [f"{value} is None" + f" and {name} is not None" * parameter.optional]
+    odd = _odd(kinds, value)
+    if not odd:
+        return [f"{value} is REQUIRED"] if parameter.default is REQUIRED else []
+    if parameter.optional and parameter.default is None:
+        odd = f"({odd})" if " or " in odd else odd
+        return [f"{value} is not None and {odd}"]
+    return [odd]
+
+
+def _odd(kinds: list[Kind], value: str) -> str:
+    """Return what holds of a value that is plainly of none of the kinds; "" for any value."""
+    odd = [kind.odd.format(value) for kind in kinds if not kind.plain]
+    return odd[0] if len(odd) == 1 else " and ".join([f"({each})" for each in odd])
+
+
+def _plain(parameter: Parameter, value: str) -> str:
+    """Return the line that takes a list in the plain case."""
+    kinds = [KINDS[kind] for kind in parameter.kinds]
+    (plain,) = {kind.plain for kind in kinds if kind.plain}
+    plain = f"{plain}({value})"
+    if parameter.alone:
+        plain = f"({value},) if type({value}) is int else {plain}"
+    elif len(kinds) > 1:
+        plain = f"{plain} if {_odd(kinds, value)} else {value}"
+    if parameter.optional:
+        plain = f"None if {value} is None else {plain}"
+    return f"    of_{parameter.name} = {plain}"
+
+
+def _given_at_least(declaration: Declaration) -> list[str]:
+    """Return what holds of calls with too few arguments for the plain case.
+
+    What several signatures allow together, such as the kinds of one and the default of another,
+    none of them needs to allow.
+    """
+    whole = declaration.signature
+    least = len(whole.positional)
+    while least and is_covered(whole, declaration.signatures, least - 1):
+        least -= 1
+    return [f"{each.name} is None" for each in whole.positional[:least] if each.default is None]
+
+
+# --- where what a position means depends on how many there are ------------------------------------
+
+
+def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the lines, the conditions and the local names for arguments in ``*given``."""
+    positional = declaration.signature.positional
+    local = {each.name: f"of_{each.name}" for each in positional}
+    if declaration.signature.variadic:
+        (first,) = positional
+        value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
+        lines = [f"    of_{first.name} = {KINDS[first.kind].plain}({value})"]
+        absent = [f"of_{first.name} is None", f"{first.name} is not REQUIRED", "not given"]
+        return lines, absent, local
+    absent = [f"{each.name} is REQUIRED" for each in positional]
+    lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
+    branch = "if"
+    counts: dict[str, list[str]] = {each.name: [] for each in positional if each.default is None}
+    for count in range(len(positional) + 1):
+        one = _of_count(declaration, count)
+        if one is None:
+            continue
+        names = [each.name for each in one.positional[:count]]
+        lines.append(f"    {branch} count == {count}:")
+        lines.append(f"        {_tuple([f'of_{name}' for name in names])} = given")
+        lines += [
+            f"        of_{each.name} = {declaration.defaults[each.name]!r}"
+            for each in positional
+            if each.name not in names
+        ]
+        branch = "elif"
+        for name in counts.keys() & names:
+            counts[name].append(f"count == {count}")
+    lines += ["    else:", f"        {' = '.join([*local.values(), 'REQUIRED'])}"]
+    # None stands for what is not given, and is not taken where it is.
+    odd = [f"of_{name} is None and ({' or '.join(where)})" for name, where in counts.items()]
+    return lines, odd, local
+
+
+def _of_count(declaration: Declaration, count: int) -> Signature | None:
+    """Return the first signature that so many arguments fit, if its kinds are the usual ones."""
+    usual = {each.name: each.kinds for each in declaration.signature.positional}
+    for one in declaration.signatures:
+        rest = [*one.positional[count:], *[each for each in one.parameters if each.keyword_only]]
+        if count <= len(one.positional) and all(each.default is not REQUIRED for each in rest):
+            plain = all(each.kind in usual[each.name] for each in one.positional[:count])
+            return one if plain else None
+    return None

@@ -1,0 +1,374 @@
+"""The kinds of arguments: what PyTorch's parser takes for each, and what it calls them.
+
+`KINDS` is the table that signatures (`numgrad.ops.core.signature`) are written in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.base import dtypes
+from numgrad.base.device import device as Device
+from numgrad.base.layouts import layout as Layout
+from numgrad.base.layouts import memory_format as MemoryFormat
+from numgrad.base.layouts import strided
+from numgrad.graph.modes import interceptors
+from numgrad.graph.recorder import note_given, note_numbers
+from numgrad.graph.tensor import NO_EDGE, Size, Tensor
+
+__all__ = [
+    "KINDS",
+    "NAMES",
+    "OWNERS",
+    "Kind",
+    "as_integer",
+    "as_number",
+    "as_size",
+    "check_device",
+    "is_integer",
+    "is_number",
+    "plain_ints",
+    "plain_size",
+    "plain_tensors",
+    "type_name",
+]
+
+
+# Classes that go by the name of their package.
+OWNERS: dict[type, str] = dict.fromkeys((dtypes.dtype, Layout, MemoryFormat, Device, Size), "torch")
+
+
+# The names of a function and of its parameter.
+Where = tuple[str, str]
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a value's type as PyTorch's messages give it."""
+    kind = type(value)
+    owner = "numpy" if kind.__module__ == "numpy" else OWNERS.get(kind)
+    return f"{owner}.{kind.__name__}" if owner else kind.__name__
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def is_integer(value: Any) -> bool:
+    """Whether `value` can be a length: an int, a NumPy integer or a 0-d integer tensor."""
+    if isinstance(value, Tensor):
+        return not value._array.ndim and value._array.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def as_integer(value: Any) -> int:
+    """Return an integer of any kind as a Python int."""
+    return int(_number_in(value)) if isinstance(value, Tensor) else int(value)
+
+
+def _number_in(tensor: Tensor) -> Any:
+    """Return the only element; what is traced depends on it."""
+    if interceptors:
+        note_numbers(tensor._array)
+    return tensor._array.item()
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number: Python's, NumPy's, or a 0-d tensor that needs no gradient."""
+    if isinstance(value, Tensor):
+        return not value._array.ndim and value._edge is NO_EDGE
+    return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
+
+
+def as_number(value: Any) -> Any:
+    """Return a number of any kind as a Python number.
+
+    Raises
+    ------
+    OverflowError
+        If it is an int that no dtype holds.
+    """
+    if isinstance(value, Tensor):
+        return _number_in(value)
+    note_given(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise OverflowError(
+            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        )
+    if isinstance(value, np.bool_):  # to PyTorch, NumPy's bool is a floating point number here
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_float(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return is_number(value) and value._array.dtype.kind != "c"
+    return isinstance(value, (int, float, np.floating, np.integer))
+
+
+# --- lists of ints -------------------------------------------------------------------------------
+
+
+def _is_index(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return is_integer(value)
+    return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
+
+
+def _is_length(value: Any) -> bool:
+    """Whether `value` can be a later length, where any one-element tensor will do."""
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value._array.dtype.kind in "iu"
+    return _is_index(value)
+
+
+def _are_ints(value: Any) -> bool:
+    """Whether the parser takes a value for a list of ints; it looks at the first one only."""
+    return isinstance(value, (tuple, list)) and (not value or _is_index(value[0]))
+
+
+def _as_ints(where: Where, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, (tuple, list)):
+        return (as_integer(value),)
+    for position, each in enumerate(value):
+        if not _is_length(each):
+            raise TypeError(
+                f"{where[0]}(): argument '{where[1]}'"
+                f' failed to unpack the object at pos {position + 1} with error "type must '
+                f'be tuple of ints,but got {type_name(each)}"'
+            )
+    return tuple([as_integer(each) for each in value])
+
+
+def plain_ints(values: Any) -> tuple[int, ...] | None:
+    """Return a tuple or list of Python's ints as a tuple; None if it is anything else."""
+    if not isinstance(values, (tuple, list)):
+        return None
+    for value in values:
+        if type(value) is not int:
+            return None
+    return values if type(values) is tuple else tuple(values)
+
+
+_BEYOND_SIZES = 2**62
+
+
+def plain_size(values: Any) -> tuple[int, ...] | None:
+    """Return a tuple or list of lengths as a tuple; None if it is anything else."""
+    if not isinstance(values, (tuple, list)):
+        return None
+    count = 1
+    for value in values:
+        if type(value) is not int or value < 0:
+            return None
+        count *= value
+    return tuple(values) if count < _BEYOND_SIZES else None
+
+
+def as_size(where: Where, value: Any, complaint: str | None = None) -> tuple[int, ...]:
+    """Return the lengths of a new tensor.
+
+    Raises
+    ------
+    RuntimeError
+        If one is negative (`complaint` says it another way), or there would be more elements than
+        can be addressed.
+    """
+    size = _as_ints(where, value)
+    negative = next((length for length in size if length < 0), None)
+    if negative is not None:
+        raise RuntimeError(
+            complaint or f"Trying to create tensor with negative dimension {negative}: {list(size)}"
+        )
+    if math.prod(size) >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    return size
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
+
+def plain_tensors(values: Any) -> tuple[Tensor, ...] | None:
+    """Return a tuple or list of tensors as a tuple; None if it is anything else."""
+    if not isinstance(values, (tuple, list)):
+        return None
+    for value in values:
+        if not isinstance(value, Tensor):
+            return None
+    return values if type(values) is tuple else tuple(values)
+
+
+def _as_tensors(where: Where, value: Any) -> tuple[Tensor, ...]:
+    for position, each in enumerate(value):
+        if not isinstance(each, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {position} in argument 0, but got {type_name(each)}"
+            )
+    return tuple(value)
+
+
+# --- options -------------------------------------------------------------------------------------
+
+_DEVICE_TYPES = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+    "mps, meta, hpu, mtia, privateuseone"
+)
+
+
+def check_device(device: Any) -> None:
+    """Raise unless `device` is the CPU."""
+    if not isinstance(device, str):
+        if is_integer(device):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        device = device.type
+    if not device:
+        raise RuntimeError("Device string must not be empty")
+    kind, separator, index = device.partition(":")
+    if kind not in _DEVICE_TYPES.split(", "):
+        raise RuntimeError(
+            f"Expected one of {_DEVICE_TYPES} device type at start of device string: {kind}"
+        )
+    if separator and not index.isdecimal():
+        raise RuntimeError(f"Invalid device string: '{device}'")
+    if kind == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind != "cpu":
+        raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")
+
+
+def _is_device(value: Any) -> bool:
+    if is_integer(value):
+        return not isinstance(value, Tensor)
+    return isinstance(value if isinstance(value, str) else getattr(value, "type", None), str)
+
+
+def _is_dtype(value: Any) -> bool:
+    """Whether `value` is a dtype, or one of Python's types that stand for one."""
+    return isinstance(value, dtypes.dtype) or any(
+        value is kind for kind in (bool, int, float, complex)
+    )
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+class Kind(NamedTuple):
+    """One kind of argument.
+
+    Attributes
+    ----------
+    words : str
+        What PyTorch's messages call it.
+    annotation : str
+        Its type, for whoever reads the signature and for type checkers.
+    text : str
+        What docstrings call it.
+    odd : str
+        A condition, in Python, that holds for whatever isn't plainly of this kind.
+    accepts : function
+        Whether PyTorch's parser takes a value for it.
+    read : function
+        What the rule is given, of the function's and the parameter's name and an accepted value.
+    plain : str
+        What gives the argument in the plain case, None where it isn't; `odd` then isn't asked.
+    """
+
+    words: str
+    annotation: str
+    text: str
+    odd: str
+    accepts: Callable[[Any], bool]
+    read: Callable[[Where, Any], Any] = lambda where, value: value
+    plain: str = ""
+
+
+def _checked_device(where: Where, value: Any) -> Any:
+    check_device(value)
+    return value
+
+
+KINDS = {
+    "Tensor": Kind(
+        "Tensor",
+        "Tensor",
+        "tensor",
+        "not isinstance({0}, Tensor)",
+        lambda value: isinstance(value, Tensor),
+    ),
+    "Tensor[]": Kind(
+        "tuple of Tensors",
+        "Sequence[Tensor]",
+        "sequence of tensors",
+        "",
+        lambda value: isinstance(value, (tuple, list)),
+        _as_tensors,
+        "plain_tensors",
+    ),
+    "int": Kind(
+        "int",
+        "int",
+        "int",
+        "type({0}) is not int",
+        is_integer,
+        lambda where, value: as_integer(value),
+    ),
+    "int[]": Kind(
+        "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, _as_ints, "plain_ints"
+    ),
+    "size": Kind(
+        "tuple of ints", "Sequence[int]", "sequence of ints", "", _are_ints, as_size, "plain_size"
+    ),
+    "bool": Kind(
+        "bool",
+        "bool",
+        "bool",
+        "{0} is not False and {0} is not True",
+        lambda value: isinstance(value, bool),
+    ),
+    "float": Kind(
+        "float",
+        "float",
+        "float",
+        "type({0}) is not float and type({0}) is not int",
+        _is_float,
+        lambda where, value: float(as_number(value)),
+    ),
+    "number": Kind(
+        "Number",
+        "Number | Tensor",
+        "number",
+        "type({0}) is not float and (type({0}) is not int or not -(2**63) <= {0} < 2**63)",
+        is_number,
+        lambda where, value: as_number(value),
+    ),
+    "str": Kind("str", "str", "str", "type({0}) is not str", lambda value: isinstance(value, str)),
+    "dtype": Kind(
+        "torch.dtype",
+        "dtype",
+        "dtype",
+        "type({0}) is not dtype_class",
+        _is_dtype,
+        lambda where, value: dtypes.to_dtype(value),
+    ),
+    "layout": Kind("torch.layout", "layout", "layout", "", lambda value: value is strided),
+    "device": Kind("torch.device", "device | str", "device", "", _is_device, _checked_device),
+    "memory_format": Kind(
+        "torch.memory_format",
+        "memory_format",
+        "memory format",
+        "type({0}) is not MemoryFormat",
+        lambda value: type(value) is MemoryFormat,
+    ),
+    "object": Kind("object", "Any", "object", "", lambda value: True),
+}
+# What the conditions above name.
+NAMES = {
+    "MemoryFormat": MemoryFormat,
+    "Tensor": Tensor,
+    "dtype_class": dtypes.dtype,
+    "plain_ints": plain_ints,
+    "plain_size": plain_size,
+    "plain_tensors": plain_tensors,
+}

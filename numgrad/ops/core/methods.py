@@ -1,0 +1,17 @@
+"""The methods by their names: where pickles find those that are not the function of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numgrad.ops.core.registry import METHODS
+
+__all__: list[str] = []
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    try:
+        return METHODS[name]
+    except KeyError:
+        raise AttributeError(name) from None

@@ -1,0 +1,186 @@
+"""Generate the Python around an elementwise kernel: forward, record and backward of a plan.
+
+With four numbers in a tensor the kernels take a tenth of the time of a gradient; the rest is what
+Python does around them. What to save and what to hand to the kernel is known when a
+`GradientPlan` is made, so it is written out once instead of being looked up in every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["run_source"]
+
+
+def run_source(
+    kinds: str,
+    positions: Sequence[int],
+    sources: Sequence[bool | None],
+    *,
+    spare: bool = False,
+    decide: Sequence[int] = (),
+) -> str:
+    """Return the source of ``run(node, gradients)``: the gradients of a node's inputs, and `owned`.
+
+    It is for a node whose inputs that are tensors have the shape and dtype of its output.
+
+    Parameters
+    ----------
+    kinds : str
+        For each operand ``t``, a tensor, ``m``, a bool tensor, or ``n``, a number.
+    positions : sequence of int
+        What was saved: operands, and -1 for the output.
+    sources : sequence of (bool or None)
+        For each input whether the kernel computes its gradient, or (False) it is the cotangent, or
+        (None) it has none.
+    spare : bool
+        Whether an operand may have been kept beside what was saved.
+    decide : sequence of int
+        Which of what was saved decides before the cotangent how a gradient lies in memory.
+    """
+    results: list[str] = []
+    outputs: list[str] = []
+    for source in sources:
+        if source:
+            outputs.append(f"out{len(outputs)}")
+        results.append(outputs[-1] if source else "None" if source is None else "gradient")
+    result = f"({', '.join(results)},), owned"
+    lines = [
+        "def run(node, gradients):",
+        "    gradient = gradients[0]",
+        "    if gradient is None:",
+        "        return nothing",
+    ]
+    if not outputs:
+        return "\n".join([*lines, f"    return {result}"]) + "\n"
+    lines += [
+        "    saved = node.saved",
+        "    if saved is None:",
+        "        raise RuntimeError(FREED)",
+    ]
+    operands, written, unpacked = ["gradient.ravel()"], [], []
+    for index, position in enumerate(positions):
+        unpacked += [f"saved{index}", f"counter{index}", f"version{index}"]
+        if position >= 0 and kinds[position] == "n":
+            operands.append(f"saved{index}")
+        else:
+            operands.append(f"saved{index}.ravel()")
+            written.append(f"counter{index}[0] != version{index}")
+    if spare:  # as `spare_of` does it
+        behind = [*unpacked, "spare", "counter", "version"]
+        lines += [
+            f"    if len(saved) == {len(behind)}:",
+            f"        {', '.join(behind)} = saved",
+            "        if counter[0] != version:",
+            "            spare = None",
+            "    else:",
+            f"        {', '.join(unpacked)} = saved",
+            "        spare = None",
+        ]
+    elif unpacked:
+        lines.append(f"    {', '.join(unpacked)} = saved")
+    if written:
+        lines += [f"    if {' or '.join(written)}:", "        node.raise_if_modified()"]
+    entry = "entries.get(dtype)"
+    if spare:
+        entry += " if spare is None else closer_entries.get(dtype)"
+    rows = "gradient.flags.c_contiguous"
+    if decide:
+        also = "".join([f" and saved{index}.flags.c_contiguous" for index in decide])
+        rows = f"({rows}{also})"
+    lines += [
+        "    dtype = gradient.dtype",
+        f"    entry = {entry}",
+        "    if entry is None or gradient.size > FEW_ELEMENTS:",
+        "        return node.run_any_size(gradient)",
+        "    shape = gradient.shape",
+        *(f"    {output} = empty(shape, dtype)" for output in outputs),
+        "    if len(shape) == 1:",
+        *_entry_call(operands, outputs, spare),
+        f"    elif not {rows} and walks_otherwise(gradient, saved):",
+        "        return node.run_any_size(gradient)",
+        "    else:",
+        *_entry_call(operands, [f"{output}.ravel()" for output in outputs], spare),
+        f"    return {result}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _entry_call(operands: list[str], outputs: list[str], spare: bool) -> list[str]:
+    """Return the lines that call the kernel, with the operand that was kept if there is one."""
+    call = f"entry({', '.join([*operands, *outputs])})"
+    if not spare:
+        return [f"        {call}"]
+    return [
+        "        if spare is None:",
+        f"            {call}",
+        "        else:",
+        f"            entry({', '.join([*operands, 'spare.ravel()', *outputs])})",
+    ]
+
+
+def front_source(arity: int) -> str:
+    """Return the source of the public function of an elementwise primitive.
+
+    It runs the plain case on the spot: tensors of one shape and dtype, of few elements that lie row
+    by row, or one such tensor and a number. What else there is has a key in `apply`.
+    """
+    second = ["", "other"][arity - 1]
+    operands = "input, other" if second else "input"
+    lines = [
+        f"def function({operands}, *, out=None):",
+        "    if type(input) is not Tensor or out is not None or call_interceptors:",
+        f"        if out is None: return otherwise({operands})",
+        f"        return primitive({operands}, out=out)",
+        "    array = input._array",
+        "    dtype = array.dtype",
+    ]
+    plain = _plain_call("entries", ["array", "right"][:arity], [*operands.split(", ")], "t" * arity)
+    if not second:
+        return "\n".join([*lines, "    shape = array.shape", *plain]) + "\n"
+    lines += [
+        "    if type(other) is Tensor:",
+        "        right = other._array",
+        "        shape = array.shape",
+        "        if dtype is not right.dtype or shape != right.shape:",
+        "            return apply((input, other))",
+        *[f"    {line}" for line in plain],
+        "    if not (type(other) is float or type(other) is int):",
+        "        return otherwise(input, other)",
+        "    shape = array.shape",
+        *_plain_call("number_entries", ["array"], ["input"], "tn"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _plain_call(entries: str, arrays: list[str], tensors: list[str], kinds: str) -> list[str]:
+    """Return the lines that run a kernel's entry, wrap its result and attach a node."""
+    number = "n" in kinds
+    contiguous = " and ".join([f"{array}.flags.c_contiguous" for array in arrays])
+    given = [f"{array}.ravel()" for array in arrays] + ["right"] * number
+    otherwise = "otherwise(input, other)" if number else f"apply(({', '.join(tensors)},))"
+    needs = "input._edge is not NO_EDGE"
+    if len(tensors) == 2:
+        needs = f"({needs}) + (other._edge is not NO_EDGE) * 2"
+    operands = ", ".join([*tensors, *["right"] * number])
+    return [
+        *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
+        f"    entry = {entries}.get(dtype)",
+        # Of fewer than two dims, strides leave no choice of the result's.
+        "    if not entry or array.size > FEW_ELEMENTS or (",
+        f"        len(shape) > 1 and not ({contiguous})",
+        "    ):",
+        f"        if entry is None: find_entry(dtype, {number})",
+        f"        return {otherwise}",
+        *["    right = float(other)"] * number,
+        "    value = empty(shape, dtype)",
+        f"    entry({', '.join(given)}, value if len(shape) == 1 else value.ravel())",
+        "    tensor = new(Tensor)",
+        "    tensor._array = value",
+        "    tensor._counter = new_counter() if interceptors else [0]",
+        f"    needs = {needs}",
+        "    if needs and modes.grad:",
+        f"        record = find_recorder_{kinds}(needs) or make_recorder(needs, '{kinds}')",
+        f"        record({operands}, tensor)",
+        "    return tensor",
+    ]

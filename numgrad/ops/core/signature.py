@@ -1,0 +1,189 @@
+"""Signatures as data: ``"roll(Tensor input, int[1] shifts, int[1] dims=())"``, parsed.
+
+The notation is that of PyTorch's parser. A parameter is a kind (`numgrad.ops.core.kinds` has the
+table), a ``?`` if None is taken too, a name, and a default. Those after ``*`` are keywords only.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["REQUIRED", "Parameter", "Signature", "is_covered", "merged", "parse"]
+
+
+class _Required:
+    """What a parameter without a default is until it is given."""
+
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+REQUIRED: Any = _Required()
+
+
+class Parameter(NamedTuple):
+    """One parameter of a signature.
+
+    Attributes
+    ----------
+    kind : str
+        The name of its kind, such as ``int[]``.
+    name : str
+    default : object
+        `REQUIRED` if there is none.
+    optional : bool
+        Whether None is taken, too.
+    keyword_only : bool
+    alone : bool
+        Whether one int stands for a list of them (``int[1]``).
+    others : tuple of str
+        Where signatures were merged, the kinds that it has in others.
+    """
+
+    kind: str
+    name: str
+    default: Any = REQUIRED
+    optional: bool = False
+    keyword_only: bool = False
+    alone: bool = False
+    others: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All its kinds."""
+        return (self.kind, *self.others)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The name and the parameters of one way to call a function."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    @functools.cached_property
+    def positional(self) -> tuple[Parameter, ...]:
+        """The parameters that can be given by position."""
+        return tuple([each for each in self.parameters if not each.keyword_only])
+
+    @functools.cached_property
+    def least(self) -> int:
+        """How many arguments a call has to give."""
+        return sum(each.default is REQUIRED for each in self.parameters)
+
+    @functools.cached_property
+    def variadic(self) -> bool:
+        """Whether the ints of its one positional parameter may be given one by one."""
+        positional = self.positional
+        return len(positional) == 1 and positional[0].kind in ("int[]", "size")
+
+    def of_method(self, *, writes: bool = False) -> Signature:
+        """Return the signature of the method: without the tensor itself.
+
+        Nor does it have an ``out``, unless it `writes` into the tensor by that.
+        """
+        rest = [each for each in self.parameters[1:] if writes or each.name != "out"]
+        return Signature(self.name, tuple(rest))
+
+    def named(self, name: str) -> Signature:
+        """Return the signature of a function of another name."""
+        return Signature(name, self.parameters)
+
+
+_SIGNATURE = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
+_PARAMETER = re.compile(r"(\w+)(\[\d?\])?(\?)?\s+(\w+)(?:\s*=\s*(.+))?", re.DOTALL)
+
+
+@functools.lru_cache(None)
+def parse(text: str) -> Signature:
+    """Return the signature that a text stands for.
+
+    Raises
+    ------
+    ValueError
+        If it is not one.
+
+    Examples
+    --------
+    >>> signature = parse("flatten(Tensor input, int start_dim=0, int end_dim=-1)")
+    >>> signature.name, [each.default for each in signature.parameters[1:]]
+    ('flatten', [0, -1])
+    """
+    found = _SIGNATURE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"not a signature: {text!r}")
+    parameters: list[Parameter] = []
+    keyword_only = False
+    for part in re.split(r",\s*(?![^(]*\))", found[2]) if found[2] else ():
+        if part == "*":
+            keyword_only = True
+            continue
+        fields = _PARAMETER.fullmatch(part.strip())
+        if fields is None:
+            raise ValueError(f"not a parameter: {part!r} of {text!r}")
+        kind, brackets, mark, name, text_of_default = fields.groups()
+        default = REQUIRED if text_of_default is None else ast.literal_eval(text_of_default)
+        parameters.append(
+            Parameter(
+                kind + ("[]" if brackets else ""),
+                name,
+                default,
+                mark is not None,
+                keyword_only,
+                brackets not in (None, "[]"),
+            )
+        )
+    return Signature(found[1], tuple(parameters))
+
+
+def merged(signatures: tuple[Signature, ...]) -> Signature:
+    """Return one signature that takes what each of several does, and perhaps more.
+
+    A parameter that one of them does without gets the default None. The kinds are those of the last
+    of the signatures with most arguments, and of the others where any of them go with each other.
+    """
+    if len(signatures) == 1:
+        return signatures[0]
+    named: dict[str, Parameter] = {}
+    for signature in reversed(sorted(signatures, key=lambda each: len(each.positional))):  # noqa: C413
+        for each in signature.parameters:
+            named.setdefault(each.name, each)
+    for signature in signatures:
+        of_this = {each.name: each for each in signature.parameters}
+        for name, each in named.items():
+            here = of_this.get(name)
+            if here is None and each.default is REQUIRED:
+                named[name] = each._replace(default=None, optional=True)
+            elif here is not None and here.default is not REQUIRED and each.default is REQUIRED:
+                named[name] = each._replace(default=here.default)
+    ordered = sorted(named.values(), key=lambda each: each.keyword_only)
+    count = sum(not each.keyword_only for each in ordered)
+    rows = kinds_of_calls(signatures, count)
+    for at, kinds in enumerate(zip(*rows, strict=True)):
+        others = tuple([kind for kind in dict.fromkeys(kinds) if kind != ordered[at].kind])
+        ordered[at] = ordered[at]._replace(others=others)
+    whole = Signature(signatures[0].name, tuple(ordered))
+    if is_covered(whole, signatures, count):
+        return whole
+    return Signature(whole.name, tuple([each._replace(others=()) for each in ordered]))
+
+
+def kinds_of_calls(signatures: tuple[Signature, ...], count: int) -> list[tuple[str, ...]]:
+    """Return the kinds of `count` arguments by position, for each signature that takes so many."""
+    return [
+        tuple([each.kind for each in one.positional[:count]])
+        for one in signatures
+        if len(one.positional) >= count
+        and all(each.default is not REQUIRED for each in one.positional[count:])
+    ]
+
+
+def is_covered(whole: Signature, signatures: tuple[Signature, ...], count: int) -> bool:
+    """Whether any `count` arguments of the kinds of `whole` fit one of the signatures."""
+    kinds = [each.kinds for each in whole.positional[:count]]
+    return {*itertools.product(*kinds)} <= {*kinds_of_calls(signatures, count)}

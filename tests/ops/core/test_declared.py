@@ -1,0 +1,109 @@
+"""Functions declared by their signatures: how they are called, and what wrong calls are told."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import numgrad as ng
+from numgrad.ops.core.declaration import Declaration
+from numgrad.ops.core.declared import DECLARED, declared_function
+from numgrad.ops.core.declared_source import function_source
+from numgrad.ops.core.kinds import NAMES
+from numgrad.ops.core.signature import REQUIRED, merged, parse
+from tests.ops.core.wrong_calls import GOOD, agree, complaint, wrong_calls
+
+# In PyTorch the first is Python, whose words it has; the second takes "from 1 to 0" arguments.
+NOT_COMPARED = ("from_dlpack", "nonzero")
+PARSED = [
+    pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
+    for each in DECLARED.values()
+    if each.name not in NOT_COMPARED
+]
+
+
+def test_a_signature_is_parsed() -> None:
+    signature = parse("f(Tensor input, int[1]? dim=None, *, bool keepdim=False, Tensor? out=None)")
+    assert signature.name == "f"
+    assert [tuple(each) for each in signature.parameters] == [
+        ("Tensor", "input", REQUIRED, False, False, False, ()),
+        ("int[]", "dim", None, True, False, True, ()),
+        ("bool", "keepdim", False, False, True, False, ()),
+        ("Tensor", "out", None, True, True, False, ()),
+    ]
+    assert [each.name for each in signature.of_method().parameters] == ["dim", "keepdim"]
+
+
+@pytest.mark.parametrize("text", ["f", "f(Tensor)", "f(Tensor input, 3)", "f(Tensor input=)"])
+def test_what_is_no_signature_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a"):
+        parse(text)
+
+
+def test_signatures_are_merged() -> None:
+    one = merged((parse("f(int end)"), parse("f(int start, int end, int step=1)")))
+    assert [(each.name, each.default) for each in one.parameters] == [
+        ("start", None),
+        ("end", REQUIRED),
+        ("step", 1),
+    ]
+
+
+@pytest.mark.sampled(0.25)
+@pytest.mark.parametrize("declaration", PARSED)
+def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declaration) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for call in wrong_calls(declaration):
+            ours, theirs = complaint(ng, call), complaint(torch, call)
+            assert agree(ours, theirs, declaration.name), (
+                f"\n{call.text}\nours:    {ours}\nPyTorch: {theirs}"
+            )
+
+
+@pytest.mark.parametrize("declaration", PARSED)
+def test_the_plain_call_is_not_read_again(declaration: Declaration) -> None:
+    """Whatever is plainly as declared goes to the rule at once."""
+    names = {"torch": ng}
+    values = [eval(GOOD[each.kind], names) for each in declaration.signature.positional]
+    source = function_source(declaration)
+    namespace = {**NAMES, "REQUIRED": REQUIRED, "rule": lambda *given: "rule"}
+    namespace["finish"] = lambda name, value, *options: value
+    exec(source, namespace)
+    owner = [object()] * declaration.bound
+    assert namespace[declaration.name](*owner, *values) == "rule"
+
+
+@pytest.mark.parametrize("function", DECLARED, ids=lambda f: f.__qualname__)
+def test_a_declared_function_looks_like_one_written_by_hand(function) -> None:
+    declaration = DECLARED[function]
+    shown = inspect.signature(function)
+    names = [name for name in shown.parameters if name not in ("sizes", "arguments", "self")]
+    assert names == [each.name for each in declaration.signature.parameters]
+    assert function.__qualname__ == declaration.name
+    assert function.__doc__.count("    Parameters\n") == (1 if names else 0)
+    for name in names:
+        assert name in function.__doc__.split("Parameters\n")[1]
+
+
+@pytest.mark.parametrize("function", DECLARED, ids=lambda f: f.__qualname__)
+def test_a_declared_function_is_pickled_by_its_name(function) -> None:
+    if not DECLARED[function].writes:  # those are called by the methods in place
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_many_threads_may_call_a_function_first() -> None:
+    def power_of(input, power):
+        return input**power
+
+    signatures = (parse("power_of(Tensor input, int power=1)"),)
+    declaration = Declaration(signatures, power_of, bound=False, special={}, finish=None)
+    function = declared_function(declaration, __name__)
+    x = ng.tensor([2.0])
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda power: function(x, power).item(), range(8)))
+    assert results == [2.0**power for power in range(8)]

@@ -1,0 +1,304 @@
+"""Calls that are remembered give what the same calls give on the long way: bits, views, nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import numgrad as ng
+from numgrad.graph.modes import intercept, stop_intercepting
+from numgrad.ops.core.dispatch import typed
+from tests.ops.catalogue_strategies import array_primitives
+
+SAMPLES = [
+    pytest.param(primitive, sample, id=f"{primitive.name}-{number}")
+    for primitive in array_primitives()
+    for number, sample in enumerate(primitive.samples)
+]
+CALLS: dict[str, Callable[..., Any]] = {
+    "index": lambda x, y: x[1],
+    "index from behind": lambda x, y: x[-1, 0],
+    "slice": lambda x, y: x[1:],
+    "slices": lambda x, y: x[:, ::2],
+    "new dim": lambda x, y: x[:, None],
+    "column": lambda x, y: x[..., 1],
+    "T": lambda x, y: x.T,
+    "reshape": lambda x, y: x.reshape(-1),
+    "reshape by a tuple": lambda x, y: x.reshape((3, 1, -1)),
+    "flatten": lambda x, y: x.flatten(),
+    "transpose": lambda x, y: x.transpose(0, 1),
+    "permute": lambda x, y: x.permute(1, 0),
+    "squeeze": lambda x, y: x[:1].squeeze(0),
+    "unsqueeze": lambda x, y: x.unsqueeze(-1),
+    "expand": lambda x, y: x[:1].expand(4, -1),
+    "narrow": lambda x, y: x.narrow(1, 1, 2),
+    "select": lambda x, y: ng.select(x, dim=1, index=0),
+    "diagonal": lambda x, y: x.diagonal(),
+    "split": lambda x, y: x.split(2),
+    "chunk": lambda x, y: x.chunk(2, axis=1),
+    "unbind": lambda x, y: x.unbind(1),
+    "unpack": lambda x, y: tuple(x),
+    "stack": lambda x, y: ng.stack([x, y], 1),
+    "stack of numbers": lambda x, y: ng.stack([x[0, 0], y[0, 1]]),
+    "stack of itself": lambda x, y: ng.stack((x, x)),
+    "cat": lambda x, y: ng.cat((x, y, x), dim=1),
+    "clone": lambda x, y: x.clone(),
+    "contiguous": lambda x, y: x.contiguous(),
+    "roll": lambda x, y: x.roll(1, 0),
+    "flip": lambda x, y: x.flip(0),
+    "mm": lambda x, y: x @ y.T,
+    "mm of itself": lambda x, y: x.T @ x,
+    "mv": lambda x, y: x @ y[0],
+    "vm": lambda x, y: x[:, 0] @ y,
+    "bmm": lambda x, y: x[None] @ y.T[None],
+    "dot": lambda x, y: x[0].dot(y[1]),
+    "dot of itself": lambda x, y: x[0] @ x[0],
+    "outer": lambda x, y: ng.outer(x[0], y[:, 0]),
+    "sum": lambda x, y: x.sum(),
+    "sum of rows": lambda x, y: x.sum((0,), keepdims=True),
+    "sum of columns": lambda x, y: x.sum(-1),
+    "mean": lambda x, y: x.mean(axis=1),
+    "amax": lambda x, y: x.amax(1),
+    "max": lambda x, y: x.max(1),
+    "max of all": lambda x, y: x.max(),
+    "prod": lambda x, y: x.prod(1),
+    "var": lambda x, y: x.var(0),
+    "norm": lambda x, y: x.norm(2.0, 1),
+    "softmax": lambda x, y: x.softmax(1),
+    "logsumexp": lambda x, y: x.logsumexp(0),
+    "cumsum": lambda x, y: x.cumsum(1),
+    "mul": lambda x, y: x * y,
+    "mul of itself": lambda x, y: x * x,
+    "mul by a row": lambda x, y: x * y[0],
+    "mul by a column": lambda x, y: y[:, :1] * x,
+    "mul by a number of a tensor": lambda x, y: x * y[1, 1],
+    "mul by numbers": lambda x, y: (x * 2 - 0.5) / 3,
+    "where": lambda x, y: ng.where(x > 0, x, y[0]),
+    "where of numbers": lambda x, y: ng.where(x > 0, x, -0.0),
+    "pow": lambda x, y: x**3,
+}
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "row by row": lambda make: make(3, 4),
+    "column by column": lambda make: make(4, 3).T,
+    "with gaps": lambda make: make(3, 8)[:, ::2],
+    "part": lambda make: make(4, 4)[1:],
+}
+
+
+@contextmanager
+def the_long_way() -> Iterator[None]:
+    """Let something be open that has to see every call."""
+    interceptor = object()
+    intercept(interceptor)
+    try:
+        yield
+    finally:
+        stop_intercepting(interceptor)
+
+
+def described(result: Any, leaves: list[Any], spread: bool) -> Any:
+    """Return all there is to see of what a call gave, and of the gradients behind it."""
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    seen: list[Any] = [type(result)]
+    roots, cotangents = [], []
+    for each in results:
+        node = each.grad_fn
+        seen += [each.detach().numpy().tobytes(), each.shape, each.stride(), each.dtype]
+        seen += [each.requires_grad, each.output_nr, each._version, each._is_view()]
+        seen += [node and node.name(), node and [n and n.name() for n, _ in node.next_functions]]
+        if each.requires_grad:
+            roots.append(each)
+            weights = np.arange(1.0, each.numel() + 1).reshape(each.shape)
+            cotangent = ng.from_numpy(weights).to(each.dtype)
+            cotangents.append(cotangent.sum().expand(each.shape) if spread else cotangent)
+    if roots:
+        found = ng.autograd.grad(roots, leaves, cotangents, allow_unused=True)
+        for gradient in found:
+            if gradient is not None:
+                seen += [gradient.numpy().tobytes(), gradient.shape, gradient.stride()]
+    return seen
+
+
+def tell(call: Callable[[Any], Any], dtype: Any, grad: bool, seed: int, spread: bool) -> Any:
+    """Return what is seen of a call on tensors that are drawn anew."""
+    generator = np.random.default_rng(seed)
+    leaves: list[Any] = []
+
+    def make(*shape: int, **_: Any) -> Any:
+        tensor = ng.from_numpy(generator.uniform(-3, 3, shape)).to(dtype)
+        if grad and (dtype.is_floating_point or dtype.is_complex):
+            tensor.requires_grad_()
+            leaves.append(tensor)
+        return tensor
+
+    try:
+        return described(call(make), leaves, spread)
+    except Exception as error:  # what is refused is refused every time
+        return type(error), str(error)
+
+
+def agree(call: Callable[[Any], Any], dtype: Any = ng.float64, grad: bool = True) -> None:
+    for seed in range(5):  # from the third time on, a call can be remembered
+        spread = seed % 2 > 0
+        with the_long_way():
+            expected = tell(call, dtype, grad, seed, spread)
+        assert tell(call, dtype, grad, seed, spread) == expected
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_calls(name: str, layout: str) -> None:
+    agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
+def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:
+    agree(lambda make: CALLS[name](make(3, 4), make(3, 4)), dtype)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("mode", [ng.no_grad, ng.inference_mode, ng.enable_grad])
+def test_calls_in_other_modes(name: str, mode: Any) -> None:
+    def call(make: Any) -> Any:
+        x, y = make(3, 4), make(3, 4)
+        for _ in range(3):
+            CALLS[name](x, y)  # remembered where everything is recorded
+        with mode():
+            return CALLS[name](x, y)
+
+    agree(call)
+
+
+@pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
+@pytest.mark.sampled(0.5, by="primitive")
+def test_samples(primitive: Any, sample: Any) -> None:
+    def call(make: Any) -> Any:
+        function, tensors, keywords = sample(make)
+        return function(*tensors, **keywords)
+
+    agree(call)
+
+
+@given(st.data())
+def test_programs(data: st.DataObject) -> None:
+    """Calls after each other, each on a result of those before, and writes between them."""
+    names = data.draw(st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=4))
+    layout = data.draw(st.sampled_from(sorted(LAYOUTS)))
+    write = data.draw(st.booleans())
+
+    def call(make: Any) -> Any:
+        x, y = LAYOUTS[layout](make) * 1, make(3, 4)
+        for name in names:
+            if x.ndim != 2 or x.shape != y.shape:
+                x = x.sum() + y
+            found = CALLS[name](x, y)
+            found = found[0] if isinstance(found, tuple) else found
+            if write:
+                x.mul_(2)
+                found = found + 0 * x.sum()
+            x = found
+        return x
+
+    agree(call)
+
+
+WRITES: dict[str, Callable[..., Any]] = {
+    "row": lambda out, x: out.__setitem__(1, x[0] * x[1]),
+    "element": lambda out, x: out.__setitem__((0, -1), x[0, 0] * 2),
+    "part": lambda out, x: out.__setitem__((slice(None), slice(1, 3)), x[:, :2]),
+    "number": lambda out, x: out.__setitem__(slice(1, None), 0.5),
+    "itself": lambda out, x: out.__setitem__(0, out[1] * out[2]),
+    "broadcast": lambda out, x: out.__setitem__(..., x[2]),
+    "exp_ of a row": lambda out, x: out[2].exp_(),
+    "mul_ of columns": lambda out, x: out[:, ::2].mul_(x[:, ::2]),
+    "add_": lambda out, x: out.add_(x),
+    "copy_": lambda out, x: out.T.copy_(x.T),
+    "tanh_ of a transpose": lambda out, x: out.T.tanh_(),
+    "sum of a view": lambda out, x: out[0].mul_(out.sum()),
+}
+
+
+@given(
+    writes=st.lists(st.sampled_from(sorted(WRITES)), min_size=1, max_size=3),
+    layout=st.sampled_from(sorted(LAYOUTS)),
+    dtype=st.sampled_from([ng.float64, ng.float32, ng.complex128]),
+)
+def test_writes(writes: list[str], layout: str, dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x = LAYOUTS[layout](make)
+        out = make(3, 4) * 1
+        view = out[1]
+        for name in writes:
+            WRITES[name](out, x)
+        return out, view * 1, out.sum(0)
+
+    agree(call, dtype)
+
+
+@given(value=st.sampled_from([0, 1, False, True, 0.0, -0.0, 1.0, None, "a", (0,), [0], (0.0,)]))
+@pytest.mark.parametrize("other", [0, 1, False, True, None, "a", (0,), [0], (1, 0), (True,), 1.0])
+def test_arguments_of_other_types_are_other_arguments(value: Any, other: Any) -> None:
+    try:
+        same = typed(value) == typed(other)
+    except TypeError:
+        return
+    assert same == (value == other and repr(value) == repr(other))
+
+
+@pytest.mark.parametrize("wrong", [1.0, (0.0,), "0", [0.5]])
+def test_what_is_refused_is_refused_after_calls_that_are_not(wrong: Any) -> None:
+    x = ng.ones(2, 3, requires_grad=True)
+    for _ in range(4):
+        x.sum(1), x.unsqueeze(1), x.sum((0,)), x[1:2], x.reshape(3, 2)
+    for call in (x.sum, x.unsqueeze, lambda dim: x[dim:2], lambda dim: x.reshape(dim, 2)):
+        with pytest.raises((TypeError, IndexError, ValueError, RuntimeError)):
+            call(wrong)
+
+
+@given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=8))
+def test_tables_stay_bounded(lengths: list[int]) -> None:
+    for length in lengths:
+        x = ng.arange(float(length))
+        for _ in range(3):
+            assert [x[i].item() for i in range(length)] == list(range(length))
+
+
+def test_a_default_dtype_that_is_set_later_counts() -> None:
+    for dtype in (ng.float32, ng.float64):
+        ng.set_default_dtype(dtype)
+        try:
+            for _ in range(4):
+                assert ng.arange(3).logsumexp(0).dtype is dtype
+                assert (ng.arange(3) / 2).dtype is dtype
+        finally:
+            ng.set_default_dtype(ng.float32)
+
+
+@pytest.mark.parametrize("share", [lambda x: x.detach(), lambda x: x.data, lambda x: x])
+def test_operands_that_share_memory_once_and_not_the_next_time(share: Any) -> None:
+    for other in [share] * 3 + [lambda x: ng.tensor([[1.0, 5.0], [2.0, 0.5]])] * 2:
+        x = ng.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        y = other(x)
+        ((x @ y) * y[0]).sum().backward()
+        expected = ng.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        z = expected if y is x else y
+        with the_long_way():
+            ((expected @ z) * z[0]).sum().backward()
+        assert x.grad.tolist() == expected.grad.tolist()
+
+
+def test_a_tensor_that_was_saved_and_written_to_is_refused_every_time() -> None:
+    for _ in range(5):
+        x = ng.ones(2, 2, requires_grad=True)
+        y = x * 1
+        z = y @ y
+        y.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()

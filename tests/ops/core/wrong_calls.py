@@ -1,0 +1,132 @@
+"""Calls with something wrong in them, for every way to call a declared function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.ops.core.declaration import Declaration
+from numgrad.ops.core.signature import REQUIRED, Signature
+
+# What a parameter of a kind takes, and what some or none of them do.
+GOOD = {
+    "Tensor": "torch.ones(2, 2)",
+    "Tensor[]": "(torch.ones(2, 2), torch.ones(2, 2))",
+    "bool": "True",
+    "device": "'cpu'",
+    "dtype": "torch.float64",
+    "float": "0.5",
+    "generator": "torch.Generator()",
+    "int": "1",
+    "int[]": "(0, 1)",
+    "layout": "torch.strided",
+    "memory_format": "torch.contiguous_format",
+    "number": "2",
+    "object": "[1.0]",
+    "size": "(2, 3)",
+    "str": "'a'",
+}
+ODD = (
+    "'a'",
+    "None",
+    "1.5",
+    "True",
+    "2",
+    "1j",
+    "('a', 1)",
+    "(1, 'a')",
+    "[1.5]",
+    "torch.ones(3)",
+    "torch.float32",
+    "np.float32(1)",
+    "np.int32(1)",
+)
+PARSER = "received an invalid combination of arguments"
+
+
+class Call(NamedTuple):
+    """A call, and whether what is wrong with it was given by name, and could be by position."""
+
+    text: str
+    by_name: bool = False
+
+
+def wrong_calls(declaration: Declaration) -> list[Call]:
+    """Return calls of a function or method with all that can be wrong with one argument."""
+    start = f"torch{'.ones(2, 2)' * declaration.bound}.{declaration.name}"
+    # Where one signature has a parameter and another one has not, None is as good as nothing.
+    needed = {each.name for each in declaration.signature.parameters if each.default is not None}
+    found = [
+        Call(f"{start}({call.text})", call.by_name)
+        for signature in declaration.signatures
+        for call in _of_signature(signature, needed)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
+    positional = signature.positional
+    good = [GOOD[each.kind] for each in positional]
+    by_name = [f"{each.name}={GOOD[each.kind]}" for each in positional]
+    least = sum(each.default is REQUIRED for each in positional)
+    required = [
+        f"{each.name}={GOOD[each.kind]}"
+        for each in signature.parameters
+        if each.keyword_only and each.default is REQUIRED
+    ]
+
+    def call(*arguments: str, named: bool = False) -> Call:
+        return Call(", ".join([*arguments, *required]), named)
+
+    for count in range(least):
+        yield call(*good[:count])
+    yield call(*good, "1")
+    yield call(*good, "1", "2")
+    yield call(*good[:least], "unknown=1")
+    for at, parameter in enumerate(positional):
+        for odd in ODD:
+            if parameter.kind == "object" or (odd == "None" and parameter.name not in needed):
+                continue
+            yield call(*good[:at], odd, *good[at + 1 : least])
+            rest = by_name[at + 1 : least]
+            yield call(*good[:at], f"{parameter.name}={odd}", *rest, named=True)
+        yield call(*good[: max(at + 1, least)], by_name[at])
+    for parameter in signature.parameters:
+        if parameter.keyword_only and parameter.name != "out":
+            yield from (call(*good[:least], f"{parameter.name}={odd}") for odd in ODD)
+
+
+def complaint(module: Any, call: Call) -> str | None:
+    """Return what a TypeError says of a call; None if there is none."""
+    try:
+        eval(call.text, {"torch": module, "np": np})
+    except TypeError as error:
+        text = str(error)
+    except Exception:
+        return None
+    else:
+        return None
+    if PARSER in text:
+        return f"{text.partition(' ')[0]} {PARSER}"
+    if call.by_name:  # here the position is said of these, too
+        text = re.sub(r" \(position \d\)|, but found element.*|, not (tuple|list)$", "", text)
+    return text
+
+
+# PyTorch takes more ways to call these (with `out_dtype`, factors first, dims' names), and says so.
+MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
+MORE_WAYS += ("kthvalue", "topk")
+
+
+def agree(ours: str | None, theirs: str | None, name: str) -> bool:
+    """Whether two complaints say the same, or Python sees to it what the parser does not take."""
+    if ours is None or theirs is None or ours == theirs:
+        return ours is theirs or ours == theirs
+    if name.removesuffix("_") in MORE_WAYS and (PARSER in theirs or "3 positional" in theirs):
+        return True
+    if "takes no " in theirs:  # functions without arguments are not parsed
+        return "takes 0" in ours or "unexpected keyword" in ours
+    return PARSER in theirs and re.search("unexpected keyword|multiple values", ours) is not None
