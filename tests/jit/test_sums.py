@@ -69,7 +69,30 @@ def normalised(x: Tensor, dims: Any) -> Any:
     return centred, (centred * centred).mean(-1)
 
 
+def multiplied(x: Tensor, dims: Any) -> Any:
+    return x.prod() if dims is None else x.prod(dims[0])
+
+
+def norms(x: Tensor, dims: Any) -> Any:
+    return x.norm(dim=dims), x.norm(1, dim=dims), x.norm(3, dim=dims)
+
+
+def without_nans(x: Tensor, dims: Any) -> Any:
+    x = x.abs() if x.is_complex() else x
+    return x.nansum(dims), x.nanmean(dims)
+
+
+def spread(x: Tensor, dims: Any) -> Any:
+    return x.var(dims), x.std(dims, keepdim=True)
+
+
+def exponentials(x: Tensor, dims: Any) -> Any:
+    every = tuple(range(x.ndim))
+    return x.logsumexp(every if dims is None else dims)
+
+
 FOLDS = [added, added, averaged, twice, of_sums, normalised]
+OTHER_FOLDS = [multiplied, norms, without_nans, spread, exponentials]
 
 
 def draw_shape(rng: random.Random, *, small: bool) -> tuple[int, ...]:
@@ -111,9 +134,11 @@ def draw_array(rng: random.Random, shape: Sequence[int], dtype: str) -> Tensor:
     return x
 
 
-def draw_program(rng: random.Random, rank: int) -> tuple[Callable[..., Any], str]:
+def draw_program(
+    rng: random.Random, rank: int, folds: Sequence[Callable[..., Any]] = FOLDS
+) -> tuple[Callable[..., Any], str]:
     """Draw what is computed, and how it is reduced over which dims."""
-    operand, fold = rng.choice(OPERANDS), rng.choice(FOLDS)
+    operand, fold = rng.choice(OPERANDS), rng.choice(folds)
     dims = None
     if rng.random() < 0.7:
         dims = tuple(sorted(rng.sample(range(rank), rng.randint(1, rank))))
@@ -153,6 +178,47 @@ def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> 
         like = contiguous if isinstance(contiguous, tuple) else (contiguous,)
         if all(own.is_contiguous() for own in (x, y)):
             assert bits(found if len(like) > 1 else found[0], like) == expected, name
+
+
+@pytest.mark.filterwarnings("ignore")  # of too few degrees of freedom, of overflow
+@pytest.mark.parametrize("seed", range(24))
+def test_other_reductions_have_the_bits_that_they_have_without_jit(seed: int) -> None:
+    rng = random.Random(f"other {seed}")
+    shape, dtype = draw_shape(rng, small=seed % 3 == 0), rng.choice(DTYPES)
+    x, y = draw_array(rng, shape, dtype), draw_array(rng, shape, dtype)
+    program, name = draw_program(rng, len(shape), [OTHER_FOLDS[seed % len(OTHER_FOLDS)]])
+    name = f"{name}: {dtype}{list(shape)}, strides {x.stride()} and {y.stride()}"
+    assert bits(ng.jit(program)(x, y)) == bits(program(x, y)), name
+
+
+PARTS = {
+    "columns": lambda x: x[:, :700],
+    "few columns": lambda x: x[:, 5:70],
+    "rows": lambda x: x[::2],
+    "backwards": lambda x: x.flip(0)[:, 3:],
+    "every other": lambda x: x[:, ::2],
+    "a column again and again": lambda x: x[:, :1].expand(*x.shape),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32", "bool"])
+@pytest.mark.parametrize("part", PARTS)
+def test_totals_of_parts_are_those_of_copies(part: str, dtype: str) -> None:
+    numbers = np.random.default_rng(0).standard_normal((330, 1000)) * 3
+    x = PARTS[part](ng.tensor(numbers.astype(dtype)))
+    if part == "a column again and again" and dtype == "complex64":
+        x = x.real
+    assert bits(x.sum()) == bits(x.clone(memory_format=ng.contiguous_format).sum())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("shape", [(70, 900), (300, 1025), (4097, 64), (40_000, 5)])
+def test_sums_of_one_row_again_and_again_are_those_of_copies(
+    shape: tuple[int, ...], dtype: str
+) -> None:
+    row = ng.tensor(np.random.default_rng(0).standard_normal((1, shape[1])).astype(dtype))
+    x = row.expand(*shape)
+    assert bits(x.sum(0)) == bits(x.T.clone(memory_format=ng.contiguous_format).sum(1))
 
 
 @pytest.mark.parametrize("shape", [(600_000,), (3, 400_001), (1200, 1100), (70_000, 11)])

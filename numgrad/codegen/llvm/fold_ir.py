@@ -27,6 +27,7 @@ from numgrad.codegen.llvm.run_ir import (
 )
 from numgrad.codegen.llvm.vector_ir import (
     Place,
+    Rows,
     apart,
     each,
     each_masked,
@@ -38,12 +39,21 @@ from numgrad.codegen.llvm.vector_ir import (
     splat,
 )
 
-__all__ = ["FOLD", "FOLD_LANES", "OUT", "TREE", "Transform", "make_follow"]
+__all__ = [
+    "FOLD",
+    "FOLD_LANES",
+    "FOLD_REPEATS",
+    "FOLD_ROWS",
+    "OUT",
+    "TREE",
+    "Transform",
+    "make_follow",
+]
 
 HEADER = 3  # numbers before the first step
 FIELDS = 5  # and in each step
 OUT = -1  # a position of lanes: the result's own memory
-FOLD, FOLD_LANES = -1, -2  # numbers of rows: see `make_follow`
+FOLD, FOLD_LANES, FOLD_ROWS, FOLD_REPEATS = -1, -2, -3, -4  # numbers of rows: see `make_follow`
 TREE = 8  # rows read side by side
 
 
@@ -82,7 +92,9 @@ def make_follow(transform: Transform, combine: Combine) -> Any:
     - with no rows: the lanes at x and at y are combined into those at `target`;
     - with `FOLD` for rows: of the y numbers of `a` from position x on, each `RUN` are folded to one
       number (see `fold_run`), which are put at `target`;
-    - with `FOLD_LANES`: the same for lanes from x on, which are not transformed.
+    - with `FOLD_LANES`: the same for lanes from x on, which are not transformed;
+    - with `FOLD_ROWS`: the same as with `FOLD` for numbers of rows of `width` elements, which are
+      `RUN_LANES` at least; with `FOLD_REPEATS` all elements of a row are its first one.
     """
 
     def follow(
@@ -202,14 +214,19 @@ class _Follow:
                             with lanes_with_lanes:
                                 self.join(lanes_at(target), lanes_at(x), lanes_at(y), width)
                             with fold:
+                                into, begin = lanes_at(target), builder.add(start, x)
                                 is_source = builder.icmp_signed("==", rows, integer(FOLD))
-                                with builder.if_else(is_source) as (of_source, of_lanes):
+                                is_lanes = builder.icmp_signed("==", rows, integer(FOLD_LANES))
+                                with builder.if_else(is_source) as (of_source, others):
                                     with of_source:
-                                        begin = builder.add(start, x)
                                         source = self.place(self.source, self.a.data, begin)
-                                        self.runs(lanes_at(target), source, y, spread)
-                                    with of_lanes:
-                                        self.runs_of_lanes(lanes_at(target), lanes_at(x), y)
+                                        self.runs(into, source, y, spread)
+                                    with others, builder.if_else(is_lanes) as (lanes_, rows_):
+                                        with lanes_:
+                                            self.runs_of_lanes(into, lanes_at(x), y)
+                                        with rows_:
+                                            layout = [width, row_step, rows]
+                                            self.runs_of_rows(into, begin, y, layout, spread)
 
     def spread(self, lanes: Any, room: Any, first: Any, columns: Any) -> Place:
         """Copy the centres of the columns into the last lanes, again and again; or one for all."""
@@ -390,6 +407,24 @@ class _Follow:
             emit(self.builder, places, [count])
         else:
             apart(self.builder, "runs", emit, places, [count])
+
+    def runs_of_rows(
+        self, place: Place, first: Any, count: Any, layout: list[Any], centres: Place | None
+    ) -> None:
+        """Fold runs of rows that lie apart, from their element number `first` on."""
+        source = self.place(self.source, self.a.data, integer(0))
+        places = [place, source] if centres is None else [place, source, centres]
+
+        def emit(builder: Any, places: list[Place], numbers: list[Any]) -> None:
+            first, count, length, row_step, kind = numbers
+            is_repeated = builder.icmp_signed("==", kind, integer(FOLD_REPEATS))
+            places[1] = Rows(builder, places[1], first, count, length, row_step, is_repeated)
+            self.fold_runs(builder, places, count)
+
+        if self.calls:
+            emit(self.builder, places, [first, count, *layout])
+        else:
+            apart(self.builder, "runs_of_rows", emit, places, [first, count, *layout])
 
     def fold_runs(self, builder: Any, places: list[Place], count: Any) -> None:
         """Emit the loop over runs of the array."""

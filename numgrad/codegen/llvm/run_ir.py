@@ -19,7 +19,6 @@ from numgrad.codegen.llvm.combine_ir import Combine
 from numgrad.codegen.llvm.vector_ir import (
     Place,
     each,
-    each_masked,
     first_of,
     integer,
     lanes_of,
@@ -50,7 +49,7 @@ def lanes_of_rows(columns: int) -> int:
     Examples
     --------
     >>> [lanes_of_rows(columns) for columns in (1, 2, 3, 100, 512)]
-    [64, 64, 256, 8, 1]
+    [64, 64, 128, 4, 1]
     """
     if columns <= 2:
         return RUN_LANES
@@ -63,7 +62,7 @@ def block_rows(columns: int, lanes: int = 0) -> int:
     Examples
     --------
     >>> [block_rows(columns) for columns in (1, 2, 3, 100, 512)]
-    [1024, 1024, 4096, 128, 64]
+    [1024, 1024, 2048, 256, 256]
     """
     return max(SUM_DEPTH * (lanes or lanes_of_rows(columns)), SUM_ROWS)
 
@@ -158,18 +157,19 @@ def fold_run(
     more, fold = (builder.append_basic_block(name) for name in ("rest", "fold"))
     builder.cbranch(builder.icmp_signed(">", rest, integer(0)), more, fold)
     builder.position_at_end(more)
-    room.write(integer(0), lanes, value)
-
-    def body(index: Any, width: int, mask: Any = None) -> None:
-        x, y = room.read(index, width), read(builder.add(whole, index), width, mask)
-        joined = combine.emit(builder, dtype, x, y)
-        room.write(index, width, joined if mask is None else builder.select(mask, joined, x))
-
     if masks:
-        each_masked(builder, rest, lanes_of(dtype), body)
+        mask = first_of(builder, rest, lanes)
+        joined = combine.emit(builder, dtype, value, read(whole, lanes, mask))
+        joined = builder.select(mask, joined, value)
     else:
+        room.write(integer(0), lanes, value)
+
+        def body(index: Any, width: int) -> None:
+            x, y = room.read(index, width), read(builder.add(whole, index), width, None)
+            room.write(index, width, combine.emit(builder, dtype, x, y))
+
         each(builder, rest, lanes_of(dtype), body)
-    joined = room.read(integer(0), lanes)
+        joined = room.read(integer(0), lanes)
     after = builder.block
     builder.branch(fold)
     builder.position_at_end(fold)

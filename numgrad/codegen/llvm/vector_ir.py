@@ -11,6 +11,7 @@ from numba import types
 
 __all__ = [
     "Place",
+    "Rows",
     "apart",
     "each",
     "each_masked",
@@ -83,6 +84,96 @@ class Place:
         name = f"llvm.masked.{verb}.v{vector.count}{letter}{self.dtype.bitwidth}.p0"
         result = vector if verb == "load" else ir.VoidType()
         return self.builder.module.declare_intrinsic(name, fnty=ir.FunctionType(result, kinds))
+
+
+class Rows(Place):
+    """Numbers of rows that lie apart, read as if each row began where the last one ended.
+
+    Parameters
+    ----------
+    builder
+    source : Place
+        Where the first row begins.
+    first, count : LLVM values
+        Which number is the first one, and how many are read.
+    length, row_step : LLVM values
+        How many numbers a row has, no fewer than there are lanes, and how far rows lie apart.
+    is_repeated : LLVM value
+        Whether a row is its first number again and again.
+    """
+
+    def __init__(
+        self,
+        builder: Any,
+        source: Place,
+        first: Any,
+        count: Any,
+        length: Any,
+        row_step: Any,
+        is_repeated: Any,
+    ) -> None:
+        self.context, self.builder, self.dtype = source.context, builder, source.dtype
+        self.source, self.first, self.end = source, first, builder.add(first, count)
+        self.length, self.row_step, self.is_repeated = length, row_step, is_repeated
+
+    def read(self, index: Any, lanes: int, mask: Any = None) -> Any:
+        """Load a number, or a vector, which may go on in the next row."""
+        builder = self.builder
+        at = builder.add(self.first, index)
+        row = builder.udiv(at, self.length)
+        column = builder.sub(at, builder.mul(row, self.length))
+        start = builder.mul(row, self.row_step)
+        place = builder.add(start, builder.select(self.is_repeated, integer(0), column))
+        if lanes == 1:
+            return self.source.read(place, 1)
+        left = builder.sub(self.length, column)
+        is_whole = builder.icmp_signed(">=", left, integer(lanes))
+        is_there = builder.icmp_signed("<", builder.add(at, left), self.end)
+        following = builder.select(is_there, builder.add(start, self.row_step), start)
+        left = builder.select(is_whole, integer(lanes), left)
+
+        def repeated() -> Any:
+            x, y = (
+                splat(builder, self.source.read(position, 1), lanes)
+                for position in (start, following)
+            )
+            return builder.select(first_of(builder, left, lanes), x, y)
+
+        def parted() -> Any:
+            own = first_of(builder, left, lanes)
+            masks = [own, builder.not_(own)]
+            if mask is not None:
+                masks = [builder.and_(one, mask) for one in masks]
+            x = self.source.read(place, lanes, masks[0])
+            y = self.source.read(builder.sub(following, left), lanes, masks[1])
+            return builder.select(own, x, y)
+
+        def different() -> Any:
+            return either(
+                builder, is_whole, lambda: self.source.read(place, lanes, mask), parted, likely=True
+            )
+
+        return either(builder, self.is_repeated, repeated, different)
+
+
+def either(
+    builder: Any,
+    is_so: Any,
+    emit: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    *,
+    likely: bool | None = None,
+) -> Any:
+    """Return the value that one of two functions emits, of which only that one is run."""
+    found = []
+    with builder.if_else(is_so, likely=likely) as branches:
+        for branch, write in zip(branches, (emit, otherwise), strict=True):
+            with branch:
+                found.append((write(), builder.block))
+    value = builder.phi(found[0][0].type)
+    for one, block in found:
+        value.add_incoming(one, block)
+    return value
 
 
 def integer(number: int) -> Any:

@@ -21,7 +21,7 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
-from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
+from numgrad.jit.ir.constructors import broadcast, cast, constant, permute, reshape
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import by_stride, deciding, followed, memory_of, place_like
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
@@ -380,8 +380,12 @@ class Tracer:
         template = {name: lift(value, operands) for name, value in parameters.items()}
         values = [self.value_of(operand) for operand in operands]
         whole = Whole(primitive, len(arrays), template)
+        order = self._order(arrays[0]) if primitive.name in IN_MEMORY_ORDER else None
         single, found = whole.results(values, [place_of(operand) for operand in operands])
         metas = [(each.shape, each.dtype) for each in found]
+        if order is not None:
+            values[0] = permute(values[0], order)
+            whole.dims = np.argsort(order).tolist()
         items = results_of(whole, values, metas, self._origin(primitive.name))
         _, follows = place_like(primitive, arrays, parameters)
         results = tuple(

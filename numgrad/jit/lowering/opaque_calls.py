@@ -22,21 +22,27 @@ ARRAYS = (np.ndarray, Traced)  # the types that become operands
 
 
 class Whole:
-    """A primitive in a graph, with the parameters that are no operands."""
+    """A primitive in a graph, with the parameters that are no operands.
 
-    __slots__ = ("count", "name", "primitive", "template")
+    Its first operand may have its dims in the order of memory; `dims` brings them back.
+    """
+
+    __slots__ = ("count", "dims", "name", "primitive", "template")
 
     def __init__(self, primitive: Primitive, count: int, template: dict[str, Any]) -> None:
         self.primitive = primitive
         self.name = primitive.name
         self.count = count
         self.template = template
+        self.dims: Sequence[int] | None = None
 
     def __repr__(self) -> str:
         return self.name
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
         """Run it on arrays, and return its results."""
+        if self.dims is not None:
+            arrays = (np.ascontiguousarray(arrays[0]).transpose(self.dims), *arrays[1:])
         result = self.run(arrays)
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 

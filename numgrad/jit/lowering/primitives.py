@@ -36,8 +36,19 @@ Lowering = Callable[..., Any]
 Dims = tuple[int, ...]
 Order = Sequence[int] | None
 LOWERINGS: dict[str, Lowering] = {}
-# Reductions that go by memory. Their lowerings are told the order of the operand's dims in it.
-IN_MEMORY_ORDER: set[str] = set()
+# Reductions that go by memory. Their lowerings are told the order of the operand's dims in it;
+# those that have none get it with its dims in that order.
+IN_MEMORY_ORDER = {
+    "logsumexp",
+    "nansum",
+    "prod",
+    "prod_over_dim",
+    "std",
+    "std_mean",
+    "var",
+    "var_mean",
+    "vector_norm",
+}
 
 
 def lowering(*names: str) -> Callable[[Lowering], Lowering]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_SUM
-from numgrad.codegen.llvm.run_ir import block_rows, lanes_of_rows
+from numgrad.codegen.llvm.run_ir import RUN, RUN_LANES, block_rows, lanes_of_rows
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, restore
-from numgrad.kernels.reduce.order import PART, TILE, steps_of
+from numgrad.kernels.reduce.order import PART, TILE, steps_of, steps_of_rows
 from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, entry_of
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for
@@ -66,6 +66,17 @@ def share(
                 count = min(group, last - begin)
                 block = flat.block(begin * size, 1, count * size, 0)
                 run(block, begin * inner, n, inner, 0, count)
+        elif tiles == 1:
+            # As many parts of a block at a time as fit.
+            group = max(1, PART // (part_rows * inner))
+            while first < last:
+                block_number, part = divmod(first, parts)
+                count = min(group, last - first, parts - part)
+                begin = part * part_rows
+                rows = min(count * part_rows, n - begin)
+                block = flat.block((block_number * n + begin) * inner, 1, rows * inner, 0)
+                run(block, first * inner, rows, inner, 0, count)
+                first += count
         else:
             for item in range(first, last):
                 block_number, tile = divmod(item, tiles)
@@ -73,10 +84,7 @@ def share(
                 rows = min(part_rows, n - part * part_rows)
                 columns = min(TILE, inner - tile * TILE)
                 start = (block_number // parts * n + part * part_rows) * inner + tile * TILE
-                if columns == inner:
-                    block = flat.block(start, 1, rows * inner, 0)
-                else:
-                    block = flat.block(start, rows, columns, inner)
+                block = flat.block(start, rows, columns, inner)
                 run(block, block_number * inner + tile * TILE, rows, columns, 0, 1)
 
     if elements < 2 * grain:
@@ -274,15 +282,40 @@ class Fold:
     def _reduce_apart(
         self, flat: Strided, outer: int, n: int, inner: int, dtype: np.dtype[Any]
     ) -> Array | None:
-        """Reduce contiguous rows that lie anywhere, without gathering them; None if they don't."""
+        """Reduce rows that lie anywhere, without gathering them; None if this is not worth it.
+
+        The elements of a row lie next to each other, or are the same one.
+        """
         if flat.shape.size != 2:
             return None
         (rows, columns), (row_step, step) = flat.shape.tolist(), flat.strides.tolist()
         if (rows, columns) not in ((outer, n), (n, inner)) and outer * inner > 1:
             return None  # what is reduced is part of a row, or rows and a part
-        if step != 1 or outer * inner == 1:
-            return None  # of all elements each block goes on in the next row
         kernel = self.kernel
+        if inner == 1 and step in (0, 1) and (outer == 1 or step == 0):
+            if columns < RUN_LANES:
+                return None
+            # A block goes on in the next row where all elements are reduced to one.
+            runs = parts_of(n, RUN)
+            out = empty((outer * runs,), dtype)
+            elements = flat.source[flat.origin :]
+
+            def runs_of_one(first: int, last: int) -> None:
+                start, stop = first * RUN, min(last * RUN, n)
+                steps = steps_of_rows(start, stop - start, columns, row_step, step)
+                kernel(elements, out[first:], None, steps, 0, 1)
+
+            def runs_of_each(first: int, last: int) -> None:
+                steps = steps_of_rows(first * n, n, columns, row_step, step)
+                kernel(elements, out[first * runs :], None, steps, n, last - first)
+
+            if outer == 1:
+                parallel_for(runs_of_one, runs, THREAD_ELEMENTS_SUM // RUN)
+            else:
+                parallel_for(runs_of_each, outer, max(1, THREAD_ELEMENTS_SUM // n))
+            return out if runs == 1 else self.merge.reduce(out, outer, runs, 1, dtype)
+        if step != 1:
+            return None
         if inner == 1:
             if n > PART or n < LONG_ROW:
                 return None

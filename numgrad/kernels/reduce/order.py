@@ -29,6 +29,8 @@ from numgrad.codegen.llvm.combine_ir import Combine
 from numgrad.codegen.llvm.fold_ir import (
     FOLD,
     FOLD_LANES,
+    FOLD_REPEATS,
+    FOLD_ROWS,
     OUT,
     TREE,
     Transform,
@@ -36,7 +38,7 @@ from numgrad.codegen.llvm.fold_ir import (
 )
 from numgrad.codegen.llvm.run_ir import RUN, block_rows, lanes_of_rows
 
-__all__ = ["PART", "TILE", "make_fold", "steps_of"]
+__all__ = ["PART", "TILE", "make_fold", "steps_of", "steps_of_rows"]
 
 Array = np.ndarray[Any, Any]
 
@@ -83,6 +85,27 @@ def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0) -> Array:
         steps += _joined_steps(base, blocks, lanes, columns)
     room = base + blocks * columns + width  # the last lanes are for the centres
     return np.array([room, columns, lanes * row_step, *steps], np.int64)
+
+
+def steps_of_rows(first: int, count: int, length: int, row_step: int, step: int) -> Array:
+    """Return what `make_follow` follows to reduce each block of elements of rows that lie apart.
+
+    Parameters
+    ----------
+    first, count : int
+        Which element is the first one, and how many there are; each `RUN` of them give a result.
+    length, row_step : int
+        How many elements a row has, `RUN_LANES` at least, and how far the rows lie apart.
+    step : int
+        How far the elements of a row lie apart: 1, or 0 if all are its first one.
+
+    Examples
+    --------
+    >>> steps_of_rows(0, 500, 100, 150, 1)[3:]  # one block of five rows
+    array([ -1,   0, 500,  -3, 100])
+    """
+    kind = FOLD_ROWS if step else FOLD_REPEATS
+    return np.array([1, -(-count // RUN), row_step, OUT, first, count, kind, length], np.int64)
 
 
 def _block_steps(
