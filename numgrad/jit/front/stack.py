@@ -1,6 +1,6 @@
 """Go through bytecode with sets of tokens in the place of values: what may come where.
 
-What the tokens mean is for a `Meaning` to say (see `numgrad.jit.front.flows`). Here is what
+What the tokens mean is for a `Meaning` to say (see `numgrad.jit.front.meaning`). Here is what
 instructions do with the stack of values: where those come from, and what is done with them.
 Variables are not told apart by time: one holds whatever is stored in it anywhere.
 """
@@ -8,116 +8,16 @@ Variables are not told apart by time: one holds whatever is stored in it anywher
 from __future__ import annotations
 
 import dis
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import CodeType
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
+from numgrad.jit.front.meaning import NOTHING, Lost, Meaning, Tokens, Value
 from numgrad.jit.front.reads import is_subscript
 
-__all__ = ["NOTHING", "Lost", "Meaning", "Tokens", "Value", "follow"]
+__all__ = ["follow"]
 
-Tokens = frozenset[Any]
-
-
-class Lost(Exception):
-    """An instruction is not known here, or the stack is not what it was taken for."""
-
-
-class Value(NamedTuple):
-    """What may be in one place of the stack.
-
-    Attributes
-    ----------
-    tokens : frozenset
-    name : str
-        The variable or attribute that it was last.
-    constant : Any
-        What it is, if it is a constant.
-    is_null : bool
-        Whether it is what stands beside a function that has no first argument yet.
-    """
-
-    tokens: Tokens = frozenset()
-    name: str = ""
-    constant: Any = None
-    is_null: bool = False
-
-
-NOTHING = Value()
 _NULL = Value(is_null=True)
-
-
-class Meaning(Protocol):
-    """What becomes of values; results are tokens."""
-
-    def load(self, kind: str, name: str) -> Tokens:
-        """Return what a variable holds, by an instruction of some kind."""
-
-    def store(self, kind: str, name: str, value: Tokens) -> None:
-        """Put something in a variable."""
-
-    def attribute(self, value: Tokens, name: str) -> Tokens:
-        """Return an attribute."""
-
-    def set_attribute(self, value: Tokens, name: str, given: Tokens) -> None:
-        """Put something in an attribute."""
-
-    def inherited(self, value: Tokens, name: str) -> Tokens:
-        """Return an attribute of ``super()``."""
-
-    def entry(self, value: Tokens, key: Value) -> Tokens:
-        """Return ``value[key]``."""
-
-    def put(self, value: Tokens, given: Tokens) -> None:
-        """Put something in a container."""
-
-    def items(self, value: Tokens) -> Tokens:
-        """Return what comes out of an iteration."""
-
-    def unpack(self, value: Tokens, count: int) -> Sequence[Tokens]:
-        """Return so many items of a value."""
-
-    def make(self, at: int, given: Tokens) -> Tokens:
-        """Return a container that is made by the instruction at some place."""
-
-    def function(self, at: int, code: CodeType, defaults: Tokens) -> Tokens:
-        """Return a function that is made."""
-
-    def call(
-        self,
-        function: Value,
-        given: Sequence[Value],
-        named: Mapping[str, Value],
-        spread: Tokens,
-        at: int,
-    ) -> Tokens:
-        """Return what a call gives; `spread` may be any of the arguments."""
-
-    def entered(self, value: Tokens) -> Tokens:
-        """Return what ``with`` gives."""
-
-    def of(self, value: Any) -> Tokens:
-        """Return a constant."""
-
-    def computed(self, *values: Tokens) -> Tokens:
-        """Return what an operator makes of values."""
-
-    def measure(self, value: Tokens) -> None:
-        """Note that Python goes by how many items there are."""
-
-    def decide(self, value: Tokens) -> None:
-        """Note that Python goes by a value."""
-
-    def find(self, value: Value, container: Tokens) -> None:
-        """Note that a value is looked for in a container."""
-
-    def unknown(self, value: Tokens) -> Tokens:
-        """Return what is made of a value in some way."""
-
-    def leave(self, value: Tokens) -> None:
-        """Note that a value is returned or yielded."""
-
-
 # fmt: off
 _SILENT = frozenset((
     "CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "RESUME", "MAKE_CELL", "COPY_FREE_VARS",
