@@ -16,6 +16,7 @@ from numgrad.jit.front.guards import is_a
 from numgrad.jit.front.lookups import CONTAINERS, in_class, own_attributes
 from numgrad.jit.front.meaning import Tokens, Value
 from numgrad.jit.front.origins import wrapped
+from numgrad.jit.front.tensor_names import is_of_tensors
 from numgrad.jit.front.values import ANY, BESIDE, NUMBER, TENSOR
 from numgrad.jit.lowering.storage import root_of
 
@@ -42,7 +43,7 @@ class Attributes(Contents):
                     self.decide(frozenset((token,)))
                 found.add(NUMBER if name in BESIDE else token)
             elif token == TENSOR:
-                found.add(NUMBER if name in BESIDE else token)
+                found |= _of_tensor(name)
             elif token[0] == "is":
                 found |= self.of_object(self.things[token], token, name)
             elif token[0] == "made":
@@ -82,7 +83,7 @@ class Attributes(Contents):
                 self.decide(frozenset((token,)))
             return _NUMBER if name in BESIDE else frozenset((("of", id(root_of(thing))),))
         if is_a(thing, Tensor) and name not in own_attributes(thing):
-            return _NUMBER if name in BESIDE else _TENSOR
+            return _of_tensor(name)
         if is_a(thing, ModuleType):
             if name in vars(thing):
                 return self.of(vars(thing)[name])
@@ -138,10 +139,17 @@ class Attributes(Contents):
 
     def set_attribute(self, value: Tokens, name: str, given: Tokens) -> None:
         for token in value:
-            if token == ANY:
+            if token in (ANY, TENSOR):
                 self.escape(given)
             elif token[0] in ("is", "made", "code"):
                 names = self.attributes.setdefault(token, {})
                 self.grow(names.setdefault(name, set()), given)
                 if token in self.escaped:
                     self.escape(given)
+
+
+def _of_tensor(name: str) -> Tokens:
+    """Return what an attribute of a tensor is, or gives if it is a method."""
+    if is_of_tensors(name):
+        return _TENSOR
+    return _NUMBER if hasattr(Tensor, name) else frozenset((ANY,))

@@ -10,10 +10,11 @@ from typing import Any
 from numgrad.jit.front.contents import rows
 from numgrad.jit.front.frames import each_of, every_of
 from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.library_calls import BUILTINS, OF_ARRAYS, OF_TENSORS, LibraryCalls
+from numgrad.jit.front.library_calls import BUILTINS, OF_ARRAYS, LibraryCalls
 from numgrad.jit.front.lookups import in_class
 from numgrad.jit.front.meaning import Tokens, Value
 from numgrad.jit.front.origins import is_ours, wrapped
+from numgrad.jit.front.tensor_names import is_of_tensors
 from numgrad.jit.front.values import ANY, NUMBER, TENSOR
 
 __all__ = ["Calls"]
@@ -64,7 +65,7 @@ class Calls(LibraryCalls):
             first = Value(frozenset((token[2],)))
             return self.call_one(token[1], name, [first, *given], named, spread, at)
         if token[0] == "of":
-            if name not in OF_ARRAYS and name not in OF_TENSORS:
+            if name not in OF_ARRAYS and not is_of_tensors(name):
                 self.decide(frozenset((token,)))
                 self.use_all(every)
             return self.computed(frozenset((token,)), *each_of(given, named, spread))
@@ -75,9 +76,11 @@ class Calls(LibraryCalls):
         if token == ANY:
             return self.call_any(name, every)
         if token == TENSOR:
-            return self.call_tensor(name, every)
+            self.call_ours(every)
+            return frozenset((TENSOR,))
         if token == NUMBER:  # a method of a string, say
             self.use_all(every)
+            self.escape(every)
             return frozenset((NUMBER,))
         return self.unknown(every)
 

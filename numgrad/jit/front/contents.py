@@ -39,12 +39,15 @@ class Contents(Values):
         self.grow(self.inside.setdefault(token, set()), given)
         return frozenset((token,))
 
+    def look_up(self, key: Tokens) -> None:
+        for token in self.with_contents(key):
+            thing: Any = self.things.get(token)
+            if not is_a(thing, np.ndarray) or not thing.ndim:  # else it is an operand of indexing
+                self.decide((token,))
+
     def entry(self, value: Tokens, key: Value) -> Tokens:
         thing: Any
-        for token in key.tokens:
-            thing = self.things.get(token)
-            if not is_a(thing, np.ndarray) or not thing.ndim:
-                self.decide(frozenset((token,)))
+        self.look_up(key.tokens)
         found: set[Any] = set()
         for token in value:
             thing = self.things.get(token)

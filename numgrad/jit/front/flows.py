@@ -71,7 +71,7 @@ class _Flows(Calls):
             self.is_changed = False
             for token in self.of(function):
                 self.call_one(token, "", (), {}, given, -1)
-            for frame in list(self.frames.values()):
+            for frame in reversed(list(self.frames.values())):  # what is called comes first
                 self.frame = frame
                 follow(frame.code, self)
             if self.is_changed:

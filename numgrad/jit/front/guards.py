@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from itertools import repeat
+from operator import is_
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -96,6 +97,16 @@ def same_keys(found: dict[Any, Any], held: tuple[Any, ...]) -> bool:
     )
 
 
+def begins_with(found: dict[Any, Any], held: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
+    """Whether the first entries of a dict are the very ones that they were."""
+    keys, values = held
+    return (
+        len(found) >= len(keys)
+        and all(map(is_, found, keys))
+        and all(map(is_, found.values(), values))
+    )
+
+
 def same_names(found: dict[str, Any], held: tuple[str, ...]) -> bool:
     """Whether an object has the same attributes, whatever they are."""
     return tuple(found) == held
@@ -165,6 +176,7 @@ def _is_same(found: Any, held: Any, met: frozenset[Any] = frozenset()) -> bool:
 
 
 _HELPERS: dict[str, Callable[..., Any]] = {
+    "begins_with": begins_with,
     "has_own": has_own,
     "own_dict": own_dict,
     "same_function": same_function,

@@ -15,30 +15,21 @@ from numgrad.jit.front.contents import rows
 from numgrad.jit.front.frames import Frames, each_of, every_of
 from numgrad.jit.front.guards import is_a
 from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.values import ANY, BESIDE, NUMBER, TENSOR
+from numgrad.jit.front.tensor_names import gives_tensors
+from numgrad.jit.front.values import ANY, NUMBER, TENSOR
 
-__all__ = ["BUILTINS", "OF_ARRAYS", "OF_TENSORS", "LibraryCalls"]
+__all__ = ["BUILTINS", "OF_ARRAYS", "LibraryCalls"]
 
 _NONE: Tokens = frozenset()
 
 # fmt: off
-# Methods of arrays that return something of Python's.
-_OF_PYTHON = frozenset(("item", "tolist", "tobytes", "tofile", "dump", "dumps", "data", "ctypes"))
-OF_TENSORS = frozenset(n for n in dir(Tensor) if not n.startswith("__")) - _OF_PYTHON
-OF_ARRAYS = frozenset(n for n in dir(np.ndarray) if not n.startswith("__")) - _OF_PYTHON
-# Functions of NumPy that do, of arrays.
-_ASKS = frozenset((
-    "allclose", "array_equal", "array_equiv", "array_repr", "array_str", "array2string",
-    "base_repr", "binary_repr", "count_nonzero", "format_float_positional", "iterable",
-    "format_float_scientific", "save", "savetxt", "savez", "may_share_memory", "shares_memory",
-))
-# Methods and functions of ours that return no tensors.
-_NO_TENSORS = BESIDE | frozenset((
-    "is_tensor", "type", "get_device", "data_ptr", "storage_offset", "broadcast_shapes",
-    "result_type", "can_cast", "promote_types", "get_default_dtype", "finfo", "iinfo",
-    "is_same_size",
-    "dim_order", "is_grad_enabled", "is_nonzero", "equal", "allclose", "is_conj", "is_neg",
-    "is_inference", "is_view", "is_set_to", "is_shared", "is_pinned", "untyped_storage", "storage",
+# Methods and attributes of arrays that are arrays: the numbers in those are still NumPy's.
+OF_ARRAYS = frozenset((
+    "T", "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "base", "byteswap",
+    "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal",
+    "dot", "fill", "flat", "flatten", "imag", "mT", "max", "mean", "min", "nonzero", "partition",
+    "prod", "put", "ravel", "real", "repeat", "reshape", "resize", "round", "searchsorted", "sort",
+    "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var", "view",
 ))
 BUILTINS = {
     getattr(builtins, name): way
@@ -62,20 +53,18 @@ BUILTINS[deque] = "list"
 class LibraryCalls(Frames):
     """What calls give of what is in libraries."""
 
-    def call_tensor(self, name: str, every: Tokens) -> Tokens:
-        """Return what a method of a tensor gives, or a function of this package.
+    def call_ours(self, every: Tokens) -> None:
+        """Note what decides in methods of tensors and in functions of this package.
 
-        A parameter may be asked for its number, and nothing tells of that: so what NumPy computed,
-        and what is as short as a list of dims, may decide.
+        A parameter may be asked for its number, and nothing tells of that: so what NumPy computed
+        may decide, and what could be a number or a list of dims, though it may be an index.
         """
         for token in self.with_contents(every):
             thing: Any = self.things.get(token)
             is_array = is_a(thing, np.ndarray)
-            is_short = is_array and (not thing.ndim or thing.dtype.kind in "iub")
-            if token[0] == "of" or (is_short and thing.size <= 64):
+            if token[0] == "of" or (is_array and (thing.size == 1 or thing.dtype.kind in "iub")):
                 self.decide((token,))
         self.escape(frozenset(filter(self.is_called, every)))
-        return frozenset((NUMBER if name in _NO_TENSORS else TENSOR,))
 
     def call_library(
         self,
@@ -93,7 +82,6 @@ class LibraryCalls(Frames):
             way = None
         if way is not None:
             return self.call_builtin(way, given, every, at)
-        name = getattr(thing, "__name__", "")
         module: Any = getattr(thing, "__module__", None) or type(thing).__module__
         if is_a(thing, FunctionType):  # `functools.wraps` tells the name of another one
             module = thing.__globals__.get("__name__")
@@ -104,9 +92,7 @@ class LibraryCalls(Frames):
         )
         functions = frozenset(filter(self.is_called, every))
         if is_numpys and not functions:
-            if name in _ASKS:
-                self.use_all(every)
-            self.decide(self.with_contents(every))
+            self.use_all(every)
             return self.computed(frozenset((NUMBER,)), *each_of(given, named, spread))
         if package == "numgrad":
             inner = self.reach(thing)[1] if is_a(thing, FunctionType) else []
@@ -114,7 +100,8 @@ class LibraryCalls(Frames):
             for each in (*functions, *self.of_all(f for f in inner if id(f) in self.known)):
                 rest = every - {each}
                 found |= self.call_one(each, "", (), {}, rest, at)
-            return frozenset(found) | self.call_tensor(name, every - functions)
+            self.call_ours(every - functions)
+            return frozenset((*found, TENSOR if gives_tensors(thing) else NUMBER))
         self.use_all(every)
         self.escape(every | self.of(thing))
         return frozenset((ANY,))

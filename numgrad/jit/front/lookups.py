@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType
@@ -22,6 +23,7 @@ __all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "is_users", "ow
 
 CONTAINERS = (list, dict, set, deque)
 PLAIN = (type(None), type(...), type(NotImplemented), bool, range, slice, np.dtype, CodeType)
+_CACHED = type(functools.lru_cache(len))
 STOP: Any = object()  # where a chain cannot be followed, or ends
 
 _WRITES = frozenset(("append", "add", "extend", "appendleft"))  # that read nothing
@@ -60,12 +62,27 @@ class Lookups:
     def visit_method(self, function: Any, owner: Any, label: str) -> None:
         """Look at a function whose first argument is known."""
         while wrapped(function) is not None and not is_a(function, FunctionType):
+            self.watch_results(function, label)
             function = wrapped(function)
         if not is_a(function, FunctionType) or self.libraries.has_code(function.__code__):
             self.visit(function, label)
             self.visit(owner, label)
         else:
             self.visit_function(function, label, owner)
+
+    def watch_results(self, value: Any, label: str) -> None:
+        """Watch the results that `functools.lru_cache` keeps: what is computed anew may differ.
+
+        Those that are made while the function is traced are what is computed anew. The results
+        stand in a dict of the cache's own, which is emptied in place.
+        """
+        if not is_a(value, _CACHED):
+            return
+        for inside in gc.get_referents(value):
+            if type(inside) is dict and inside is not own_dict(value) and inside:
+                held = tuple(inside), tuple(inside.values())
+                name = f"what {label} keeps of earlier calls"
+                self.guards.add(name, "begins_with({o}, {v})", inside, held)
 
     # --- attributes -------------------------------------------------------------------------------
 

@@ -59,6 +59,9 @@ class Meaning(Protocol):
     def entry(self, value: Tokens, key: Value) -> Tokens:
         """Return ``value[key]``."""
 
+    def look_up(self, key: Tokens) -> None:
+        """Note that something is looked up, or put, by a key or an index."""
+
     def put(self, value: Tokens, given: Tokens) -> None:
         """Put something in a container."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Sequence
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -63,9 +64,7 @@ class _Run:
     def __init__(self, code: CodeType, meaning: Meaning) -> None:
         self.meaning = meaning
         self.constants = code.co_consts
-        self.instructions = list(dis.get_instructions(code))
-        self.at = {each.offset: k for k, each in enumerate(self.instructions)}
-        self.handlers: Any = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
+        self.instructions, self.at, self.handlers = _read(code)
         self.stacks: dict[int, list[Value]] = {0: []}
         self.todo = [0]
         self.plain = Value(meaning.of(None))
@@ -156,7 +155,7 @@ class _Run:
         name, argument = instruction.opname, instruction.argval
         if name == "STORE_SUBSCR":
             value, owner, key = _pop(stack, 3)
-            self.meaning.decide(key.tokens)
+            self.meaning.look_up(key.tokens)
             self.meaning.put(owner.tokens, value.tokens)
         elif name == "STORE_SLICE":
             value, owner, *_ = _pop(stack, 4)
@@ -238,9 +237,9 @@ class _Run:
         if name in _ADDS:
             *key, value = _pop(stack, 2 if name == "MAP_ADD" else 1)
             if name.startswith("SET"):
-                meaning.decide(value.tokens)
+                meaning.look_up(value.tokens)
             for each in key:
-                meaning.decide(each.tokens)
+                meaning.look_up(each.tokens)
             is_one = name in ("LIST_APPEND", "SET_ADD", "MAP_ADD")
             inside = value.tokens if is_one else meaning.items(value.tokens)
             meaning.put(stack[-count].tokens, inside)
@@ -253,9 +252,9 @@ class _Run:
             values = _pop(stack, pops)
             inside = _union(values)
             if name in ("BUILD_SET", "BUILD_STRING"):
-                meaning.decide(inside)
+                meaning.look_up(inside)
             elif name == "BUILD_MAP":
-                meaning.decide(_union(values[::2]))
+                meaning.look_up(_union(values[::2]))
             if name == "BUILD_SLICE":
                 stack.append(Value(inside))
             elif name in ("BUILD_STRING", "BUILD_INTERPOLATION", "BUILD_TEMPLATE"):
@@ -316,6 +315,15 @@ class _Run:
             stack.append(Value(meaning.unknown(_union(_pop(stack, 3)))))
         else:
             raise Lost
+
+
+@lru_cache(256)
+def _read(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int], Any]:
+    """Return the instructions of code, where each stands, and what is run where one raises."""
+    found = dis.Bytecode(code)
+    instructions = list(found)
+    at = {each.offset: k for k, each in enumerate(instructions)}
+    return instructions, at, found.exception_entries  # type: ignore[attr-defined]
 
 
 def _push_null(instruction: dis.Instruction, stack: list[Value]) -> None:

@@ -248,6 +248,7 @@ class Watch(Lookups):
         """Look at what a function takes from outside; return whether that is all there is to it."""
         function = wrapped(value)
         if function is not None:
+            self.watch_results(value, label)
             self.visit(function, label)
         if is_a(value, FunctionType):
             self.visit_function(value, label)

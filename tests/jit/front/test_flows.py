@@ -441,6 +441,9 @@ class Everything:
     def entry(self, value: Tokens, key: Value) -> Tokens:
         return value | key.tokens
 
+    def look_up(self, key: Tokens) -> None:
+        assert isinstance(key, frozenset)
+
     def put(self, value: Tokens, given: Tokens) -> None:
         assert isinstance(given, frozenset)
 
