@@ -19,7 +19,10 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.upward import upward
 
 if TYPE_CHECKING:
+    from numgrad import _Methods  # what numgrad.tensor and the catalogue bind to the class
     from numgrad.graph.node import Node
+else:
+    _Methods = object
 
 __all__ = [
     "NOWHERE",
@@ -82,7 +85,7 @@ class Size(tuple[int, ...]):
         return Size(tuple(self) + tuple(other))
 
 
-class Tensor:
+class Tensor(_Methods):
     """A NumPy array with PyTorch's tensor-and-autograd semantics.
 
     Create one with `numgrad.tensor`, `numgrad.from_numpy`, `numgrad.zeros` and the like.
@@ -118,24 +121,9 @@ class Tensor:
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
 
-    if TYPE_CHECKING:  # the methods bound in numgrad.tensor
+    if TYPE_CHECKING:  # what the catalogue has no types for
 
         def __getattr__(self, name: str) -> Any: ...
-        def __bool__(self) -> bool: ...
-        def __eq__(self, other: object) -> Any: ...
-        def __ne__(self, other: object) -> Any: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __neg__(self) -> Tensor: ...
-        def _binary(self, other: Any) -> Tensor: ...
-
-        __hash__ = object.__hash__
-        __abs__ = __pos__ = __invert__ = __neg__
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
-        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _binary
-        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
-        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
-        __lt__ = __le__ = __gt__ = __ge__ = _binary
 
     @property
     def dtype(self) -> dtypes.dtype:

@@ -463,7 +463,8 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
         check_counted(self)
         if interceptors:
             if modes.trace is not None:
-                if type(self._array) is Traced:
+                array: Any = self._array
+                if type(array) is Traced:
                     modes.trace.refuse_reshaping(name)
                 modes.trace.refuse_write()
             before_write(self)
