@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -61,11 +62,26 @@ _NON_LEAF_GRAD = (
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
 
+_new_tuple: Any = tuple.__new__
+
 
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
 
     __slots__ = ()
+
+    def __new__(cls, lengths: Iterable[SupportsIndex] = (), /) -> Size:
+        found = list(lengths)
+        for position, length in enumerate(found):
+            if type(length) is not int:
+                try:
+                    found[position] = index(length)
+                except TypeError:
+                    raise TypeError(
+                        "torch.Size() takes an iterable of 'int' "
+                        f"(item {position} is '{type(length).__name__}')"
+                    ) from None
+        return _new_tuple(cls, found)
 
     def numel(self) -> int:
         """Return the number of elements of a tensor of this shape."""
@@ -77,12 +93,25 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
-    def __getitem__(self, index: Any) -> Any:
-        item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
+    def __getitem__(self, key: Any) -> Any:
+        item = tuple.__getitem__(self, key)
+        return _new_tuple(Size, item) if isinstance(key, slice) else item
 
-    def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
-        return Size(tuple(self) + tuple(other))
+    def __add__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            kind = type(other).__name__
+            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
+        return Size((*self, *other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count: SupportsIndex) -> Size:
+        if isinstance(count, np.ndarray) or not hasattr(count, "__index__"):
+            return NotImplemented  # an array multiplies each length
+        return _new_tuple(Size, tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
 
 
 class Tensor(_Methods):
@@ -133,7 +162,7 @@ class Tensor(_Methods):
     @property
     def shape(self) -> Size:
         """The lengths of the dimensions, a `Size`."""
-        return Size(self._array.shape)
+        return _new_tuple(Size, self._array.shape)  # ints: nothing to check
 
     @property
     def ndim(self) -> int:
