@@ -22,6 +22,7 @@ __all__ = [
     "copy_with_gaps",
     "empty_for",
     "empty_like",
+    "empty_in_order",
     "in_order_of",
     "laid_out_like",
     "zeros_with_gaps",
@@ -38,9 +39,14 @@ def empty_for(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Ar
     >>> empty_for((2, 3), np.float64, [np.zeros(3), np.zeros((3, 2)).T]).strides
     (8, 16)
     """
-    if _is_by_rows(shape, arrays):
-        return empty(shape, dtype)
-    order = loop_order(shape, arrays)
+    return (
+        empty(shape, dtype) if _is_by_rows(shape, arrays) else empty_in_order(shape, dtype, arrays)
+    )
+
+
+def empty_in_order(shape: tuple[int, ...], dtype: Any, places: Sequence[Any]) -> Array:
+    """Do what `empty_for` does for whatever has a shape, strides and a number of dims."""
+    order = loop_order(shape, places)
     memory = empty(tuple([shape[dim] for dim in order]), dtype)
     return memory.transpose(np.argsort(order).tolist())
 

@@ -13,7 +13,7 @@ import numpy as np
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_like
+from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_in_order, empty_like
 from numgrad.ops.core.steps import forget_steps, step_of
 from numgrad.runtime.memory import empty
 
@@ -137,7 +137,7 @@ def like_original(value: Tensor, lies: Any) -> Tensor:
     array = value._array
     if lies is None or array.ndim < 2 or array.shape != lies.shape:
         return value
-    return relaid(value, empty_for(array.shape, array.dtype, [place_of(lies)]), [lies])
+    return relaid(value, empty_in_order(array.shape, array.dtype, [place_of(lies)]), [lies])
 
 
 def by_columns(value: Tensor, lies: Any) -> Tensor:
