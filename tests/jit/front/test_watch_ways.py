@@ -477,8 +477,8 @@ WAYS = [
     shadowed_below, property_below, method_below, operator_of_class, callable_in_class, missing,
     number, operator_of_number, chain_map, user_dict, user_list, default_dict, proxy,
     values_of_dict, bound_builtin, objects, context, reference, weak_proxy, weak_callable,
-    weak_values, of_thread, attribute_getter, method_caller, named, answers_everything, answers_what_is_missing, member,
-    dispatched, managed, of_function, by_globals, by_eval,
+    weak_values, of_thread, attribute_getter, method_caller, named, answers_everything,
+    answers_what_is_missing, member, dispatched, managed, of_function, by_globals, by_eval,
 ]  # fmt: skip
 
 
