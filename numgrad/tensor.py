@@ -273,6 +273,10 @@ def _invert(self: Tensor) -> Any:
     return FUNCTIONS["bitwise_not"](self)
 
 
+def _delete_item(self: Tensor, key: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
 def _cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """Return the tensor itself, which is on the CPU, or a copy in the memory format asked for."""
     check_memory_format("cpu", memory_format)
@@ -355,6 +359,7 @@ def _bind() -> None:
         "__reduce_ex__": reduce_tensor,
         "__getitem__": getitem,
         "__setitem__": setitem,
+        "__delitem__": _delete_item,
         "__iter__": _iterate,
         "__repr__": tensor_repr,
         "__str__": tensor_repr,

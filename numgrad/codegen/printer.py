@@ -47,7 +47,7 @@ _WHOLE = {
 _ELEMENT = Name("element", "numgrad.codegen.llvm.pointers")
 _STORE = Name("store", "numgrad.codegen.llvm.pointers")
 _OBJMODE = Name("objmode", "numba")
-_WIDTH = 100
+_LINE_LENGTH = 100
 
 
 def print_module(functions: Sequence[Function], *, origins: bool = False, doc: str = "") -> str:
@@ -102,7 +102,7 @@ class _Printer:
                 lines.append(_WHOLE[module][1])
                 continue
             line = f"from {module} import {', '.join(sorted(ids))}"
-            if len(line) <= _WIDTH:
+            if len(line) <= _LINE_LENGTH:
                 lines.append(line)
             else:
                 lines += [f"from {module} import (", *(f"    {i}," for i in sorted(ids)), ")"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.upward import upward
 
 if TYPE_CHECKING:
+    from numgrad import _Methods  # what numgrad.tensor and the catalogue bind to the class
     from numgrad.graph.node import Node
+else:
+    _Methods = object
 
 __all__ = [
     "NOWHERE",
@@ -58,11 +62,26 @@ _NON_LEAF_GRAD = (
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
 
+_new_tuple: Any = tuple.__new__
+
 
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
 
     __slots__ = ()
+
+    def __new__(cls, lengths: Iterable[SupportsIndex] = (), /) -> Size:
+        found = list(lengths)
+        for position, length in enumerate(found):
+            if type(length) is not int:
+                try:
+                    found[position] = index(length)
+                except TypeError:
+                    raise TypeError(
+                        "torch.Size() takes an iterable of 'int' "
+                        f"(item {position} is '{type(length).__name__}')"
+                    ) from None
+        return _new_tuple(cls, found)
 
     def numel(self) -> int:
         """Return the number of elements of a tensor of this shape."""
@@ -74,15 +93,28 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
-    def __getitem__(self, index: Any) -> Any:
-        item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
+    def __getitem__(self, key: Any) -> Any:
+        item = tuple.__getitem__(self, key)
+        return _new_tuple(Size, item) if isinstance(key, slice) else item
 
-    def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
-        return Size(tuple(self) + tuple(other))
+    def __add__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            kind = type(other).__name__
+            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
+        return Size((*self, *other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count: SupportsIndex) -> Size:
+        if isinstance(count, np.ndarray) or not hasattr(count, "__index__"):
+            return NotImplemented  # an array multiplies each length
+        return _new_tuple(Size, tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
 
 
-class Tensor:
+class Tensor(_Methods):
     """A NumPy array with PyTorch's tensor-and-autograd semantics.
 
     Create one with `numgrad.tensor`, `numgrad.from_numpy`, `numgrad.zeros` and the like.
@@ -118,24 +150,9 @@ class Tensor:
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
 
-    if TYPE_CHECKING:  # the methods bound in numgrad.tensor
+    if TYPE_CHECKING:  # what the catalogue has no types for
 
         def __getattr__(self, name: str) -> Any: ...
-        def __bool__(self) -> bool: ...
-        def __eq__(self, other: object) -> Any: ...
-        def __ne__(self, other: object) -> Any: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __neg__(self) -> Tensor: ...
-        def _binary(self, other: Any) -> Tensor: ...
-
-        __hash__ = object.__hash__
-        __abs__ = __pos__ = __invert__ = __neg__
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
-        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _binary
-        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
-        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
-        __lt__ = __le__ = __gt__ = __ge__ = _binary
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -145,7 +162,7 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The lengths of the dimensions, a `Size`."""
-        return Size(self._array.shape)
+        return _new_tuple(Size, self._array.shape)  # ints: nothing to check
 
     @property
     def ndim(self) -> int:

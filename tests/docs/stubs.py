@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import numgrad
+from numgrad.graph import tensor
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE
 
 STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
@@ -48,8 +49,7 @@ _MemoryFormat: TypeAlias = memory_format
 _Dim: TypeAlias = _int | Sequence[_int] | None
 _Array: TypeAlias = np.ndarray[Any, Any]
 _Number: TypeAlias = _complex | np.number[Any] | np.bool_
-# Tensors as the modules of the package know them, without the methods that are bound to the class.
-_Operand: TypeAlias = _Core | _Number
+_Operand: TypeAlias = Tensor | _Number
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -75,7 +75,7 @@ _EXTREMUM = (
     ("", "Tensor"),
     ("dim: _int, keepdim: _bool = ...", "_ValuesIndices"),
     ("*, axis: _int, keepdim: _bool = ..., keepdims: _bool = ...", "_ValuesIndices"),
-    ("other: _Core", "Tensor"),
+    ("other: Tensor", "Tensor"),
 )
 _OVERLOADS: dict[str, tuple[tuple[str, str], ...]] = {
     "max": _EXTREMUM,
@@ -93,8 +93,8 @@ _JIT = (
     (f"function: None = ..., *, {_STATIC}", "Callable[[Callable[_P, _R]], _Compiled[_P, _R]]"),
 )
 _WHERE = (
-    ("condition: _Core", "tuple[Tensor, ...]"),
-    ("condition: _Core, input: _Operand, other: _Operand, *, out: _Core | None = ...", "Tensor"),
+    ("condition: Tensor", "tuple[Tensor, ...]"),
+    ("condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = ...", "Tensor"),
 )
 
 # What parameters of these names take where the function itself says nothing.
@@ -116,7 +116,7 @@ _PARAMETERS = {
 }
 _NUMPY_NAMES = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
 # Names that mean something else inside of numgrad, where these are dtypes.
-_TAKEN = {"bool": "_bool", "int": "_int", "float": "_float", "Tensor": "_Core"}
+_TAKEN = {"bool": "_bool", "int": "_int", "float": "_float"}
 _TAKEN |= {"Array": "_Array", "dtype": "_DType", "complex": "_complex", "Number": "_Number"}
 _TAKEN |= {"device": "_Device", "layout": "_Layout", "memory_format": "_MemoryFormat"}
 # Methods of another name than their function, and those that give no tensor.
@@ -186,8 +186,7 @@ def _returned(function: Callable[..., Any], name: str, elementwise: bool) -> str
     if text in ("Any", str(inspect.Signature.empty)):
         return "Tensor" if elementwise or name in _ONE_TENSOR else "Any"
     text = text.replace("dtypes.", "")
-    words = {**_TAKEN, "Tensor": "Tensor"}
-    return re.sub(r"\b(\w+)\b", lambda found: words.get(found[1], found[1]), text)
+    return re.sub(r"\b(\w+)\b", lambda found: _TAKEN.get(found[1], found[1]), text)
 
 
 def _parameters(function: Callable[..., Any], *, bound: bool) -> str:
@@ -250,24 +249,26 @@ def _functions() -> Iterator[str]:
         if inspect.isclass(function) or name == "where":
             continue
         if name in _OVERLOADS:
-            yield from _overloads(name, _OVERLOADS[name], "input: _Core")
+            yield from _overloads(name, _OVERLOADS[name], "input: Tensor")
             continue
         returned = _returned(function, name, _is_elementwise(function))
         yield f"def {name}({_parameters(function, bound=False)}) -> {returned}: ..."
 
 
 def _methods() -> Iterator[str]:
-    """Yield the lines of the class, in order of their names."""
+    """Yield what is bound to `Tensor` outside of its module, in order of the names."""
     for name in sorted(dir(numgrad.Tensor)):
         if name.startswith("_") and not (_OPERATORS.fullmatch(name) or name in _RETURNS):
             continue
         attribute = inspect.getattr_static(numgrad.Tensor, name)
         if isinstance(attribute, property):
+            if attribute.fget is not None and attribute.fget.__module__ == tensor.__name__:
+                continue  # written, with its type, in the class
             kind = _PROPERTIES.get(name, "_bool" if name.startswith("is_") else "Tensor")
             kind = "_bool" if name == "retains_grad" else kind
             yield f"    @property\n    def {name}(self) -> {kind}: ..."
             if name in _SETTABLE:
-                taken = {"grad": "_Core | None", "requires_grad": "_bool"}.get(name, "Any")
+                taken = {"grad": "Tensor | None", "requires_grad": "_bool"}.get(name, "Any")
                 yield f"    @{name}.setter\n    def {name}(self, value: {taken}) -> None: ..."
         elif name in _OVERLOADS:
             for line in _overloads(name, _OVERLOADS[name], "self"):
@@ -319,7 +320,7 @@ def _values() -> Iterator[str]:
 
 def _imports() -> Iterator[str]:
     """Yield imports of classes and functions that are written out elsewhere."""
-    yield "from numgrad.graph.tensor import Tensor as _Core"
+    yield "from numgrad.graph.tensor import Tensor as Tensor"
     for name in sorted(numgrad.__all__):
         value = getattr(numgrad, name)
         is_listed = name in FUNCTIONS and not inspect.isclass(value)
@@ -336,7 +337,7 @@ def text() -> str:
         _HEAD + "\n".join(sorted(_imports())),
         _ALIASES,
         "\n".join(_values()),
-        "class Tensor(_Core):\n" + "\n".join(_methods()),
+        "class _Methods:\n" + "\n".join(_methods()),
         "\n".join(_functions()),
         "def __getattr__(name: str) -> Any: ...  # what others declare",
     ]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import inspect
+import warnings
 import weakref
 from typing import Any
+
+import pytest
 
 import numgrad as ng
 
@@ -56,3 +59,32 @@ def test_a_hook_that_holds_its_tensor_is_freed_with_it() -> None:
 def test_built_in_methods_are_python_functions() -> None:
     assert inspect.isfunction(ng.Tensor.backward)
     assert ng.Tensor.backward.__qualname__ == "Tensor.backward"
+
+
+def test_grids_and_lists_as_indices_do_not_warn() -> None:
+    x = ng.tensor([[1.0, 2.0], [3.0, 4.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for bare, given in zip(
+            ng.meshgrid(x[0], x[1]), ng.meshgrid(x[0], x[1], indexing="ij"), strict=True
+        ):
+            assert bare.tolist() == given.tolist()
+        for key in ([[0], [1]], [slice(None), 0], [ng.tensor([0, 1]), ng.tensor([1, 1])], [[0, 1]]):
+            assert x[key].tolist() == x[tuple(key)].tolist()
+
+
+@pytest.mark.parametrize(
+    "name", ["minimum", "maximum", "fmin", "fmax", "atan2", "hypot", "logaddexp", "logical_or"]
+)
+def test_a_number_is_taken_for_either_operand(name: str) -> None:
+    x, function = ng.tensor([-1.0, 0.0, 3.0]), getattr(ng, name)
+    for number in (2.0, 2, False):
+        full = ng.full_like(x, number)
+        assert function(x, number).tolist() == function(x, full).tolist()
+        assert function(number, x).tolist() == function(full, x).tolist()
+
+
+def test_the_gradient_of_polar_is_right_at_negative_lengths() -> None:
+    length = ng.tensor([-2.0, -0.5, 2.0], dtype=ng.float64, requires_grad=True)
+    angle = ng.tensor([0.3, -2.0, 1.0], dtype=ng.float64, requires_grad=True)
+    assert ng.autograd.gradcheck(ng.polar, (length, angle))

@@ -9,7 +9,7 @@ from numba import njit
 
 import numgrad as ng
 from numgrad import math
-from numgrad.autograd import grad
+from numgrad.autograd import forward_ad, grad
 
 
 def loss(w: ng.Tensor, x: ng.Tensor, y: ng.Tensor) -> ng.Tensor:
@@ -58,6 +58,27 @@ def choices(x: ng.Tensor) -> ng.Tensor:
     return ng.max(x) * values + places + ordered + both * count + x.nonzero() + x.aminmax().max
 
 
+def hook(gradient: ng.Tensor) -> ng.Tensor:
+    return gradient * 2
+
+
+def done(leaf: ng.Tensor) -> None:
+    assert leaf.grad is not None
+
+
+def derivatives(x: ng.Tensor) -> ng.Tensor:
+    x.register_hook(hook).remove()
+    x.register_post_accumulate_grad_hook(done)
+    (gradient,) = ng.autograd.grad(x.sin().sum(), x)
+    slope: ng.Tensor = gradient
+    x.grad, rest = slope, x.detach()
+    with forward_ad.dual_level():
+        dual: ng.Tensor = forward_ad.make_dual(rest, slope)
+        primal: ng.Tensor = forward_ad.unpack_dual(dual.exp()).primal
+        tangent: ng.Tensor | None = forward_ad.unpack_dual(dual.exp()).tangent
+    return slope + primal if tangent is None else slope + tangent
+
+
 def right(x: ng.Tensor) -> ng.Tensor:
     losses = fit(x, ng.ones(2))
     rows: tuple[ng.Tensor, ...] = x.unbind()
@@ -81,4 +102,6 @@ def wrong(x: ng.Tensor) -> int:
     x.max(dim=0).exp()  # type: ignore[attr-defined]
     ng.max(x, dim="first")  # type: ignore[call-overload]
     x.type(dtype=1)  # type: ignore[call-overload]
-    return x.sum()  # type: ignore[return-value]
+    x.register_hook("x")  # type: ignore[arg-type]
+    slope: int = grad(x.sum(), x)[0]  # type: ignore[assignment]
+    return x.sum() + slope  # type: ignore[return-value]

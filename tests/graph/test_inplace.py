@@ -160,6 +160,56 @@ def test_in_place_is_out_of_place_with_the_result_put_back(lib: Any, method: str
     assert got.tolist() == pytest.approx(want.tolist(), rel=1e-15, abs=0)
 
 
+@pytest.mark.parametrize(
+    "method", ["acosh_", "asinh_", "atanh_", "arccosh_", "arcsinh_", "arctanh_"]
+)
+def test_in_place_forms_that_have_nodes_of_their_own(lib: Any, method: str) -> None:
+    w = leaf(lib, 0.25, 0.5)
+    name = method[:-1].replace("arc", "a")
+    y = w.clone()
+    assert getattr(y, method)().grad_fn.name() == f"{name.title()}Backward1"
+    assert getattr(w, method[:-1])().grad_fn.name() == f"{name.title()}Backward0"
+
+
+COMPARISONS = {
+    "eq": ("eq_",),
+    "ne": ("ne_", "not_equal_"),
+    "lt": ("lt_", "less_"),
+    "le": ("le_", "less_equal_"),
+    "gt": ("gt_", "greater_"),
+    "ge": ("ge_", "greater_equal_"),
+}
+
+
+@pytest.mark.parametrize("target", ["constant", "result", "view of a constant", "itself"])
+@pytest.mark.parametrize(
+    ("name", "method"), [(name, each) for name, methods in COMPARISONS.items() for each in methods]
+)
+def test_comparisons_record_both_operands(lib: Any, name: str, method: str, target: str) -> None:
+    w, other = leaf(lib, 1.0, 2.0), leaf(lib, 3.0)
+    base = lib.zeros(3) if "constant" in target else w * 1
+    tensor = base[1:] if "view" in target else base
+    if target == "itself":
+        other = tensor
+    expected = getattr(tensor, method[:-1])(other).to(tensor.dtype).tolist()
+    assert getattr(tensor, method)(other) is tensor
+    assert tensor.tolist() == expected and tensor.requires_grad
+    node = base.grad_fn
+    assert node.name().endswith("CopySlices" if "view" in target else f"{name.title()}Backward1")
+    assert len(node.next_functions) == 2
+    inputs = (w,) if target == "itself" else (other,) if "constant" in target else (w, other)
+    for create_graph in (True, False):
+        found = lib.autograd.grad((tensor * 5).sum(), inputs, create_graph=create_graph)
+        assert [each.tolist() for each in found] == [[0.0] * len(each) for each in inputs]
+
+
+def test_a_comparison_without_grad_mode_records_nothing(lib: Any) -> None:
+    with lib.no_grad():
+        assert lib.zeros(2).gt_(leaf(lib, 1.0, 2.0)).grad_fn is None
+    number = (leaf(lib, 1.0, 2.0) * 1).gt_(1)
+    assert number.grad_fn.name() == "GtBackward0" and len(number.grad_fn.next_functions) == 1
+
+
 def test_copy(lib: Any) -> None:
     w, v = leaf(lib, 1.0, 2.0), leaf(lib, 3.0)
     y = w * 2

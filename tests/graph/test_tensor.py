@@ -33,6 +33,79 @@ def leaf(lib: Any, *values: float) -> Any:
     return lib.tensor(list(values), requires_grad=True)
 
 
+# Sizes and refused calls
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(f"Size([2, 3]) * {count}" for count in ("2", "0", "-1", "True", "2.5", "'a'")),
+        *(f"{count} * Size([2, 3])" for count in ("2", "0", "1.5")),
+        *(f"Size([1]) + {other}" for other in ("(2,)", "Size([2])", "[2]", "(2.5,)", "3")),
+        *(f"{other} + Size([1])" for other in ("(2,)", "()", "[2]", "('a',)", "3")),
+        *(f"Size([4, {length}])" for length in ("1.5", "'a'", "None", "True", "tensor(2)")),
+        *(f"Size({lengths})" for lengths in ("", "3", "range(3)", "[tensor(2.0)]", "[[1]]")),
+        *(f"ones(2).shape * {count}" for count in ("2", "1.0")),
+    ],
+)
+def test_sizes_are_put_together_as_in_pytorch(torch: Any, expression: str) -> None:
+    def outcome(of: Any) -> str:
+        names = {"Size": of.Size, "tensor": of.tensor, "ones": of.ones}
+        try:
+            value = eval(expression, names)
+        except TypeError as error:
+            # What Python says itself of the operands of + and * depends on how a class is made.
+            return str(error) if "torch.Size()" in str(error) else "TypeError"
+        assert type(value) is of.Size and all(type(length) is int for length in value)
+        return repr(value)
+
+    assert outcome(ng) == outcome(torch)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("x.__delitem__(0)", "Tensor does not support deleting items"),
+        *(
+            (
+                f"x.is_set_to({given})",
+                f"is_set_to(): argument 'tensor' (position 1) must be Tensor, not {kind}",
+            )
+            for given, kind in (("3", "int"), ("None", "NoneType"), ("[]", "list"))
+        ),
+        *(
+            (
+                f"x.{name}({side}={given})",
+                f"{name}(): argument '{side}' (position 2) must be Tensor, not {kind}",
+            )
+            for name, side in (
+                ("clamp", "min"),
+                ("clamp", "max"),
+                ("clamp_min", "min"),
+                ("clamp_max", "max"),
+            )
+            for given, kind in (("'a'", "str"), ("[1]", "list"))
+        ),
+        *(
+            (f"x.to({given})", "to() received an invalid combination of arguments - got (" + got)
+            for given, got in (
+                ("x, x", "Tensor, Tensor)"),
+                ("x, 0", "Tensor, int)"),
+                ("x, None", "Tensor, NoneType)"),
+                ("x.dtype, x", "torch.dtype, Tensor)"),
+                ("'cpu', x.dtype, 1", "str, torch.dtype, int)"),
+                ("x, dtype=x.dtype", "Tensor"),
+            )
+        ),
+    ],
+)
+def test_what_is_no_argument_is_named(lib: Any, call: str, words: str) -> None:
+    with pytest.raises(TypeError) as error:
+        eval(call, {"x": lib.ones(2)})
+    if not (call.startswith("x.clamp") and lib is not ng):  # PyTorch lists the ways to call it
+        assert str(error.value).startswith(words)
+
+
 # Flags
 
 

@@ -322,3 +322,37 @@ def test_a_view_that_is_a_leaf_of_its_own(lib: Any) -> None:
     assert view.grad.tolist() == [3.0]
     base.mul_(leaf(lib, 4.0, 5.0))  # now it is a view of a result
     assert not view.is_leaf and view.grad_fn.name() == "AsStridedBackward0"
+
+
+@pytest.mark.parametrize("asked", ["history first", "flags first"])
+@pytest.mark.parametrize("written", ["leaf", "view", "base", "view of the base"])
+@pytest.mark.parametrize("kind", ["index", "t", "slice of a slice", "flatten"])
+def test_a_view_of_a_leaf_that_is_a_view_stays_a_result(
+    lib: Any, kind: str, written: str, asked: str
+) -> None:
+    """After a write that nobody records its node is one of the base, which leads nowhere."""
+    base = lib.ones(8)
+    w = base[:6].view(2, 3).requires_grad_()
+    view = {
+        "index": lambda: w[0],
+        "t": lambda: w.t(),
+        "slice of a slice": lambda: w[:, 1:][1:],
+        "flatten": lambda: w.view(6),
+    }[kind]()
+    target = {"leaf": w, "view": view, "base": base, "view of the base": base[2:]}[written]
+    with lib.no_grad():
+        target.mul_(2)
+    for _ in range(2):
+        if asked == "history first":
+            assert view.grad_fn.name() == "AsStridedBackward0"
+        assert view.requires_grad and not view.is_leaf
+        assert view.grad_fn.name() == "AsStridedBackward0"
+        assert view.grad_fn.next_functions == ((None, 0),)
+        assert w.requires_grad and w.is_leaf and not base.requires_grad
+    view.retain_grad()
+    (view * 3).sum().backward()
+    assert w.grad is None and set(view.grad.flatten().tolist()) == {3.0}
+    (w * 2).sum().backward()
+    assert w.grad.tolist() == [[2.0] * 3] * 2
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.mul_(2)

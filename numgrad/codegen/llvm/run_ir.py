@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 RUN, RUN_LANES = SUM_BLOCK, SUM_LANES
-SPELLED = 4  # numbers for so many of which there are instructions of their own
-FEW = 16  # numbers that are not worth all the lanes: the others would hold the identity
+INSTRUCTION_LENGTH = 4  # numbers for so many of which there are instructions of their own
+FEW_LANES = 16  # numbers that are not worth all the lanes: the others would hold the identity
 
 
 def lanes_of_rows(columns: int) -> int:
@@ -124,7 +124,7 @@ def fold_run(
         own = splat(builder, nothing, parts)
         values = [read(integer(k * parts), parts, None) for k in range(length)]
         values = [combine.emit(builder, dtype, own, value) for value in values]
-        half = SPELLED // 2
+        half = INSTRUCTION_LENGTH // 2
         while half:
             upper, values = values[half:], values[:half]
             pairs = zip(values, upper, strict=False)
@@ -135,18 +135,18 @@ def fold_run(
 
     def some() -> list[Any]:
         if masks:
-            value = splat(builder, nothing, parts * FEW)
-            mask = first_of(builder, count, parts * FEW)
-            x = combine.emit(builder, dtype, value, read(integer(0), parts * FEW, mask))
+            value = splat(builder, nothing, parts * FEW_LANES)
+            mask = first_of(builder, count, parts * FEW_LANES)
+            x = combine.emit(builder, dtype, value, read(integer(0), parts * FEW_LANES, mask))
             return _halved(builder, combine, dtype, builder.select(mask, x, value), parts)
         with loop(builder, count, carried=nothing) as turn:
             turn[1] = combine.emit(builder, dtype, turn[1], read(turn[0], 1, None))
         return [turn[1]]
 
-    for length in range(1, SPELLED + 1):
+    for length in range(1, INSTRUCTION_LENGTH + 1):
         is_so = builder.icmp_signed("==", count, integer(parts * length))
         case(is_so, partial(few_of, length))
-    case(builder.icmp_signed("<=", count, integer(parts * FEW)), some)
+    case(builder.icmp_signed("<=", count, integer(parts * FEW_LANES)), some)
 
     lanes = parts * RUN_LANES
     whole = builder.and_(count, integer(-lanes))

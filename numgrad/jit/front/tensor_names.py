@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from inspect import getattr_static
+from inspect import getattr_static, unwrap
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
@@ -40,6 +40,8 @@ def gives_tensors(function: Any) -> bool:
     """Whether a function, or a class when it is called, gives tensors and nothing else."""
     if is_a(function, type):
         return issubclass(function, Tensor)
+    if callable(function):
+        function = unwrap(function)  # of a declared function, its rule
     said = str(getattr(function, "__annotations__", {}).get("return", ""))
     if said.startswith("Callable"):  # what it gives is what the functions give that it is given
         return True

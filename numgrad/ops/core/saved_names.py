@@ -182,22 +182,11 @@ _CONSTANTS: dict[str, dict[str, Any]] = {
     "drop_first_dim": {"dim": 0},
 }
 # Operands and results that go by another name here.
-_LOWER, _UPPER = {"bound": "min"}, {"bound": "max"}
 _RENAMED: dict[str, dict[str, str]] = {
     "pow_of_number": {"base": "self"},
     "std_mean": {"deviation": "result0"},
     "threshold_backward": {"other": "self"},
     **{key: {"cotangent": "grad_output"} for key in ("softmax_backward", "log_softmax_backward")},
-    **{
-        f"clamp{kind}_{form}": _LOWER
-        for kind in ("_min", "min_min")
-        for form in ("tensor", "number")
-    },
-    **{
-        f"clamp{kind}_{form}": _UPPER
-        for kind in ("_max", "max_max")
-        for form in ("tensor", "number")
-    },
     "take_along": {"indices": "index"},
 }
 _EVERYWHERE = {"input": "self", "y": "result"}

@@ -29,6 +29,7 @@ from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
 from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.kinds import type_name
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
 from numgrad.runtime.memory import empty
@@ -408,6 +409,13 @@ def to(
             device = rest.pop(0)
         if rest and not isinstance(rest[0], bool):
             dtype = rest.pop(0)
+    both = other is not None and dtype is not None
+    if both or (rest and not all(isinstance(each, bool) for each in rest)):
+        got = ", ".join(type_name(each) for each in arguments)
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}): of a tensor, a "
+            "dtype, or a device and a dtype, only non_blocking and copy can follow, two bools"
+        )
     if len(rest) > 1:  # behind non_blocking
         copy = rest[1]
     if len(rest) > 2:

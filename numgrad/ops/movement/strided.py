@@ -411,7 +411,10 @@ def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tenso
 
 
 def _view_history(view: Tensor, base: Tensor) -> Edge:
-    """Return the edge of a view after a write: an as_strided of its base."""
+    """Return the edge of a view after a write: an as_strided of its base.
+
+    The base need not require grad: then the view is one of a leaf that is a view itself.
+    """
     geometry = geometry_of(view, base)
     source = base
     if geometry.parts == "base":
@@ -427,9 +430,12 @@ def _view_history(view: Tensor, base: Tensor) -> Edge:
 
 
 def _recorded(primitive: Primitive, source: Tensor, array: Array, **parameters: Any) -> Tensor:
-    """Return a tensor over `array` as if the primitive had computed it from `source`."""
+    """Return a tensor over `array` as if the primitive had computed it from `source`.
+
+    It has a node even if the source does not require grad.
+    """
     result = wrap(array)
-    primitive._record((source,), (result,), parameters)
+    primitive._record((source,), (result,), parameters, moving=1)
     return result
 
 

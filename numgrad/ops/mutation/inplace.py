@@ -48,15 +48,18 @@ from numgrad.ops.mutation.resizing import memory_of
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITES_ONE_NUMBER = {fill_in_place, zero}
-# What writes 0 and 1 over the tensor: its history ends in zeros.
+# What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Functions that can compute straight into the tensor's memory when nothing is recorded.
 _WRITES_OUT: set[Callable[..., Any]] = set()
 
 # Functions that give a view, and have an in-place form.
 _RESHAPING = ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze", "as_strided")
-# PyTorch's nodes of these have the next free number of the view's nodes.
+# PyTorch's nodes of these in-place forms have the next free number of the function's nodes.
 _NAMES = {
+    "AcoshBackward0": "AcoshBackward1",
+    "AsinhBackward0": "AsinhBackward1",
+    "AtanhBackward0": "AtanhBackward1",
     "TBackward0": "TBackward1",
     "TransposeBackward0": "TransposeBackward1",
     "UnsqueezeBackward0": "UnsqueezeBackward1",
@@ -132,33 +135,39 @@ class CopySlices(Node):
 
 
 class _ZeroNode(Node):
-    """The node of an operation whose result has nothing left of the tensor."""
+    """The node of an operation whose result no operand has a gradient of but zeros."""
 
-    __slots__ = ("dtype", "shape")
+    __slots__ = ("layouts",)
 
-    shape: tuple[int, ...]
-    dtype: Any
+    layouts: list[tuple[tuple[int, ...], Any]]  # shape and dtype of each operand
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Return zeros."""
-        return (None if gradients[0] is None else np.zeros(self.shape, self.dtype),), (True,)
+        return self._zeros(gradients[0]), [True] * len(self.targets)
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """Return zeros."""
-        return [None if gradients[0] is None else fresh(np.zeros(self.shape, self.dtype))]
+        return [None if each is None else fresh(each) for each in self._zeros(gradients[0])]
+
+    def _zeros(self, gradient: Any) -> list[Any]:
+        return [
+            None if gradient is None or target is None else np.zeros(*layout)
+            for target, layout in zip(self.targets, self.layouts, strict=True)
+        ]
 
 
 _zero_classes: dict[str, type[_ZeroNode]] = {}
 
 
-def _zero_node(name: str, before: Edge, tensor: Tensor) -> Node:
-    """Return a node of that name over `before`, the edge of the tensor."""
+def _zero_node(function: str, tensors: Sequence[Tensor]) -> Node:
+    """Return the node of a comparison of a tensor with another one, if there is one."""
+    name = f"{function.title()}Backward{len(tensors) - 1}"
     cls = _zero_classes.get(name)
     if cls is None:
         attributes = {"__slots__": (), "__module__": "numgrad"}
         cls = _zero_classes[name] = type(name, (_ZeroNode,), attributes)
-    node = cls((before,))
-    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    node = cls([gradient_edge(tensor) for tensor in tensors])
+    node.layouts = [(tensor._array.shape, tensor._array.dtype) for tensor in tensors]
     return node
 
 
@@ -221,12 +230,14 @@ def inplace(
     _check_fits(tensor, result)
     edge = result._edge
     if edge is NO_EDGE or edge is None:
-        before = gradient_edge(tensor) if recorded else NO_EDGE
+        written = None
+        if recorded and function.__name__ in _COMPARISONS and tensor._array.dtype.kind in "fc":
+            given = (tensor, *arguments, *keywords.values())
+            tensors = [each for each in given if isinstance(each, Tensor)]
+            written = _zero_node(function.__name__, tensors)
         _store(tensor, result._array)
-        if before is not NO_EDGE and function.__name__ in _COMPARISONS:
-            kind = any(isinstance(argument, Tensor) for argument in arguments)
-            name = f"{function.__name__.title()}Backward{kind:d}"
-            rewrite_history(tensor, before, (_zero_node(name, before, tensor), 0), True)
+        if written is not None:
+            rewrite_history(tensor, written.edge(0), (written, 0), True)
         if dual is not None:
             dual.write(tensor, result)
         return tensor
@@ -236,6 +247,8 @@ def inplace(
     _store(tensor, result._array)
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
+    if len(created) == 1 and type(created[0]).__name__ in _NAMES:
+        created[0].__class__ = _in_place_class(type(created[0]))
     rewrite_history(tensor, before, edge, len(created) == 1)
     if interceptors and modes.saved_hooks:  # only now do they hold what they will need
         for node in created:
@@ -463,7 +476,8 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
         check_counted(self)
         if interceptors:
             if modes.trace is not None:
-                if type(self._array) is Traced:
+                array: Any = self._array
+                if type(array) is Traced:
                     modes.trace.refuse_reshaping(name)
                 modes.trace.refuse_write()
             before_write(self)

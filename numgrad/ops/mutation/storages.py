@@ -17,6 +17,7 @@ from numgrad.base.device import CPU
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor, holder_of, wrap
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
+from numgrad.ops.core.primitive import require_tensor
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import cast
 
@@ -431,6 +432,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     >>> x.detach().is_set_to(x), x[1:].is_set_to(x)
     (True, False)
     """
+    require_tensor(tensor, "is_set_to", "tensor", 1)
     return (
         self.untyped_storage() == tensor.untyped_storage()
         and self.data_ptr() == tensor.data_ptr()

@@ -221,8 +221,9 @@ def _nanmean(
     if where is True and not a.is_complex():
         return put("nanmean", _reduce("nanmean", a, axis, keepdims), out)
     known = ~a.isnan()
-    if where is not True:
-        known = known & _mask(where, a)
+    mask = _mask(where, a)
+    if mask is not None:
+        known = known & mask
     return _mean(a, axis, None, out, keepdims, known)
 
 

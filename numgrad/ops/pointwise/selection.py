@@ -226,14 +226,14 @@ _clamp_numbers = elementwise(
 _ONE_SIDED = {
     (side, by_number, generic): elementwise(
         f"{'clamp' if generic else f'clamp{side}'}_{side}_{'number' if by_number else 'tensor'}",
-        ("input", "bound"),
+        ("input", side),
         (inside, None if by_number else outside),
         (REAL, number(0.3)) if by_number else apart(REAL),
         formula=limit,
         accepts="fiu" if by_number else "fiub",
         node=("Clamp" if generic else f"Clamp{side.title()}")
         + f"Backward{int(by_number is generic)}",
-        numbers=("bound",) if by_number else (),
+        numbers=(side,) if by_number else (),
         function_name="clamp" if generic else f"clamp_{side}",
         kernel_name=f"clamp_{side}_scalar_cpu" if by_number else f"{limit.__name__}_cpu",
         refuses=_NOT_COMPLEX if by_number or generic else None,
@@ -243,14 +243,14 @@ _ONE_SIDED = {
         (
             "min",
             maximum,
-            lambda g, input, bound: where(input >= bound, g, 0),
-            lambda g, input, bound: where(input < bound, g, 0),
+            lambda g, input, min: where(input >= min, g, 0),
+            lambda g, input, min: where(input < min, g, 0),
         ),
         (
             "max",
             minimum,
-            lambda g, input, bound: where(input <= bound, g, 0),
-            lambda g, input, bound: where(input > bound, g, 0),
+            lambda g, input, max: where(input <= max, g, 0),
+            lambda g, input, max: where(input > max, g, 0),
         ),
     )
     for by_number in (False, True)

@@ -73,7 +73,7 @@ def test_a_function_that_is_forgotten_is_gone(make: Callable[[int], Any]) -> Non
         make(k)
     # What other things remember (small strings, the last kernels) fills up, more and more slowly; a
     # leak goes on as it began.
-    for start in range(200, 200 + 12 * ROUNDS, ROUNDS):
+    for start in range(200, 200 + 30 * ROUNDS, ROUNDS):
         blocks, modules = count()
         for k in range(start, start + ROUNDS):
             make(k)
