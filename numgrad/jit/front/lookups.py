@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import gc
@@ -14,9 +15,9 @@ import numpy as np
 
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import Tensor, is_inference
 from numgrad.jit.front.guards import Guards, is_a, is_number, own_dict
-from numgrad.jit.front.origins import Libraries, refuse_source, wrapped
+from numgrad.jit.front.origins import Libraries, behind, refuse_source, wrapped
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "is_users", "own_attributes"]
@@ -84,11 +85,18 @@ class Lookups:
                 name = f"what {label} keeps of earlier calls"
                 self.guards.add(name, "begins_with({o}, {v})", inside, held)
 
+    def watch_registered(self, value: Any, label: str) -> None:
+        """Watch what else counts as an instance of an abstract class: of this one or any other."""
+        if is_a(value, abc.ABCMeta):
+            name = f"what is registered with {label}"
+            self.guards.add(name, "{o}() == {v}", abc.get_cache_token, abc.get_cache_token())
+
     # --- attributes -------------------------------------------------------------------------------
 
     def attribute(self, value: Any, name: str, label: str) -> Any:
         """Return an attribute that is read, and watch it."""
         here = f"{label}.{name}"
+        value = behind(value)
         refuse_source(value, label)
         if is_a(value, ModuleType):
             return self._of_module(value, name, here)
@@ -104,6 +112,8 @@ class Lookups:
             if name == "grad":
                 self.guards.add(here, "{o}._grad is {v}", value, value._grad)
                 return value._grad
+            if name == "_version" and not is_inference(value):
+                self.guards.add(here, "{o}._counter[0] == {v}", value, value._version)
             name = name if name in own_dict(value) else ""
         is_whole = is_a(value, (*PLAIN, *CONTAINERS, np.ndarray)) and name not in own_dict(value)
         if is_whole and is_a(value, CONTAINERS) and is_users(in_class(type(value), name)[0]):
@@ -123,6 +133,7 @@ class Lookups:
                 self.visit(vars(module).get("__getattr__"), label)
             return found
         refuse_source(getattr(found, "__self__", None), label)
+        self.watch_registered(found, label)
         return found if is_a(found, ModuleType) else STOP
 
     def _of_object(self, value: Any, name: str, label: str) -> Any:
@@ -261,6 +272,7 @@ class Lookups:
     def entry(self, value: Any, key: Any, label: str) -> Any:
         """Return an entry that is read, and watch it."""
         here = f"{label}[{key!r}]"
+        value = behind(value)
         kind = type(value)
         if issubclass(kind, tuple) and kind.__getitem__ is tuple.__getitem__:
             return value[key] if _has(value, key) else STOP

@@ -6,6 +6,7 @@ import io
 import os
 import random
 import sys
+import weakref
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ from numgrad.graph.frames import is_library, is_of_package, where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.jit.front.guards import is_a, own_dict
 
-__all__ = ["Libraries", "is_ours", "refuse_blind", "refuse_source", "wrapped"]
+__all__ = ["Libraries", "behind", "is_ours", "refuse_blind", "refuse_source", "wrapped"]
 
 _SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 
@@ -65,6 +66,20 @@ def wrapped(value: Any) -> Any:
     return own_dict(value).get("__wrapped__")
 
 
+def behind(value: Any) -> Any:
+    """Return what a proxy stands for, which is the same all the time; any other object itself.
+
+    A proxy does not tell, but the methods that it hands out know whose they are.
+    """
+    while is_a(value, weakref.ProxyTypes):
+        try:
+            found = value.__sizeof__.__self__
+        except (AttributeError, ReferenceError):  # of a class, or of what is no more
+            break
+        value = found
+    return value
+
+
 def is_ours(value: Any) -> bool:
     """Whether a function, or an object by its class, is this package's."""
     if is_a(value, FunctionType):
@@ -78,6 +93,7 @@ def _is_of_package(module: Any) -> bool:
 
 def refuse_source(value: Any, label: str) -> None:
     """Raise for what gives something else whenever it is asked."""
+    value = behind(value)
     is_iterator = hasattr(type(value), "__next__") and not is_a(value, io.IOBase)
     if is_iterator and is_a(type(value).__next__, FunctionType):
         return  # written in Python, its attributes are watched

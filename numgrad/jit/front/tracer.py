@@ -21,9 +21,16 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
-from numgrad.jit.ir.constructors import broadcast, cast, constant, permute, reshape
+from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.memory_order import by_stride, deciding, followed, memory_of, place_like
+from numgrad.jit.ir.memory_order import (
+    Order,
+    deciding,
+    followed,
+    memory_of,
+    order_of,
+    place_like,
+)
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
@@ -145,16 +152,16 @@ class Tracer:
                 return self._array(value, place, follows, primitive.gaps)
         return self._call(primitive, arrays, parameters)
 
-    def _order(self, array: Any) -> list[int] | None:
-        """Return the order of the dims of what is reduced, as memory has them; None if theirs.
+    def _order(self, array: Any) -> Order | None:
+        """Return the order in memory of what is reduced; None if row by row.
 
         In that order a reduction rounds, so it depends on how the array lies.
         """
         place = place_of(array)
-        if place.ndim < 2 or place.dtype.kind not in "fc":
+        if place.size < 2 or place.dtype.kind not in "fc":
             return None
         self.depend_on_strides(followed([array]))
-        return None if place.flags.c_contiguous else by_stride(place)
+        return order_of(place)
 
     def constant(self, array: Any) -> Any:
         """Take an array that was made in the traced function as a constant."""
@@ -384,8 +391,8 @@ class Tracer:
         single, found = whole.results(values, [place_of(operand) for operand in operands])
         metas = [(each.shape, each.dtype) for each in found]
         if order is not None:
-            values[0] = permute(values[0], order)
-            whole.dims = np.argsort(order).tolist()
+            values[0] = order.in_memory(values[0])
+            whole.order = order
         items = results_of(whole, values, metas, self._origin(primitive.name))
         _, follows = place_like(primitive, arrays, parameters)
         results = tuple(

@@ -22,7 +22,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.guards import is_a, is_number, own_dict
 from numgrad.jit.front.lookups import PLAIN, own_attributes
 from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.origins import Libraries
+from numgrad.jit.front.origins import Libraries, behind
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["ANY", "BESIDE", "NUMBER", "ROWS", "TENSOR", "Values", "contents_of"]
@@ -98,6 +98,7 @@ class Values:
 
     def of(self, value: Any) -> Tokens:
         """Return the tokens of an object from outside."""
+        value = behind(value)
         if is_number(value) or is_a(value, PLAIN):
             return _NUMBER
         if is_a(value, TracedTensor) or (is_a(value, Tensor) and not own_attributes(value)):
@@ -174,7 +175,7 @@ class Values:
         seen: dict[int, Any] = {}
         todo = [value]
         while todo:
-            each = todo.pop()
+            each = behind(todo.pop())
             if id(each) in seen or is_number(each) or is_a(each, (*PLAIN, ModuleType)):
                 continue
             seen[id(each)] = each

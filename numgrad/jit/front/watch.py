@@ -44,6 +44,7 @@ from numgrad.jit.front.guards import is_a, is_number, own_dict
 from numgrad.jit.front.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
 from numgrad.jit.front.origins import (
     Libraries,
+    behind,
     is_ours,
     refuse_blind,
     refuse_source,
@@ -161,6 +162,7 @@ class Watch(Lookups):
 
     def visit(self, value: Any, label: str) -> None:
         """Look at a value as a whole."""
+        value = behind(value)
         if is_a(value, str):  # it may be the name of an attribute
             self._words.update(value.split(".") if len(value) < 80 else ())
         if is_a(value, np.generic):
@@ -224,6 +226,7 @@ class Watch(Lookups):
 
     def _visit_holder(self, value: Any, label: str) -> None:
         """Look at what is in a library's object that holds other things."""
+        self.watch_registered(value, label)
         for kind, text in _HOLDERS:
             if is_a(value, kind):
                 inside = value() if kind is weakref.ref else value.get(None)
@@ -301,6 +304,8 @@ class Watch(Lookups):
                 if type(inside) is dict and inside and all(is_a(each, type) for each in inside):
                     items = (*inside, *inside.values())  # `functools.singledispatch` has those
                     self.guards.add(f"what is in {label}", "same_keys({o}, {v})", inside, items)
+                    for each in inside:
+                        self.watch_registered(each, label)
                 self._visit_inside(inside, label)
             return
         self._functions.append((function, bound))
@@ -409,7 +414,7 @@ class Watch(Lookups):
         if is_a(value, (ModuleType, Tensor, type)):
             everything = False
         if is_a(value, Tensor):
-            yield from ({"grad"} | own.keys()) & self._words
+            yield from ({"grad", "_version"} | own.keys()) & self._words
             return
         yield from list(own) if everything else own.keys() & self._words
         if is_a(value, (ModuleType, FunctionType)):

@@ -7,7 +7,7 @@ memory as those of the trace lay there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,15 @@ from numgrad.ops.core.primitive import Primitive
 
 __all__ = [
     "Laid",
+    "Order",
     "by_stride",
     "deciding",
+    "flipped",
     "followed",
     "laid",
     "memory_of",
     "numberless",
+    "order_of",
     "place_like",
 ]
 
@@ -106,6 +109,51 @@ def deciding(shape: tuple[int, ...], arrays: Sequence[Any]) -> frozenset[int]:
 def by_stride(place: Array) -> list[int]:
     """Return the dims of an array in the order in which memory has them, the outermost first."""
     return sorted(range(place.ndim), key=lambda dim: (-abs(place.strides[dim]), dim))
+
+
+class Order(NamedTuple):
+    """In which order a reduction takes the elements of an array.
+
+    Attributes
+    ----------
+    dims : list of int
+        Its dims as memory has them, the outermost first.
+    backwards : frozenset of int
+        Those that memory has from their last index to the first. They are read as memory has them
+        if they are reduced.
+    """
+
+    dims: list[int]
+    backwards: frozenset[int]
+
+    def in_memory(self, value: Value) -> Value:
+        """Return what there is in memory of a value."""
+        return permute(flipped(value, self.backwards), self.dims)
+
+    def out_of_memory(self, array: Array) -> Array:
+        """Return the array of which `in_memory` gives this one, with such strides."""
+        flips = [-1 if dim in self.backwards else 1 for dim in range(len(self.dims))]
+        there = np.ascontiguousarray(array).transpose(np.argsort(self.dims).tolist())
+        return there[tuple([slice(None, None, step) for step in flips])]
+
+
+def order_of(place: Array) -> Order | None:
+    """Return in which order a reduction takes the elements of a place; None if row by row."""
+    if place.flags.c_contiguous:
+        return None
+    backwards = frozenset([dim for dim, step in enumerate(place.strides) if step < 0])
+    return Order(by_stride(place), backwards)
+
+
+def flipped(value: Value, dims: Collection[int]) -> Value:
+    """Return a value with the elements along some dims from the last one to the first."""
+    if not dims:
+        return value
+    maps = [
+        Affine(n - 1 if dim in dims else 0, ((dim, -1 if dim in dims else 1),) if n > 1 else ())
+        for dim, n in enumerate(value.shape)
+    ]
+    return view(value, maps, value.shape)
 
 
 def memory_of(place: Array, value: Value) -> tuple[Array, Array, Value]:

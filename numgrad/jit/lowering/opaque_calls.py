@@ -11,7 +11,7 @@ from numgrad.base.float_errors import restore, silence
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.ir.memory_order import numberless
+from numgrad.jit.ir.memory_order import Order, numberless
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 
 __all__ = ["ARRAYS", "Whole", "call_of", "lift", "results_of"]
@@ -24,25 +24,25 @@ ARRAYS = (np.ndarray, Traced)  # the types that become operands
 class Whole:
     """A primitive in a graph, with the parameters that are no operands.
 
-    Its first operand may have its dims in the order of memory; `dims` brings them back.
+    Its first operand may be what there is in memory; `order` tells how it lies there.
     """
 
-    __slots__ = ("count", "dims", "name", "primitive", "template")
+    __slots__ = ("count", "name", "order", "primitive", "template")
 
     def __init__(self, primitive: Primitive, count: int, template: dict[str, Any]) -> None:
         self.primitive = primitive
         self.name = primitive.name
         self.count = count
         self.template = template
-        self.dims: Sequence[int] | None = None
+        self.order: Order | None = None
 
     def __repr__(self) -> str:
         return self.name
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
         """Run it on arrays, and return its results."""
-        if self.dims is not None:
-            arrays = (np.ascontiguousarray(arrays[0]).transpose(self.dims), *arrays[1:])
+        if self.order is not None:
+            arrays = (self.order.out_of_memory(arrays[0]), *arrays[1:])
         result = self.run(arrays)
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 

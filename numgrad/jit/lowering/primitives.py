@@ -24,9 +24,9 @@ from numgrad.jit.ir.constructors import (
     reshape,
     restore_dims,
     update,
-    view,
 )
-from numgrad.jit.ir.graph import Affine, Value
+from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.memory_order import Order, flipped
 from numgrad.jit.lowering.storage import update_at
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 
@@ -34,10 +34,9 @@ __all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
 
 Lowering = Callable[..., Any]
 Dims = tuple[int, ...]
-Order = Sequence[int] | None
 LOWERINGS: dict[str, Lowering] = {}
-# Reductions that go by memory. Their lowerings are told the order of the operand's dims in it;
-# those that have none get it with its dims in that order.
+# Reductions that go by memory. Their lowerings are told the order of the operand in it;
+# those that have none get it as it lies there.
 IN_MEMORY_ORDER = {
     "logsumexp",
     "nansum",
@@ -154,12 +153,7 @@ def _zero(value: Value) -> Value:
 
 @lowering("flip")
 def _flip(value: Value, dims: Dims) -> Value:
-    from_end = [n - 1 if dim in dims else 0 for dim, n in enumerate(value.shape)]
-    maps = [
-        Affine(start, ((dim, -1 if dim in dims else 1),) if value.shape[dim] > 1 else ())
-        for dim, start in enumerate(from_end)
-    ]
-    return view(value, maps, value.shape)
+    return flipped(value, dims)
 
 
 # --- reductions -----------------------------------------------------------------------------------
@@ -177,25 +171,26 @@ def _kept(result: Value, value: Value, dims: Sequence[int], keepdim: bool) -> Va
     return restore_dims(result, value.shape, dims) if keepdim and dims else result
 
 
-def _reduced(kind: str, value: Value, dims: Sequence[int], order: Order) -> Value:
-    """Reduce dims of what lies in memory with its dims in an order."""
+def _reduced(kind: str, value: Value, dims: Sequence[int], order: Order | None) -> Value:
+    """Reduce dims of what lies in memory in an order."""
     if order is None:
         return reduce(kind, value, dims)
-    places = [place for place, dim in enumerate(order) if dim in dims]
-    kept = [dim for dim in order if dim not in dims]
-    result = reduce(kind, permute(value, order), places)
+    places = [place for place, dim in enumerate(order.dims) if dim in dims]
+    kept = [dim for dim in order.dims if dim not in dims]
+    forwards = order._replace(backwards=order.backwards.intersection(dims))
+    result = reduce(kind, forwards.in_memory(value), places)
     return permute(result, [kept.index(dim) for dim in sorted(kept)])
 
 
 @reduction("sum")
-def _sum(value: Value, dtype: Any = None, order: Order = None) -> Value:
+def _sum(value: Value, dtype: Any = None, order: Order | None = None) -> Value:
     value = _summable(_in_dtype(value, dtype))
     return _in_dtype(_reduced("sum", value, _all_dims(value), order), dtype)
 
 
 @reduction("sum_over_dims")
 def _sum_over_dims(
-    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order = None
+    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order | None = None
 ) -> Value:
     value = _summable(_in_dtype(value, dtype))
     return _in_dtype(_kept(_reduced("sum", value, dims, order), value, dims, keepdim), dtype)
@@ -207,7 +202,7 @@ def _summable(value: Value) -> Value:
 
 
 @reduction("sum_to_size")
-def _sum_to_size(value: Value, shape: Dims, order: Order = None) -> Value:
+def _sum_to_size(value: Value, shape: Dims, order: Order | None = None) -> Value:
     lead = len(value.shape) - len(shape)
     dims = tuple(range(lead)) + tuple(
         lead + dim for dim, n in enumerate(shape) if n == 1 and value.shape[lead + dim] != 1
@@ -216,13 +211,13 @@ def _sum_to_size(value: Value, shape: Dims, order: Order = None) -> Value:
 
 
 @reduction("mean")
-def _mean(value: Value, dtype: Any = None, order: Order = None) -> Value:
+def _mean(value: Value, dtype: Any = None, order: Order | None = None) -> Value:
     return _mean_over_dims(value, _all_dims(value), False, dtype, order)
 
 
 @reduction("mean_over_dims")
 def _mean_over_dims(
-    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order = None
+    value: Value, dims: Dims, keepdim: bool, dtype: Any, order: Order | None = None
 ) -> Value:
     value = _in_dtype(value, dtype)
     count = math.prod([value.shape[dim] for dim in dims])
@@ -231,22 +226,22 @@ def _mean_over_dims(
 
 
 @reduction("amax")
-def _amax(value: Value, dims: Dims, keepdim: bool = False, order: Order = None) -> Value:
+def _amax(value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None) -> Value:
     return _kept(_reduced("max", value, dims, order), value, dims, keepdim)
 
 
 @reduction("amin")
-def _amin(value: Value, dims: Dims, keepdim: bool = False, order: Order = None) -> Value:
+def _amin(value: Value, dims: Dims, keepdim: bool = False, order: Order | None = None) -> Value:
     return _kept(_reduced("min", value, dims, order), value, dims, keepdim)
 
 
 @reduction("max")
-def _max(value: Value, order: Order = None) -> Value:
+def _max(value: Value, order: Order | None = None) -> Value:
     return _reduced("max", value, _all_dims(value), order)
 
 
 @reduction("min")
-def _min(value: Value, order: Order = None) -> Value:
+def _min(value: Value, order: Order | None = None) -> Value:
     return _reduced("min", value, _all_dims(value), order)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import array
 import collections
 import contextlib
@@ -346,6 +347,21 @@ def reference(value: Any) -> Way:
     return (lambda: found().w), functools.partial(setattr, made, "w")  # type: ignore[union-attr]
 
 
+def weak_proxy(value: Any) -> Way:
+    made = Free(w=value)
+    found = weakref.proxy(made)
+    return (lambda: found.w), functools.partial(setattr, made, "w")
+
+
+def weak_callable(value: Any) -> Way:
+    def give() -> Any:
+        return give.w  # type: ignore[attr-defined]
+
+    give.w = value  # type: ignore[attr-defined]
+    found = weakref.proxy(give)
+    return (lambda: found()), lambda v: setattr(give, "w", v)
+
+
 def weak_values(value: Any) -> Way:
     made = Free(w=value)
     found = weakref.WeakValueDictionary({"a": made})
@@ -460,9 +476,9 @@ WAYS = [
     subclass_hook, descriptor, descriptor_of_class, descriptor_inside, cached_inside,
     shadowed_below, property_below, method_below, operator_of_class, callable_in_class, missing,
     number, operator_of_number, chain_map, user_dict, user_list, default_dict, proxy,
-    values_of_dict, bound_builtin, objects, context, reference, weak_values, of_thread,
-    attribute_getter, method_caller, named, answers_everything, answers_what_is_missing, member,
-    dispatched, managed, of_function, by_globals, by_eval,
+    values_of_dict, bound_builtin, objects, context, reference, weak_proxy, weak_callable,
+    weak_values, of_thread, attribute_getter, method_caller, named, answers_everything,
+    answers_what_is_missing, member, dispatched, managed, of_function, by_globals, by_eval,
 ]  # fmt: skip
 
 
@@ -812,6 +828,60 @@ def test_functions_made_anew_mean_no_other_trace(name: str, place: str) -> None:
         for _ in range(CALLED_OFTEN if v == 3.0 else 1):
             assert compiled(x, *given).tolist() == make(v)(x).tolist()
         assert compiled.cache_info().misses == misses
+
+
+@pytest.mark.parametrize("ask", ["attribute", "getattr", "in a list"])
+def test_the_version_of_a_captured_tensor_is_noticed(ask: str) -> None:
+    c = ng.ones(2)
+    ways: dict[str, Read] = {
+        "attribute": lambda: c._version,
+        "getattr": lambda: getattr(c, "_version"),  # noqa: B009
+        "in a list": lambda: next(each._version for each in [c]),
+    }
+    compiled = ng.jit(lambda x: x * ways[ask]())
+    for _ in range(3):
+        assert compiled(ng.ones(1)).item() == c._version
+        c.add_(1)
+
+
+@pytest.mark.parametrize(
+    "ask", ["isinstance", "one of two", "case", "issubclass", "singledispatch"]
+)
+def test_what_is_registered_with_an_abstract_class_is_noticed(ask: str) -> None:
+    class Abstract(abc.ABC):  # noqa: B024
+        pass
+
+    class Below(Abstract):
+        pass
+
+    class Other:
+        pass
+
+    @functools.singledispatch
+    def dispatched(value: Any) -> bool:
+        return False
+
+    dispatched.register(Abstract, lambda value: True)
+    other = Other()
+
+    def matches() -> bool:
+        match other:
+            case Abstract():
+                return True
+        return False
+
+    ways: dict[str, Callable[[], bool]] = {
+        "isinstance": lambda: isinstance(other, Abstract),
+        "one of two": lambda: isinstance(other, (int, Abstract)),
+        "case": matches,
+        "issubclass": lambda: issubclass(Other, Abstract),
+        "singledispatch": lambda: dispatched(other),
+    }
+    asked = ways[ask]
+    compiled = ng.jit(lambda x: x * (3.0 if asked() else 2.0))
+    assert [compiled(ng.ones(1)).item() for _ in range(2)] == [2.0, 2.0]
+    Below.register(Other)
+    assert compiled(ng.ones(1)).item() == 3.0
 
 
 def test_of_a_length_only_the_length_counts() -> None:
