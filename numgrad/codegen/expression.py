@@ -81,6 +81,9 @@ class Symbol:
     def __pow__(self, other: Any) -> Symbol:
         return Symbol.apply("pow", self, other)
 
+    def __pos__(self) -> Symbol:
+        return self
+
     def __neg__(self) -> Symbol:
         return Symbol.apply("neg", self)
 

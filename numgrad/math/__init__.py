@@ -27,11 +27,12 @@ __all__ = ["ufunc"]
 
 
 def __getattr__(name: str) -> Any:
-    if not has_function(name):
+    if not (name.isidentifier() and has_function(name)):
         raise AttributeError(f"module 'numgrad.math' has no attribute {name!r}")
     return scalar_function(name)
 
 
 def __dir__() -> list[str]:
-    rules = filter(has_function, [f"{name}_vjp" for name in FORMULAS])
-    return sorted({*globals(), *FORMULAS, *rules})
+    named = [name for name in FORMULAS if name.isidentifier()]
+    rules = filter(has_function, [f"{name}_vjp" for name in named])
+    return sorted({*__all__, *named, *rules})

@@ -227,3 +227,15 @@ def test_unknown_names() -> None:
             getattr(math, name)
     with pytest.raises(AttributeError, match="no elementwise operation 'sum'"):
         math.ufunc("sum")
+
+
+def test_all_that_is_listed_can_be_written_and_called() -> None:
+    listed = dir(math)
+    assert "tanh" in listed
+    assert "tanh_vjp" in listed
+    for name in listed:
+        assert name.isidentifier()
+        assert callable(getattr(math, name))
+    for name in set(FORMULAS) - set(listed):
+        with pytest.raises(AttributeError):
+            getattr(math, name)

@@ -98,6 +98,8 @@ class ElementwisePrimitive:
         check_name(name)
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+        if not accepts or set(accepts) - set("bfciu"):
+            raise ValueError(f"{name}: accepts is some of NumPy's kinds, bfciu, not {accepts!r}")
         if len(domains) != len(inputs):
             raise ValueError(f"{name}: every operand needs a domain to draw test points from")
         if len(vjp) != len(inputs):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core.declare import elementwise
+from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import REAL
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 
@@ -94,3 +94,9 @@ def test_every_operation_of_the_catalogue_has_names_that_are_free() -> None:
     for primitive in CATALOGUE.values():
         assert not {"g", "y"} & set(primitive.inputs)
         assert np.unique(primitive.inputs).size == len(primitive.inputs)
+
+
+@pytest.mark.parametrize("accepts", ["q", "fq", "F", "float", ""])
+def test_kinds_of_operands_that_do_not_exist_are_refused(accepts: str) -> None:
+    with pytest.raises(ValueError, match="accepts is some of NumPy's kinds"):
+        unary("kinds_of_operands", lambda g: g, domain=REAL, accepts=accepts, doc=".")

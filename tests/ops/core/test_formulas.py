@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.formulas import rebound, try_out
@@ -376,3 +377,8 @@ def test_what_is_no_formula_is_refused_when_it_is_declared(formula: Any, place: 
     with pytest.raises(TypeError, match="of_the_users: .* can't be computed element by element"):
         declare(1, *functions)
     assert getattr(ng.Tensor, NAME, None) is before
+
+
+def test_a_plus_in_front_is_no_operation() -> None:
+    symbol = Symbol.input("input", is_complex=False)
+    assert +symbol is symbol
