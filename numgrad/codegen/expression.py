@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from numgrad.codegen import loops
 from numgrad.codegen.loops import Assign, Call, Expression, Infix, Name, Number, Prefix, Statement
 from numgrad.codegen.scalar_ops import SCALAR_OPS
@@ -128,7 +130,8 @@ def literal(value: Any) -> Symbol:
     """Return `value` itself if it is a symbol, else the constant symbol of a number."""
     if isinstance(value, Symbol):
         return value
-    return Symbol("constant", (value,), isinstance(value, complex))
+    number = value.item() if isinstance(value, np.generic) else value
+    return Symbol("constant", (number,), isinstance(number, complex))
 
 
 class Straight(NamedTuple):

@@ -19,6 +19,7 @@ from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.pointwise.flat_calls import Number
 from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.runtime.memory import empty
 
 __all__ = ["GradientKernel", "empty_in_order", "orders_of"]
@@ -56,7 +57,7 @@ def _place(symbol: Symbol, operands: dict[str, Array], known: dict[Symbol, Any])
         if symbol.operation in _NO_LOOP or not places:
             known[symbol] = places[0] if places else None
         else:
-            shape = np.broadcast_shapes(*[place.shape for place in places])
+            shape = broadcast_shapes([place.shape for place in places])
             known[symbol] = empty_for(shape, bool, places)
     found: Array | None = known[symbol]
     return found

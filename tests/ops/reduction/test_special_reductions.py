@@ -91,6 +91,9 @@ def test_values_and_gradients_are_pytorchs(torch: Any, name: str, cotangent: flo
         (ours, slope), (theirs, reference) = (
             outcome(module, function, row, cotangent) for module in (ng, torch)
         )
+        factors = [each for each in row if np.isfinite(each) and each]
+        if name.startswith("prod") and _leaves_the_range(np.array(factors)):
+            continue  # on the way: in which order they are multiplied decides
         np.testing.assert_allclose(ours, theirs, rtol=1e-13, equal_nan=True, err_msg=str(row))
         differs = DIFFER.get(name)
         if differs is not None and differs[0](np.array(row)):
