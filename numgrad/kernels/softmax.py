@@ -1,9 +1,9 @@
 """Softmax, its logarithm, and the gradients of both and of log-sum-exp: memory is read once.
 
 Blocks that fit in a core's own cache go through all steps, one after the other: the greatest
-element, the exponentials, their sum, the quotients. The sums are those of `fold_loops`, so the bits
-depend on the shape alone. Where one reduction is too long for that, its maximum and its sum are
-joined from parts, as in `moments`, before a second pass over memory writes the result.
+element, the exponentials, their sum, the quotients. The sums are those of `reduce.order`, so the
+bits depend on the shape alone. Where one reduction is too long for that, its maximum and its sum
+are joined from parts, as in `moments`, before a second pass over memory writes the result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compiled reductions (sum, prod, max, all ...): which operation each repeats, and over what.
 
-`fold_loops` has the loop. ``bool`` arrays come here as ``uint8``. Each transformation is a scalar
+`order` has the loop. ``bool`` arrays come here as ``uint8``. Each transformation is a scalar
 function, which says what it does, and, where that is a few instructions, the same on vectors.
 """
 

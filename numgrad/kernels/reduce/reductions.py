@@ -2,7 +2,7 @@
 
 Each function takes an array, the dims to reduce (non-negative, distinct; all of them to reduce to
 one number) and `keepdim`, and returns a new C-contiguous array. It leaves its argument alone, gives
-the same bits with any number of threads, and adds float32 in float32; see `fold_loops` for the
+the same bits with any number of threads, and adds float32 in float32; see `order` for the
 order. Reducing nothing gives the identity of the operation; where there is none (`amax`, `amin`),
 call `require_elements` first, whose words depend on the caller.
 """

@@ -76,7 +76,6 @@ __all__ = [
     "inplace_method",
     "reshaping_methods",
     "rewrite_history",
-    "write_in_place",
 ]
 
 
@@ -321,11 +320,6 @@ def _any_requires_grad(tensor: Tensor, arguments: Sequence[Any], keywords: dict[
         isinstance(value, Tensor) and value.requires_grad
         for value in (tensor, *arguments, *keywords.values())
     )
-
-
-def write_in_place(tensor: Tensor, array: Any) -> Tensor:
-    """Overwrite a tensor with values that depend on nothing, such as random numbers."""
-    return inplace(copy, tensor, wrap(np.asarray(array)))
 
 
 def _check_fits(tensor: Tensor, result: Tensor) -> None:
