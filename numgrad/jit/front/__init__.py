@@ -1,1 +1,1 @@
-"""From a call to a trace: the public `jit`, guards, tracing, compiled functions."""
+"""From a call to a trace: the public `jit`, tracing, compiled functions."""

@@ -24,8 +24,8 @@ from numgrad.base.tuning import (
 )
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.jit.capture.guards import ERRORS
 from numgrad.jit.front.compiled import Compiled
-from numgrad.jit.front.guards import ERRORS
 
 __all__ = ["CachedCall", "call_key"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor, plain
-from numgrad.jit.front.guards import FUNCTIONS, same_function
+from numgrad.jit.capture.guards import FUNCTIONS, same_function
 
 __all__ = ["Static", "array_of", "describe", "fitting", "is_traced"]
 

@@ -15,7 +15,7 @@ from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
 from numgrad.graph.recorder import Traced, TracedTensor, TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
-from numgrad.jit.front.guards import own_dict
+from numgrad.jit.capture.guards import own_dict
 from numgrad.jit.front.signature import Static, array_of, is_traced
 from numgrad.jit.front.tracer import Tracer
 from numgrad.jit.ir.graph import Graph, Value

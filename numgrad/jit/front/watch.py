@@ -3,7 +3,7 @@
 A trace has in it whatever the function found: numbers, which tensors, of what length. So before it
 runs, what its code may read is looked for, from its global names, the variables of enclosing
 functions, defaults, bound objects and static arguments on, through attributes, entries, methods,
-properties and the functions that it calls (see `numgrad.jit.front.reads`). What is found on that
+properties and the functions that it calls (see `numgrad.jit.capture.reads`). What is found on that
 way is a condition of the trace. An object that goes somewhere is looked at as a whole: containers
 with all that is in them, objects with each attribute whose name occurs in the code.
 
@@ -39,10 +39,10 @@ import numpy as np
 
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.flows import arrays_gone_by
-from numgrad.jit.front.guards import is_a, is_number, own_dict
-from numgrad.jit.front.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
-from numgrad.jit.front.origins import (
+from numgrad.jit.capture.flows import arrays_gone_by
+from numgrad.jit.capture.guards import is_a, is_number, own_dict
+from numgrad.jit.capture.lookups import CONTAINERS, PLAIN, STOP, Lookups, is_users, own_attributes
+from numgrad.jit.capture.origins import (
     Libraries,
     behind,
     is_ours,
@@ -50,7 +50,7 @@ from numgrad.jit.front.origins import (
     refuse_source,
     wrapped,
 )
-from numgrad.jit.front.reads import BLIND, Chain, reads_of
+from numgrad.jit.capture.reads import BLIND, Chain, reads_of
 from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.lowering.storage import root_of
 

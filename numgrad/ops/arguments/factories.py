@@ -16,7 +16,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import laid_out_like
-from numgrad.ops.core.kinds import type_name
+from numgrad.ops.signatures.kinds import type_name
 
 __all__ = [
     "LIKE_OPTIONS",
@@ -34,7 +34,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-# The options that functions which make tensors have in common; see `numgrad.ops.core.signature`.
+# The options that functions which make tensors have in common, as signatures have them.
 OPTIONS = (
     "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, "
     "bool? requires_grad=False"

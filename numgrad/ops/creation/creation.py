@@ -21,7 +21,6 @@ from numgrad.ops.arguments.factories import (
     finish,
     numpy_dtype,
 )
-from numgrad.ops.core.declared import declare
 from numgrad.ops.creation.from_data import (
     as_tensor,
     asarray,
@@ -31,6 +30,7 @@ from numgrad.ops.creation.from_data import (
     new_tensor,
     tensor,
 )
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "as_tensor",

@@ -23,13 +23,13 @@ from numgrad.ops.arguments.nested import (
     is_foreign,
     is_sequence,
 )
-from numgrad.ops.core.argument_parser import bind
-from numgrad.ops.core.declared import declare
-from numgrad.ops.core.kinds import as_size, check_device, is_integer, type_name
 from numgrad.ops.core.registry import public
-from numgrad.ops.core.signature import parse
 from numgrad.ops.movement.slicing import alias
 from numgrad.ops.mutation.storages import STORAGES, tensor_in
+from numgrad.ops.signatures.argument_parser import bind
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import as_size, check_device, is_integer, type_name
+from numgrad.ops.signatures.signature import parse
 
 __all__ = [
     "as_tensor",

@@ -13,10 +13,10 @@ import numpy as np
 
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.core.argument_parser import bind
-from numgrad.ops.core.kinds import KINDS, NAMES, OWNERS, Kind, check_device, type_name
 from numgrad.ops.core.registry import FUNCTIONS, public
-from numgrad.ops.core.signature import parse
+from numgrad.ops.signatures.argument_parser import bind
+from numgrad.ops.signatures.kinds import KINDS, NAMES, OWNERS, Kind, check_device, type_name
+from numgrad.ops.signatures.signature import parse
 
 __all__ = [
     "Generator",

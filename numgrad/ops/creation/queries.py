@@ -12,11 +12,11 @@ from numgrad.base.layouts import channels_last, memory_format, order_in_memory
 from numgrad.graph.tensor import Size, Tensor
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.ops.arguments.conversion import to_bool
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import require_tensor
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import OPERANDS, public
 from numgrad.ops.movement.casts import is_contiguous
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "broadcast_shapes",

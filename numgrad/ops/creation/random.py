@@ -18,7 +18,6 @@ from numgrad.ops.arguments.factories import (
     checked_number,
     finish,
 )
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.creation.creation import strides_like
 from numgrad.ops.creation.drawing import (
@@ -39,6 +38,7 @@ from numgrad.ops.creation.generator import (
     seed,
     set_rng_state,
 )
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "Generator",

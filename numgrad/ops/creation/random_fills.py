@@ -14,8 +14,6 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import Array
-from numgrad.ops.core.declared import declare
-from numgrad.ops.core.kinds import is_integer, type_name
 from numgrad.ops.core.registry import public
 from numgrad.ops.creation.drawing import (
     check_probability,
@@ -28,6 +26,8 @@ from numgrad.ops.creation.drawing import (
 from numgrad.ops.creation.generator import Generator, generator_of
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.mutation.inplace import inplace
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import is_integer, type_name
 
 __all__ = [
     "bernoulli_",

@@ -14,7 +14,7 @@ from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
-from numgrad.ops.core.declared import declare
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "arange",

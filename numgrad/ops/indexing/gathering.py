@@ -12,12 +12,12 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import expand, reshape
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["gather", "scatter", "scatter_add", "spread_along", "take", "take_along_dim"]
 

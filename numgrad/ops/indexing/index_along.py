@@ -12,13 +12,13 @@ from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_select"]
 

@@ -13,7 +13,6 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.dims import accept_axis, read_dims, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
@@ -22,6 +21,7 @@ from numgrad.ops.indexing.index_along import index_select
 from numgrad.ops.movement.casts import clone_contiguous, expand_to, sum_to_size
 from numgrad.ops.movement.joining import common_format
 from numgrad.ops.movement.shape import expand, flatten, reshape, unsqueeze, view
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 

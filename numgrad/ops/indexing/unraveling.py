@@ -6,10 +6,10 @@ from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.kinds import is_integer
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.division import floor_divide, remainder
+from numgrad.ops.signatures.kinds import is_integer
 
 __all__ = ["unravel_index"]
 

@@ -13,7 +13,6 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array, write_result
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
@@ -31,6 +30,7 @@ from numgrad.ops.linalg.products import (
 )
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.pointwise.complex import conj
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.core.kinds import is_integer, type_name
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.einsum_path import Path, contraction_path
@@ -18,6 +17,7 @@ from numgrad.ops.linalg.products import bmm
 from numgrad.ops.movement.diagonals import diagonal
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.signatures.kinds import is_integer, type_name
 
 __all__ = ["einsum"]
 

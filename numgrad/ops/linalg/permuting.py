@@ -10,11 +10,11 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.pointwise.complex import conj
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["adjoint", "movedim", "permute", "t", "transpose"]
 

@@ -27,11 +27,11 @@ from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
-from numgrad.ops.core.kinds import type_name
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import type_name
 from numgrad.runtime.memory import empty
 
 __all__ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.slicing import select
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "REAL_DTYPES",

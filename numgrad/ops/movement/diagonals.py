@@ -10,11 +10,11 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.shape import reshape
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "tril", "triu"]
 

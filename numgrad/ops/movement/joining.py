@@ -15,13 +15,13 @@ from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import reshape, unsqueeze
 from numgrad.ops.movement.slicing import select_view, slice_of
+from numgrad.ops.signatures.declared import declare
 from numgrad.runtime.memory import empty
 
 __all__ = ["cat", "stack"]

@@ -13,13 +13,13 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import Traced, note_alternative, reshaped
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import clone_contiguous, contiguous, expand_to
 from numgrad.ops.movement.dtype_views import view_dtype
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["expand", "flatten", "reshape", "squeeze", "unsqueeze", "view"]
 

@@ -12,10 +12,10 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["alias", "narrow", "select", "select_scatter", "slice_of", "slice_scatter", "slice_view"]
 

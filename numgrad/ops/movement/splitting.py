@@ -10,12 +10,12 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.movement.joining import cat, stack
 from numgrad.ops.movement.slicing import slice_of
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["chunk", "split", "tensor_split", "unbind"]
 

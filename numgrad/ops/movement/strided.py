@@ -25,7 +25,6 @@ from numgrad.kernels.move.strides import (
     repeats_elements,
     strided_view,
 )
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.complex_views import (
@@ -35,6 +34,7 @@ from numgrad.ops.movement.complex_views import (
     view_as_complex,
     view_as_real,
 )
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "Geometry",

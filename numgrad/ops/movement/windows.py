@@ -5,9 +5,9 @@ from __future__ import annotations
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.strides import Layout, layout_of, strided_view
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.strided import move
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["unfold"]
 

@@ -33,7 +33,6 @@ from numgrad.graph.recorder import Traced, address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
-from numgrad.ops.core.declared import DECLARED
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.movement.strided import (
     Geometry,
@@ -45,6 +44,7 @@ from numgrad.ops.movement.strided import (
 )
 from numgrad.ops.mutation.filling import copy, fill_in_place, zero
 from numgrad.ops.mutation.resizing import memory_of
+from numgrad.ops.signatures.declared import DECLARED
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITES_ONE_NUMBER = {fill_in_place, zero}

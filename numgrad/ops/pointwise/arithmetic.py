@@ -11,13 +11,13 @@ from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declare import binary, elementwise, unary
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, REAL, number
 from numgrad.ops.core.elementwise import Number
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import make_function, public, publish
 from numgrad.ops.pointwise.complex import absolute, conj
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
 
 Array = np.ndarray[Any, Any]
 

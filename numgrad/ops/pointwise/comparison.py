@@ -10,10 +10,10 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, NotDifferentiable, binary, elementwise, unary
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import REAL, number
 from numgrad.ops.core.registry import FUNCTIONS, publish
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["allclose", "eq", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
 

@@ -11,11 +11,11 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.arguments.factories import Array, write_result
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.complex_views import imag, real
 from numgrad.ops.pointwise.complex import conj
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["complex_", "polar"]
 

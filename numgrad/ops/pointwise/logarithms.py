@@ -6,12 +6,12 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, binary, elementwise
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
 from numgrad.ops.core.registry import public, publish
 from numgrad.ops.pointwise.complex import conj, real
 from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p, log_of
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
 
 NAN = float("nan")
 

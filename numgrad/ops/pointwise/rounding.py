@@ -12,13 +12,13 @@ from numgrad.kernels.move.memory_order import copy_like
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
 from numgrad.ops.core.registry import make_function, public, publish
 from numgrad.ops.movement.casts import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["ceil", "copysign", "floor", "frac", "nan_to_num", "round", "sign", "trunc"]
 

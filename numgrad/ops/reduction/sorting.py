@@ -12,13 +12,13 @@ from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import accept_axis, wrap_dim
-from numgrad.ops.core.declared import declare
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.indexing.gathering import spread_along
 from numgrad.ops.movement.shape import unsqueeze
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
 

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.ops.core.argument_parser import NUMPY_NAMES, bind
-from numgrad.ops.core.kinds import KINDS
-from numgrad.ops.core.signature import REQUIRED, Parameter, Signature, merged
+from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind
+from numgrad.ops.signatures.kinds import KINDS
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, merged
 
 __all__ = ["FINISHED", "Declaration"]
 

@@ -18,10 +18,10 @@ what is wrong with it.
 
 from __future__ import annotations
 
-from numgrad.ops.core.argument_parser import NUMPY_NAMES
-from numgrad.ops.core.declaration import FINISHED, Declaration
-from numgrad.ops.core.kinds import KINDS, Kind
-from numgrad.ops.core.signature import REQUIRED, Parameter, Signature, is_covered
+from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
+from numgrad.ops.signatures.declaration import FINISHED, Declaration
+from numgrad.ops.signatures.kinds import KINDS, Kind
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
 
 __all__ = ["WITHOUT_EFFECT", "function_source"]
 

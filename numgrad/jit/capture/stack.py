@@ -1,6 +1,6 @@
 """Go through bytecode with sets of tokens in the place of values: what may come where.
 
-What the tokens mean is for a `Meaning` to say (see `numgrad.jit.front.meaning`). Here is what
+What the tokens mean is for a `Meaning` to say (see `numgrad.jit.capture.meaning`). Here is what
 instructions do with the stack of values: where those come from, and what is done with them.
 Variables are not told apart by time: one holds whatever is stored in it anywhere.
 """
@@ -13,8 +13,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from numgrad.jit.front.meaning import NOTHING, Lost, Meaning, Tokens, Value
-from numgrad.jit.front.reads import is_subscript
+from numgrad.jit.capture.meaning import NOTHING, Lost, Meaning, Tokens, Value
+from numgrad.jit.capture.reads import is_subscript
 
 __all__ = ["follow"]
 

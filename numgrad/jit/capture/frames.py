@@ -9,11 +9,11 @@ from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from numgrad.jit.front.attributes import Attributes
-from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.origins import Libraries
-from numgrad.jit.front.values import ANY, contents_of
+from numgrad.jit.capture.attributes import Attributes
+from numgrad.jit.capture.guards import is_a
+from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.origins import Libraries
+from numgrad.jit.capture.values import ANY, contents_of
 
 __all__ = ["Frame", "Frames", "Visited", "each_of", "every_of"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from numgrad.ops.core.kinds import KINDS
-from numgrad.ops.core.signature import REQUIRED, Parameter, Signature
+from numgrad.ops.signatures.kinds import KINDS
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
 __all__ = ["complete"]
 

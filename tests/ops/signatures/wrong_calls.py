@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.ops.core.declaration import Declaration
-from numgrad.ops.core.signature import REQUIRED, Signature
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.signature import REQUIRED, Signature
 
 # What a parameter of a kind takes, and what some or none of them do.
 GOOD = {

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.jit.front.meaning import Lost, Tokens, Value
-from numgrad.jit.front.stack import follow
+from numgrad.jit.capture.meaning import Lost, Tokens, Value
+from numgrad.jit.capture.stack import follow
 
 Pair = collections.namedtuple("Pair", "a b")
 

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import numgrad as ng
-from numgrad.ops.core.declaration import Declaration
-from numgrad.ops.core.declared import DECLARED, declared_function
-from numgrad.ops.core.declared_source import function_source
-from numgrad.ops.core.kinds import NAMES
-from numgrad.ops.core.signature import REQUIRED, merged, parse
-from tests.ops.core.wrong_calls import GOOD, agree, complaint, wrong_calls
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.declared import DECLARED, declared_function
+from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.kinds import NAMES
+from numgrad.ops.signatures.signature import REQUIRED, merged, parse
+from tests.ops.signatures.wrong_calls import GOOD, agree, complaint, wrong_calls
 
 # In PyTorch the first is Python, whose words it has; the second takes "from 1 to 0" arguments.
 NOT_COMPARED = ("from_dlpack", "nonzero")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.lookups import CONTAINERS, in_class
-from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.values import ANY, ROWS, TENSOR, Values
+from numgrad.jit.capture.guards import is_a
+from numgrad.jit.capture.lookups import CONTAINERS, in_class
+from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.values import ANY, ROWS, TENSOR, Values
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["Contents", "rows"]

@@ -19,10 +19,10 @@ import numpy as np
 
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.guards import is_a, is_number, own_dict
-from numgrad.jit.front.lookups import PLAIN, own_attributes
-from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.origins import Libraries, behind
+from numgrad.jit.capture.guards import is_a, is_number, own_dict
+from numgrad.jit.capture.lookups import PLAIN, own_attributes
+from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.origins import Libraries, behind
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["ANY", "BESIDE", "NUMBER", "ROWS", "TENSOR", "Values", "contents_of"]

@@ -1,7 +1,8 @@
 """Signatures as data: ``"roll(Tensor input, int[1] shifts, int[1] dims=())"``, parsed.
 
-The notation is that of PyTorch's parser. A parameter is a kind (`numgrad.ops.core.kinds` has the
-table), a ``?`` if None is taken too, a name, and a default. Those after ``*`` are keywords only.
+The notation is that of PyTorch's parser. A parameter is a kind (of the table in
+`numgrad.ops.signatures.kinds`), a ``?`` if None is taken too, a name, and a default. Those after
+``*`` are keywords only.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ parameters of the docstring and the types of the stub:
     def unsqueeze(input: Tensor, dim: int) -> Tensor:
         ...
 
-A function is a few lines of straight Python (`numgrad.ops.core.declared_source`), written and
+A function is a few lines of straight Python (`numgrad.ops.signatures.declared_source`), written and
 compiled when it is called for the first time: a condition that holds for whatever is not plainly as
 declared, and the call of the rule. Only where the condition holds,
-`numgrad.ops.core.argument_parser` reads the call as PyTorch would.
+`numgrad.ops.signatures.argument_parser` reads the call as PyTorch would.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from numgrad.ops.core import methods
-from numgrad.ops.core.declaration import Declaration
-from numgrad.ops.core.declared_docs import complete
-from numgrad.ops.core.declared_source import function_source
-from numgrad.ops.core.kinds import KINDS, NAMES
 from numgrad.ops.core.registry import public
-from numgrad.ops.core.signature import REQUIRED, Parameter, parse
+from numgrad.ops.signatures import methods
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.declared_docs import complete
+from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.kinds import KINDS, NAMES
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
 __all__ = ["DECLARED", "declare", "declared_function"]
 
@@ -163,7 +163,7 @@ def declare(
     Parameters
     ----------
     *texts : str
-        The signatures (`numgrad.ops.core.signature`), in the order in which they are tried.
+        The signatures (`numgrad.ops.signatures.signature`), in the order in which they are tried.
     function, method, inplace : bool
         Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``.
     aliases : tuple of str

@@ -16,8 +16,8 @@ import numpy as np
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor, is_inference
-from numgrad.jit.front.guards import Guards, is_a, is_number, own_dict
-from numgrad.jit.front.origins import Libraries, behind, refuse_source, wrapped
+from numgrad.jit.capture.guards import Guards, is_a, is_number, own_dict
+from numgrad.jit.capture.origins import Libraries, behind, refuse_source, wrapped
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["CONTAINERS", "PLAIN", "STOP", "Lookups", "in_class", "is_users", "own_attributes"]

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from numgrad.jit.front.contents import rows
-from numgrad.jit.front.frames import each_of, every_of
-from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.library_calls import BUILTINS, OF_ARRAYS, LibraryCalls
-from numgrad.jit.front.lookups import in_class
-from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.origins import is_ours, wrapped
-from numgrad.jit.front.tensor_names import is_of_tensors
-from numgrad.jit.front.values import ANY, NUMBER, TENSOR
+from numgrad.jit.capture.contents import rows
+from numgrad.jit.capture.frames import each_of, every_of
+from numgrad.jit.capture.guards import is_a
+from numgrad.jit.capture.library_calls import BUILTINS, OF_ARRAYS, LibraryCalls
+from numgrad.jit.capture.lookups import in_class
+from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.origins import is_ours, wrapped
+from numgrad.jit.capture.tensor_names import is_of_tensors
+from numgrad.jit.capture.values import ANY, NUMBER, TENSOR
 
 __all__ = ["Calls"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.contents import rows
-from numgrad.jit.front.frames import Frames, each_of, every_of
-from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.tensor_names import gives_tensors
-from numgrad.jit.front.values import ANY, NUMBER, TENSOR
+from numgrad.jit.capture.contents import rows
+from numgrad.jit.capture.frames import Frames, each_of, every_of
+from numgrad.jit.capture.guards import is_a
+from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.tensor_names import gives_tensors
+from numgrad.jit.capture.values import ANY, NUMBER, TENSOR
 
 __all__ = ["BUILTINS", "OF_ARRAYS", "LibraryCalls"]
 

@@ -1,7 +1,7 @@
 """Read the arguments of a call as PyTorch's parser does, and say in its words what is wrong.
 
-Well-formed calls don't come here (`numgrad.ops.core.declared` sees to that), so that this can be
-written for the reader: try the signatures one after the other, as they are declared.
+Well-formed calls don't come here (`numgrad.ops.signatures.declared` sees to that), so that this can
+be written for the reader: try the signatures one after the other, as they are declared.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numgrad.ops.core.kinds import KINDS, is_integer, type_name
-from numgrad.ops.core.signature import REQUIRED, Parameter, Signature
+from numgrad.ops.signatures.kinds import KINDS, is_integer, type_name
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
 __all__ = ["NUMPY_NAMES", "bind", "describe"]
 

@@ -1,6 +1,6 @@
 """The kinds of arguments: what PyTorch's parser takes for each, and what it calls them.
 
-`KINDS` is the table that signatures (`numgrad.ops.core.signature`) are written in.
+`KINDS` is the table that signatures (`numgrad.ops.signatures.signature`) are written in.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The bytecode is scanned, once for each code object. A variable that is loaded, and what follows in a
 straight line (``self.layers[0].weight``), is a chain of attributes and constant entries. What
-becomes of the value at its end is not followed here (`numgrad.jit.front.flows` does): it may be
+becomes of the value at its end is not followed here (`numgrad.jit.capture.flows` does): it may be
 read as a whole.
 """
 

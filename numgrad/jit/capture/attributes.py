@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.contents import Contents
-from numgrad.jit.front.guards import is_a
-from numgrad.jit.front.lookups import CONTAINERS, in_class, own_attributes
-from numgrad.jit.front.meaning import Tokens, Value
-from numgrad.jit.front.origins import wrapped
-from numgrad.jit.front.tensor_names import is_of_tensors
-from numgrad.jit.front.values import ANY, BESIDE, NUMBER, TENSOR
+from numgrad.jit.capture.contents import Contents
+from numgrad.jit.capture.guards import is_a
+from numgrad.jit.capture.lookups import CONTAINERS, in_class, own_attributes
+from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.origins import wrapped
+from numgrad.jit.capture.tensor_names import is_of_tensors
+from numgrad.jit.capture.values import ANY, BESIDE, NUMBER, TENSOR
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["Attributes"]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.jit.front.library_calls import OF_ARRAYS
-from numgrad.jit.front.tensor_names import gives_tensors, is_of_tensors
+from numgrad.jit.capture.library_calls import OF_ARRAYS
+from numgrad.jit.capture.tensor_names import gives_tensors, is_of_tensors
 
 FUNCTIONS = sorted(
     name

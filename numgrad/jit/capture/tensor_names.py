@@ -12,7 +12,7 @@ from inspect import getattr_static, unwrap
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.guards import is_a
+from numgrad.jit.capture.guards import is_a
 
 __all__ = ["gives_tensors", "is_of_tensors"]
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numgrad.jit.front.calls import Calls
-from numgrad.jit.front.frames import Visited
-from numgrad.jit.front.meaning import Lost
-from numgrad.jit.front.origins import Libraries
-from numgrad.jit.front.stack import follow
-from numgrad.jit.front.values import TENSOR
+from numgrad.jit.capture.calls import Calls
+from numgrad.jit.capture.frames import Visited
+from numgrad.jit.capture.meaning import Lost
+from numgrad.jit.capture.origins import Libraries
+from numgrad.jit.capture.stack import follow
+from numgrad.jit.capture.values import TENSOR
 
 __all__ = ["arrays_gone_by"]
 

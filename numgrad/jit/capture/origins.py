@@ -14,7 +14,7 @@ import numpy as np
 
 from numgrad.graph.frames import is_library, is_of_package, where_user_is
 from numgrad.graph.recorder import TraceError
-from numgrad.jit.front.guards import is_a, own_dict
+from numgrad.jit.capture.guards import is_a, own_dict
 
 __all__ = ["Libraries", "behind", "is_ours", "refuse_blind", "refuse_source", "wrapped"]
 

@@ -1,0 +1,1 @@
+"""Public functions from their signatures: parsing, arguments, generated functions, docstrings."""
