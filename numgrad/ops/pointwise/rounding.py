@@ -167,7 +167,7 @@ _COPYSIGN = {
 
 
 @declare(
-    "copysign(Tensor input, Tensor other, *, Tensor? out=None)",
+    "copysign(operand input, Tensor other, *, Tensor? out=None)",
     "copysign(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
 )
