@@ -149,6 +149,7 @@ class _NotImplementedNode(Node):
     __slots__ = ("function_name",)
 
     function_name: str
+    in_place = False
 
     def name(self) -> str:
         """Return the node's name, which no formula generates."""
@@ -156,7 +157,8 @@ class _NotImplementedNode(Node):
 
     def run_arrays(self, gradients: Sequence[Any]) -> Any:
         """Raise: there is no derivative."""
-        raise RuntimeError(f"derivative for aten::{self.function_name} is not implemented")
+        name = self.function_name + "_" * self.in_place
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
     def run_tensors(self, gradients: Sequence[Tensor | None]) -> Any:
         """Raise: there is no derivative."""

@@ -314,8 +314,8 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return clone_contiguous(input)
 
 
-@public(function=False)
-def is_contiguous(input: Tensor, *, memory_format: Any = None) -> bool:
+@declare("is_contiguous(Tensor input, *, memory_format? memory_format=None)", function=False)
+def is_contiguous(input: Tensor, memory_format: Any) -> bool:
     """Return whether the elements lie in C order in memory, without gaps.
 
     Parameters

@@ -16,7 +16,6 @@ from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.registry import public
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -61,44 +60,43 @@ _COPY: Primitive = Primitive(
 )
 
 
-@public("copy", function=False, method=False, inplace=True)
-@dispatched("input", "source")
-def copy(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
-    """Return `source` in the shape and dtype of `input`: what ``input.copy_(source)`` writes.
+@declare(
+    "copy(Tensor input, operand other, bool non_blocking=False)",
+    function=False,
+    method=False,
+    inplace=True,
+)
+@dispatched("input", "other")
+def copy(input: Tensor, other: Any) -> Tensor:
+    """Return `other` in the shape and dtype of `input`: what ``input.copy_(other)`` writes.
 
-    The gradient of the input is 0, that of `source` is g, summed to its shape.
+    The gradient of the input is 0, that of `other` is g, summed to its shape.
 
     Parameters
     ----------
-    input : tensor
-    source : tensor or number
+    other
         Broadcasts to the input.
-    non_blocking : bool
+    non_blocking
         Changes nothing.
 
     Raises
     ------
     RuntimeError
-        If `source` does not broadcast to the input.
+        If `other` does not broadcast to the input.
 
     >>> import numgrad as ng
     >>> ng.zeros(2, 2).copy_(ng.tensor([1.0, 2.0]))
     tensor([[1., 2.],
             [1., 2.]])
     """
-    if not isinstance(source, Tensor):
-        if not isinstance(source, (bool, int, float, complex, np.number, np.bool_)):
-            raise TypeError(
-                "copy_(): argument 'other' (position 1) must be Tensor, not "
-                f"{type(source).__name__}"
-            )
-        source = fresh(scalar_array(source, input._array.dtype, checks_half=False))
-    shape = broadcast_shapes([input._array.shape, source._array.shape])
+    if not isinstance(other, Tensor):
+        other = fresh(scalar_array(other, input._array.dtype, checks_half=False))
+    shape = broadcast_shapes([input._array.shape, other._array.shape])
     if shape != input._array.shape:
         raise RuntimeError(
             f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}"
         )
-    result: Tensor = _COPY.apply(input, source)
+    result: Tensor = _COPY.apply(input, other)
     return result
 
 
@@ -165,7 +163,7 @@ def _fill(primitives: tuple[Primitive, Primitive], input: Tensor, value: Any) ->
     return result
 
 
-@public(method=False)
+@declare("fill(Tensor input, Tensor value)", "fill(Tensor input, number value)", method=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """Return a tensor of the input's shape and dtype, filled with one value.
 
@@ -173,7 +171,6 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
     value : number or 0-d tensor
 
     Raises
@@ -188,7 +185,13 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return _fill(_FILLS, input, value)
 
 
-@public("fill", function=False, method=False, inplace=True)
+@declare(
+    "fill(Tensor input, Tensor value)",
+    "fill(Tensor input, number value)",
+    function=False,
+    method=False,
+    inplace=True,
+)
 def fill_in_place(input: Tensor, value: Any) -> Tensor:
     """Return what ``input.fill_(value)`` writes; see `fill`.
 
@@ -216,7 +219,7 @@ _ZERO: Primitive = Primitive(
 )
 
 
-@public(function=False, method=False, inplace=True)
+@declare("zero(Tensor input)", function=False, method=False, inplace=True)
 def zero(input: Tensor) -> Tensor:
     """Return zeros of the input's shape and dtype: what ``input.zero_()`` writes.
 

@@ -60,6 +60,7 @@ _NAMES = {
     "AcoshBackward0": "AcoshBackward1",
     "AsinhBackward0": "AsinhBackward1",
     "AtanhBackward0": "AtanhBackward1",
+    "NotImplemented": "NotImplemented",  # the operation it names has a `_` more
     "TBackward0": "TBackward1",
     "TransposeBackward0": "TransposeBackward1",
     "UnsqueezeBackward0": "UnsqueezeBackward1",
@@ -449,7 +450,7 @@ def _in_place_class(cls: type[Node]) -> type[Node]:
     found = _classes.get(cls)
     if found is None:
         name = _NAMES.get(cls.__name__, cls.__name__)
-        attributes = {"__slots__": (), "__module__": cls.__module__}
+        attributes = {"__slots__": (), "__module__": cls.__module__, "in_place": True}
         found = _classes[cls] = type(name, (cls,), attributes)
     return found
 

@@ -17,9 +17,8 @@ from numgrad.base.device import CPU
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor, holder_of, wrap
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
-from numgrad.ops.core.primitive import require_tensor
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import cast
+from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "STORAGES",
@@ -341,7 +340,7 @@ def _typed(flat: Array) -> TypedStorage:
     return made
 
 
-@public(method=False)
+@declare("is_storage(object obj)", method=False)
 def is_storage(obj: Any) -> bool:
     """Return whether an object is a storage.
 
@@ -352,7 +351,7 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, STORAGES)
 
 
-@public(function=False)
+@declare("untyped_storage(Tensor self)", function=False)
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """Return the memory that the tensor lies in, with its views and its base, as bytes.
 
@@ -363,7 +362,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return _untyped(_bytes_of(self))
 
 
-@public("storage", function=False)
+@declare("storage(Tensor self)", function=False)
 def typed_storage(self: Tensor) -> TypedStorage:
     """Return the memory that the tensor lies in as elements of its dtype; PyTorch deprecates it.
 
@@ -386,7 +385,7 @@ def _warn_once(stacklevel: int) -> None:
         warnings.warn(_DEPRECATED, UserWarning, stacklevel=stacklevel + 1)
 
 
-@public(function=False)
+@declare("storage_type(Tensor self)", function=False)
 def storage_type(self: Tensor) -> type[TypedStorage]:
     """Return the class of the tensor's storage, which is one for all dtypes; deprecated.
 
@@ -400,7 +399,7 @@ def storage_type(self: Tensor) -> type[TypedStorage]:
     return TypedStorage
 
 
-@public(function=False)
+@declare("is_shared(Tensor self)", function=False)
 def is_shared(self: Tensor) -> bool:
     """Return whether other processes see the memory: never.
 
@@ -411,7 +410,7 @@ def is_shared(self: Tensor) -> bool:
     return False
 
 
-@public(function=False)
+@declare("share_memory_(Tensor self)", function=False)
 def share_memory_(self: Tensor) -> Tensor:
     """Refuse: no process sees the memory of another one.
 
@@ -423,7 +422,7 @@ def share_memory_(self: Tensor) -> Tensor:
     raise RuntimeError(_NOT_SHARED)
 
 
-@public(function=False)
+@declare("is_set_to(Tensor self, Tensor tensor)", function=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Return whether both tensors are the same elements of the same memory.
 
@@ -432,7 +431,6 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     >>> x.detach().is_set_to(x), x[1:].is_set_to(x)
     (True, False)
     """
-    require_tensor(tensor, "is_set_to", "tensor", 1)
     return (
         self.untyped_storage() == tensor.untyped_storage()
         and self.data_ptr() == tensor.data_ptr()

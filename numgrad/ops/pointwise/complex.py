@@ -9,6 +9,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.codegen.expression import Symbol, literal
+from numgrad.graph.inplace import bump_version
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.factories import finish
@@ -93,9 +94,10 @@ def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
     if input._array.dtype.kind not in primitive.accepts:
         if out is None:
             return input
-        if out is not input:
-            finish("conj_physical", input._array, out=out)
-        return out
+        if out is input:
+            bump_version(out)
+            return out
+        return finish("conj_physical", input._array, out=out)
     result: Tensor = primitive(input, out=out)
     return result
 

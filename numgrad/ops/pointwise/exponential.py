@@ -300,7 +300,7 @@ def square(input: Tensor, out: Tensor | None) -> Any:
     return pow(input, 2, out=out)
 
 
-@declare(*[f"float_power{each}" for each in _POWER], inplace=True)
+@declare(*[f"float_power{each}" for each in _POWER])
 def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent`` computed in float64, or in complex128 for a complex operand.
 
@@ -310,11 +310,8 @@ def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     >>> ng.float_power(ng.tensor([1, 2]), -1)
     tensor([1.0000, 0.5000], dtype=torch.float64)
     """
-    is_complex = any(
-        value._array.dtype.kind == "c" if isinstance(value, Tensor) else isinstance(value, complex)
-        for value in (input, exponent)
-    )
-    dtype = dtypes.complex128 if is_complex else dtypes.float64
+    dtype = _widest(input, exponent)
+    is_complex = dtype.is_complex
 
     def widened(value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -323,3 +320,38 @@ def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
 
     power = widened(exponent)  # first, as in PyTorch: gradients are added up in the reverse order
     return pow(widened(input), power, out=out)
+
+
+def _widest(*operands: Any) -> dtypes.dtype:
+    """Return the dtype that powers of such operands are computed in."""
+    for each in operands:
+        if each._array.dtype.kind == "c" if isinstance(each, Tensor) else isinstance(each, complex):
+            return dtypes.complex128
+    return dtypes.float64
+
+
+@declare(
+    *[f"float_power{each}" for each in _POWER if each.startswith("(Tensor")],
+    function=False,
+    method=False,
+    inplace=True,
+)
+def float_power_in_place(input: Tensor, exponent: Any, out: Tensor | None) -> Any:
+    """Return what ``input.float_power_(exponent)`` writes; see `float_power`.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor is of another dtype than the result.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 4.0], dtype=ng.float64).float_power_(0.5)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    dtype = _widest(input, exponent)
+    if input.dtype is not dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {input.dtype.scalar_name} but the "
+            f"operation's result requires dtype {dtype.scalar_name}"
+        )
+    return float_power(input, exponent, out=out)

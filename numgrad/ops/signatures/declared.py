@@ -84,8 +84,6 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
     function = FunctionType(_first_call.__code__, names, declaration.name)
     function.__module__ = module
     function.__qualname__ = declaration.name  # errors of Python's own say it
-    if declaration.writes:  # the name of the operation
-        function.__name__ = declaration.name.removesuffix("_")
     function.__doc__ = complete(declaration.rule.__doc__, declaration.signature)
     function.__dict__["__signature__"] = _PythonSignature(declared=declaration)
     function.__dict__["__wrapped__"] = declaration.rule
@@ -198,6 +196,8 @@ def declare(
                 signatures, rule, bound=bound, writes=writes, special=special, finish=finish
             )
             new = declared_function(declaration, module)
+            if writes:
+                new.__name__ = first  # the operation, by whatever name
             if plain is not None and not writes:
                 new = plain_front(plain, declaration, new, direct=direct)
             made.append(new)

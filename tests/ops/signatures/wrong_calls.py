@@ -120,7 +120,8 @@ def complaint(module: Any, call: Call) -> str | None:
 
 # PyTorch takes more ways to call these (with `out_dtype`, factors first, dims' names), and says so.
 MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
-MORE_WAYS += ("kthvalue", "topk", "add", "div", "divide", "multiply", "sub", "subtract")
+MORE_WAYS += ("kthvalue", "topk", "add", "copy", "div", "divide", "multiply", "sub")
+MORE_WAYS += ("subtract",)
 MORE = f"{PARSER}|takes 3 positional|takes from 3"
 # Where PyTorch takes tensors alone, these take a number for one of them; what it calls `self` where
 # it takes a number is `input` here.
@@ -158,5 +159,5 @@ def agree(ours: str | None, theirs: str | None, name: str) -> bool:
     if "takes no " in theirs:  # functions without arguments are not parsed
         return "takes 0" in ours or "unexpected keyword" in ours
     if name == "where" and "argument 'input'" in theirs:  # PyTorch looks at kinds first
-        return "unexpected keyword" in ours
+        return re.search("unexpected keyword|multiple values", ours) is not None
     return PARSER in theirs and re.search("unexpected keyword|multiple values", ours) is not None
