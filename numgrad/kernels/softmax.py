@@ -18,6 +18,7 @@ import numpy as np
 from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
 from numgrad.codegen.llvm.map_ir import Blockwise, make_blockwise
 from numgrad.codegen.llvm.pointers import release, scratch
@@ -25,7 +26,7 @@ from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.driver import parts_of, spans_of
 from numgrad.kernels.reduce.moments import logarithms, shifted_totals, take_logarithms
-from numgrad.kernels.reduce.operations import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
+from numgrad.kernels.reduce.operations import ITSELF, SHIFTED_EXP, SUM
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64
 from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks

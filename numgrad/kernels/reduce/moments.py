@@ -20,20 +20,15 @@ from numgrad.base.tuning import (
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.compile.numba_pipeline import PlainCompiler
 from numgrad.codegen.expression import Symbol
+from numgrad.codegen.fold_runtime import join_max
+from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce.driver import Run, parts_of, share, spans_of
-from numgrad.kernels.reduce.operations import (
-    ADD,
-    GREATEST,
-    ITSELF,
-    SHIFTED_EXP,
-    SQUARED_DISTANCE,
-    greatest,
-)
+from numgrad.kernels.reduce.operations import ITSELF, SHIFTED_EXP, SQUARED_DISTANCE
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64, amax, as_complex, as_real, sum
 from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
@@ -128,7 +123,7 @@ def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-un
         p = (i // inner) * parts * inner + i % inner
         top = tops[p]
         for q in range(p + inner, p + parts * inner, inner):
-            top = greatest(top, tops[q])
+            top = join_max(top, tops[q])
         centre = zero if abs(top) == np.inf else top
         total = zero
         for q in range(p, p + parts * inner, inner):
