@@ -49,7 +49,7 @@ class Program:
     @property
     def source(self) -> str:
         """The Python that is compiled; a comment says of each line what it came from."""
-        return self._emitted.source(origins=True)
+        return self._emitted.source(shown=True)
 
     @property
     def steps(self) -> int:
