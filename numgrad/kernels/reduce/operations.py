@@ -32,6 +32,7 @@ __all__ = [
     "PROD_INTEGERS",
     "SUM",
     "SUM_ABS",
+    "SUM_EXPONENTIALS",
     "SUM_INTEGERS",
     "SUM_POWERS",
     "SUM_SQUARED_MODULI",
@@ -160,5 +161,6 @@ SUM_ABS = _fold("sum_abs", MAGNITUDE, "sum", SUM)
 SUM_SQUARES = _fold("sum_squares", SQUARED, "sum", SUM)
 SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, "sum", SUM)
 SUM_POWERS = _fold("sum_powers", POWER_OF_MAGNITUDE, "sum", SUM)
+SUM_EXPONENTIALS = _fold("sum_exponentials", SHIFTED_EXP, "sum", SUM)
 MAX_ABS = _fold("max_abs", MAGNITUDE, "max", MAX)
 MIN_ABS = _fold("min_abs", MAGNITUDE, "min", MIN)
