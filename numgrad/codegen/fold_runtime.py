@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from numgrad.base.tuning import SUM_BLOCK
-from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.combine_ir import (
     ADD,
     BOTH,
