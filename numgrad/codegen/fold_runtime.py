@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from numgrad.base.tuning import SUM_BLOCK
-from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.combine_ir import ADD, COMBINES, Combine, is_float
 from numgrad.codegen.llvm.pointers import element, lesser, store
 from numgrad.codegen.llvm.run_ir import RUN_LANES, fold_run, nothing_of, room_for

@@ -8,8 +8,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
 
 from numgrad.base.tuning import THREAD_ADDITIONS_JIT
 from numgrad.codegen.compile.compile import compile_source

@@ -18,7 +18,7 @@ from numgrad.base.tuning import (
     THREAD_ELEMENTS_TWO_PASSES,
 )
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.fold_runtime import join_max
 from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
@@ -79,7 +79,7 @@ def _variances(a, means, squares, steps, rows, columns, step, count):  # type: i
     _squared_distances(a, squares, means, steps, step, count)
 
 
-_variances = kernel(_variances, PlainCompiler)
+_variances = kernel(_variances, AS_WRITTEN)
 
 
 def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  # type: ignore[no-untyped-def]
@@ -94,7 +94,7 @@ def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  #
     take_logarithms(columns * count if logs else 0, sums, 0, sums, 0)
 
 
-_exponentials = kernel(_exponentials, PlainCompiler)
+_exponentials = kernel(_exponentials, AS_WRITTEN)
 
 
 @kernel
@@ -136,7 +136,7 @@ def _logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
     take_logarithms(last - first, numbers, first, numbers, first)
 
 
-logarithms = kernel(_logarithms, PlainCompiler)
+logarithms = kernel(_logarithms, AS_WRITTEN)
 
 
 def _in_groups(run: Run, part_rows: int) -> Run:

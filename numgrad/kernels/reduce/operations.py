@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 
-from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.combine_ir import COMBINES, is_float
 from numgrad.codegen.llvm.fold_ir import Transform
 from numgrad.codegen.llvm.scalar_ir import Number
