@@ -7,7 +7,7 @@ Python does around them. What to save and what to hand to the kernel is known wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 __all__ = ["run_source"]
 
@@ -120,7 +120,7 @@ def _entry_call(operands: list[str], outputs: list[str], spare: bool) -> list[st
 
 
 def front_source(
-    names: Sequence[str], options: Sequence[str] = (), *, declared: bool = False, rule: str = ""
+    names: Sequence[str], options: Mapping[str, str] | None = None, *, rule: str = ""
 ) -> str:
     """Return the source of the public function, the method or an operator of a primitive.
 
@@ -131,22 +131,21 @@ def front_source(
     ----------
     names : sequence of str
         What the operands are called.
-    options : sequence of str
-        The keywords that it has beside, all of them with a default.
-    declared : bool
-        Whether `otherwise` says what is wrong with arguments, those that are missing or too many,
-        too.
+    options : mapping, optional
+        The keywords that it has beside, with how their defaults are written. If there are such,
+        `otherwise` says what is wrong with arguments, those that are missing or too many, too.
     rule : str
         What is called with operands that are as declared; `apply` if nothing has to be looked at.
     """
     first, second = names[0], names[1] if len(names) == 2 else ""
     operands = ", ".join(names)
     checked = rule or f"apply(({operands},))"
-    if declared:
-        keywords = "".join([f", {name}=default_{name}" for name in options])
+    if options is not None:
+        keywords = "".join([f", {name}={default}" for name, default in options.items()])
         given = "".join([f", {name}={name}" for name in options])
         head = f"{', '.join([f'{name}=REQUIRED' for name in names])}, *extra{keywords}"
-        conditions = ["extra", *[f"{name} is not default_{name}" for name in options]]
+        conditions = [f"{name} is not {default}" for name, default in options.items()]
+        conditions.append("extra")
         elsewhere = f"otherwise({operands}, *extra{given})"
     else:
         head, conditions, elsewhere = operands, [], f"otherwise({operands})"
@@ -170,6 +169,8 @@ def front_source(
         f"            return {checked}",
         *[f"    {line}" for line in plain],
         f"    if not (type({second}) is float or type({second}) is int):",
+        *[f"        if type({second}) in NUMBERS: return {checked}"]
+        * (options is not None and not rule),
         f"        return otherwise({operands})",
         *_plain_call("number_entries", ["array"], names, "tn", checked),
     ]

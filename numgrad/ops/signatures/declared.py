@@ -66,7 +66,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         file = str(_FILES / f"{kind}_{declaration.name}.py")
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
-        names["read"] = declaration.read
+        names["read"], names["again"] = declaration.read, function
         made: dict[str, Any] = {}
         exec(compile(source, file, "exec"), names, made)
         (written,) = made.values()

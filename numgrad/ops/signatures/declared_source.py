@@ -75,6 +75,7 @@ def function_source(declaration: Declaration) -> str:
         "    if (",
         *[f"        {'or ' * (at > 0)}{one}" for at, one in enumerate(each_line)],
         "    ):",
+        *_converted(declaration),
         f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
         *_result(declaration, local),
     ]
@@ -85,6 +86,25 @@ def function_source(declaration: Declaration) -> str:
 
 def _tuple(names: list[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _converted(declaration: Declaration) -> list[str]:
+    """Return the lines that call the function anew with a number of Python's for one of NumPy's."""
+    if declaration.spread:
+        return []
+    parameters = declaration.signature.parameters
+    given = ["self"] * declaration.bound
+    given += [f"{name}" for name in [each.name for each in declaration.signature.positional]]
+    given += ["*extra", *[f"{name}={name}" for name in declaration.named]]
+    lines = []
+    for each in parameters:
+        if "number" in each.kinds:
+            named = f"{each.name}={each.name}" if each.keyword_only else each.name
+            anew = named.removesuffix(each.name) + f"as_number({each.name})"
+            again = ", ".join([anew if one == named else one for one in given])
+            lines.append(f"        if type({each.name}) in NUMPY_NUMBERS:")
+            lines.append(f"            return again({again})")
+    return lines
 
 
 def _either(conditions: list[str]) -> str:

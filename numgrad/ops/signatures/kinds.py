@@ -44,6 +44,10 @@ OWNERS: dict[type, str] = dict.fromkeys((dtypes.dtype, Layout, MemoryFormat, Dev
 
 
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+OPERANDS = (Tensor, *NUMBERS)
+# What is handed on as it is, beside ints that a dtype holds; NumPy's numbers are converted first.
+PLAIN_NUMBERS = frozenset({float, bool, complex})
+NUMPY_NUMBERS = frozenset({np.dtype(code).type for code in "?bhilqBHILQefdFD"})
 # The names of a function and of its parameter.
 Where = tuple[str, str]
 
@@ -304,8 +308,8 @@ KINDS = {
         "Tensor",
         "Tensor | Number",
         "tensor or number",
-        "not isinstance({0}, Tensor) and type({0}) is not float and type({0}) is not int",
-        lambda value: isinstance(value, (Tensor, Symbol, *NUMBERS)),
+        "not isinstance({0}, OPERANDS)",
+        lambda value: isinstance(value, (*OPERANDS, Symbol)),
     ),
     # Rules choose by what is True or False for all elements, too.
     "mask": Kind(
@@ -357,7 +361,7 @@ KINDS = {
         "Number",
         "Number | Tensor",
         "number",
-        "type({0}) is not float and (type({0}) is not int or not -(2**63) <= {0} < 2**63)",
+        "type({0}) not in PLAIN_NUMBERS and (type({0}) is not int or not -(2**63) <= {0} < 2**63)",
         is_number,
         lambda where, value: as_number(value),
     ),
@@ -384,6 +388,10 @@ KINDS = {
 # What the conditions above name.
 NAMES = {
     "MemoryFormat": MemoryFormat,
+    "NUMPY_NUMBERS": NUMPY_NUMBERS,
+    "OPERANDS": OPERANDS,
+    "PLAIN_NUMBERS": PLAIN_NUMBERS,
+    "as_number": as_number,
     "Tensor": Tensor,
     "dtype_class": dtypes.dtype,
     "plain_ints": plain_ints,

@@ -9,6 +9,7 @@ from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.plain_calls import front_source
 from numgrad.ops.core.registry import make_front
 from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.kinds import NUMPY_NUMBERS, PLAIN_NUMBERS
 from numgrad.ops.signatures.signature import REQUIRED
 
 __all__ = ["plain_front"]
@@ -28,13 +29,15 @@ def plain_front(
     """
     defaults = declaration.defaults
     names = ["self"] * declaration.bound + [name for name, d in defaults.items() if d is REQUIRED]
-    options = [name for name in defaults if name not in names]
-    handed = ["self"] * declaration.bound + declaration.handed
-    given = [name if name in names else f"default_{name}" for name in handed]
-    namespace: dict[str, Any] = {f"default_{name}": defaults.get(name) for name in handed + options}
-    namespace |= {"REQUIRED": REQUIRED, "rule": declaration.rule}
+    others = [name for name in [*defaults, *declaration.handed] if name not in names]
+    namespace: dict[str, Any] = {f"default_{name}": defaults.get(name) for name in others}
+    written = {n: "None" if defaults.get(n) is None else f"default_{n}" for n in others}
+    options = {name: written[name] for name in others if name in defaults}
+    given = ["self"] * declaration.bound + [written.get(n, n) for n in declaration.handed]
+    numbers = NUMPY_NUMBERS | PLAIN_NUMBERS
+    namespace |= {"NUMBERS": numbers, "REQUIRED": REQUIRED, "rule": declaration.rule}
     rule = "" if direct else f"rule({', '.join(given)})"
-    source = front_source(names, options, declared=True, rule=rule)
+    source = front_source(names, options, rule=rule)
     front = make_front(primitive, function, source, namespace)
     front.__module__, front.__name__ = function.__module__, function.__name__
     front.__qualname__, front.__doc__ = function.__qualname__, function.__doc__

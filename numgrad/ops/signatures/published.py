@@ -63,6 +63,8 @@ def _rule_of(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     else:
 
         def rule(input: Any, other: Any, out: Tensor | None) -> Tensor:
+            if type(input) is Tensor:
+                return primitive.apply((input, other), out)
             result: Tensor = primitive(input, other, out=out)
             return result
 

@@ -12,7 +12,7 @@ import pytest
 import numgrad as ng
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED, declared_function
-from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.declared_source import WITHOUT_EFFECT, function_source
 from numgrad.ops.signatures.kinds import NAMES
 from numgrad.ops.signatures.signature import REQUIRED, merged, parse
 from tests.ops.signatures.wrong_calls import GOOD, agree, complaint, wrong_calls
@@ -72,7 +72,10 @@ def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declar
 def test_the_plain_call_is_not_read_again(declaration: Declaration) -> None:
     """Whatever is plainly as declared goes to the rule at once."""
     names = {"torch": ng}
-    values = [eval(GOOD[each.kind], names) for each in declaration.signature.positional]
+    values = [
+        each.default if each.name in WITHOUT_EFFECT else eval(GOOD[each.kind], names)
+        for each in declaration.signature.positional
+    ]
     source = function_source(declaration)
     namespace = {**NAMES, "REQUIRED": REQUIRED, "rule": lambda *given: "rule"}
     namespace["finish"] = lambda name, value, *options: value
