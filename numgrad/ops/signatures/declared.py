@@ -11,7 +11,8 @@ parameters of the docstring and the types of the stub:
 
 A function is a few lines of straight Python (`numgrad.ops.signatures.declared_source`), written and
 compiled when it is called for the first time: a condition that holds for whatever is not plainly as
-declared, and the call of the rule. Only where the condition holds,
+declared, the key of the call and what that leads to, where calls are remembered
+(`numgrad.ops.core.dispatch`), and the call of the rule. Only where the condition holds,
 `numgrad.ops.signatures.argument_parser` reads the call as PyTorch would.
 """
 
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
@@ -65,6 +67,8 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
         names["read"] = declaration.read
+        if declaration.calls is not None:
+            names.update(declaration.calls.names)
         made: dict[str, Any] = {}
         exec(compile(source, file, "exec"), names, made)
         (written,) = made.values()
@@ -156,6 +160,7 @@ def declare(
     inplace: bool = False,
     aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
+    dispatched: bool = False,
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -171,6 +176,10 @@ def declare(
     finish : function, optional
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
+    dispatched : bool
+        Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
+        apply primitives to its tensors, by what they are and by the other arguments, whatever
+        numbers they hold.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -180,11 +189,21 @@ def declare(
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
+        calls = None
+        if dispatched:
+            sequence = any(each.kind == "Tensor[]" for each in declared[0].parameters)
+            calls = Calls(rule, sequence)
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
             declaration = Declaration(
-                signatures, rule, bound=bound, writes=writes, special=special, finish=finish
+                signatures,
+                rule,
+                bound=bound,
+                writes=writes,
+                special=special,
+                finish=finish,
+                calls=calls,
             )
             made.append(declared_function(declaration, module))
             DECLARED[made[-1]] = declaration
