@@ -14,12 +14,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
+from weakref import WeakSet
 
 from numgrad.base import dtypes
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.ops.core.primitive import replaced
 from numgrad.ops.core.programs import compile_call
 from numgrad.ops.core.steps import Steps, note_steps
 
@@ -79,6 +81,19 @@ def facts_of(tensors: Any) -> Any:
     return tuple(facts)
 
 
+_TABLES: WeakSet[Calls] = WeakSet()
+
+
+def _forget() -> None:
+    """Forget all calls: what a name of an operation stands for has changed."""
+    for calls in _TABLES:
+        calls.programs.clear()
+        calls.seen.clear()
+
+
+replaced.append(_forget)
+
+
 def _go_the_long_way(*_: Any) -> None:
     """Stand in for the program of a call that has none."""
 
@@ -96,13 +111,14 @@ class Calls:
         Keys that were met once: whose calls may differ every time.
     """
 
-    __slots__ = ("function", "programs", "seen", "sequence")
+    __slots__ = ("__weakref__", "function", "programs", "seen", "sequence")
 
     def __init__(self, function: Callable[..., Any], sequence: bool = False) -> None:
         self.function = function
         self.sequence = sequence  # whether the tensors are given as one sequence
         self.programs: dict[Any, Any] = {}
         self.seen: set[Any] = set()
+        _TABLES.add(self)
 
     @property
     def names(self) -> dict[str, Any]:
