@@ -144,7 +144,7 @@ class Calls:
         arguments, keywords
             All of them, for the function.
         """
-        function, programs = self.function, self.programs
+        function = self.function
         if modes.inference:
             return function(*arguments, **keywords)
         if key not in self.seen:
@@ -154,23 +154,24 @@ class Calls:
                 self.seen.add(key)
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
-        twice = len(set(map(id, tensors))) < len(tensors)
-        if self.sequence and twice and not _takes_just(steps, tensors):
+        in_order = self.sequence and _takes_just(steps, tensors)
+        if self.sequence and not in_order and len(set(map(id, tensors))) < len(tensors):
             return result
         if _follows_default_dtype(tensors, steps):
             program = None
         else:
             program = compile_call(
-                tensors,
-                steps,
-                result,
-                sequence=self.sequence,
-                in_order=self.sequence and _takes_just(steps, tensors),
+                tensors, steps, result, sequence=self.sequence, in_order=in_order
             )
-        if len(programs) >= REMEMBERED_CALLS:
-            programs.clear()
-        programs[key] = program or _go_the_long_way
+        self.keep(key, program or _go_the_long_way)
         return result
+
+    def keep(self, key: Any, program: Any) -> Any:
+        """Remember something under a key, and return it."""
+        if len(self.programs) >= REMEMBERED_CALLS:
+            self.programs.clear()
+        self.programs[key] = program
+        return program
 
 
 def _is_remembered(statics: Any) -> bool:
@@ -277,7 +278,7 @@ class _WrittenCalls(Calls):
         if key is not None and not any(type(each) in (tuple, list, slice) for each in statics):
             program = self.programs.get(typed_key)
             if program is not None:
-                self.programs[key] = program
+                self.keep(key, program)
         return result
 
 

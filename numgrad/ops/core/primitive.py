@@ -42,7 +42,6 @@ __all__ = [
     "check_name",
     "check_names",
     "enter",
-    "forget_replaced",
     "make_node_class",
     "replaced",
     "require_tensor",
@@ -90,13 +89,8 @@ def enter(primitive: Any) -> None:
         raise ValueError(f"the catalogue has a primitive called {name} already")
     CATALOGUE[name] = primitive
     if known is not None:
-        forget_replaced()
-
-
-def forget_replaced() -> None:
-    """Have everybody forget what was made of an operation that is declared again."""
-    for forget in replaced:
-        forget()
+        for forget in replaced:
+            forget()
 
 
 def save_tensor(tensor: Tensor) -> SavedArray:

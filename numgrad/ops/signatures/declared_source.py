@@ -164,8 +164,10 @@ def _remembered(declaration: Declaration, handed: list[str]) -> list[str]:
     parameters = {each.name: each for each in declaration.signature.parameters}
     tensors, statics, key, absent = ["self"] * declaration.bound, [], [], []
     sequence = ""
+    if "out" in parameters:  # whoever writes there
+        absent.append("out is None")
     for name, value in zip(declaration.handed, handed, strict=True):
-        if name not in parameters:
+        if name not in parameters or name == "out":
             continue
         kinds = parameters[name].kinds
         if kinds == ("Tensor[]",):

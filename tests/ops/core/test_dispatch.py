@@ -205,18 +205,21 @@ def agree(call: Callable[[Any], Any], dtype: Any = ng.float64, grad: bool = True
         assert tell(call, dtype, grad, seed, spread) == expected
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls(name: str, layout: str) -> None:
     agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
 def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:
     agree(lambda make: CALLS[name](make(3, 4), make(3, 4)), dtype)
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("mode", [ng.no_grad, ng.inference_mode, ng.enable_grad])
 def test_calls_in_other_modes(name: str, mode: Any) -> None:
@@ -304,6 +307,35 @@ def test_arguments_of_other_types_are_other_arguments(value: Any, other: Any) ->
     except TypeError:
         return
     assert same == (value == other and repr(value) == repr(other))
+
+
+NUMBERS = [0, 1, True, False, 0.0, -0.0, 1.0, 2, -2.5, np.nan, np.inf, np.float64(1.0), np.int64(1)]
+
+
+@given(
+    numbers=st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=4),
+    dtype=st.sampled_from([ng.float64, ng.int64, ng.bool]),
+)
+def test_numbers_that_are_equal_and_not_the_same(numbers: list[Any], dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x, y = make(3, 4), make(3, 4)
+        found = []
+        for number in [*numbers] * 3:
+            for result in (
+                lambda number=number: x.addcmul(x, y, value=number),
+                lambda number=number: ng.addmm(x[:, :3], x, y.T, beta=number),
+                lambda number=number: (x / 0).nan_to_num(number, neginf=number),
+                lambda number=number: x.isclose(y, number, equal_nan=number),
+                lambda number=number: x.diagonal(number),
+                lambda number=number: x.flatten(number),
+            ):
+                try:
+                    found.append(result())
+                except (TypeError, RuntimeError, IndexError) as error:
+                    found.append(ng.tensor([*map(ord, str(error))]))
+        return found
+
+    agree(call, dtype)
 
 
 @pytest.mark.parametrize("wrong", [1.0, (0.0,), "0", [0.5]])
