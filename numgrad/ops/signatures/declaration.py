@@ -78,6 +78,14 @@ class Declaration:
         )
 
     @functools.cached_property
+    def sequence(self) -> Parameter | None:
+        """The sequence of tensors that the function takes, if it takes one."""
+        for each in self.signature.parameters:
+            if each.kind == "Tensor[]" and each.name != "out":
+                return each
+        return None
+
+    @functools.cached_property
     def handed(self) -> list[str]:
         """The parameters that the rule takes; of a method, without the tensor itself."""
         code = inspect.unwrap(self.rule).__code__

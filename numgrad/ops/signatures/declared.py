@@ -189,10 +189,7 @@ def declare(
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
-        calls = None
-        if dispatched:
-            sequence = any(each.kind == "Tensor[]" for each in declared[0].parameters)
-            calls = Calls(rule, sequence)
+        calls = Calls(rule) if dispatched else None
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
@@ -205,6 +202,8 @@ def declare(
                 finish=finish,
                 calls=calls,
             )
+            if calls is not None:
+                calls.sequence = declaration.sequence is not None
             made.append(declared_function(declaration, module))
             DECLARED[made[-1]] = declaration
             return made[-1]

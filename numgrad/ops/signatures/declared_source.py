@@ -86,12 +86,9 @@ def function_source(declaration: Declaration) -> str:
         "    ):",
         f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
     ]
-    # A method's rule may name what only the function takes, `out` for one.
-    known = {name: local.get(name, name) for name in declaration.defaults}
-    handed = [known.get(name, "None") for name in declaration.handed]
     if declaration.calls is not None:
-        lines += _remembered(declaration, handed)
-    lines += _result(declaration, handed)
+        lines += _remembered(declaration, local)
+    lines += _result(declaration, local)
     if declaration.bound:
         head.insert(0, "self")
     return "\n".join([f"def {declaration.name}({', '.join(head)}):", *lines]) + "\n"
@@ -101,8 +98,11 @@ def _tuple(names: list[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
-def _result(declaration: Declaration, handed: list[str]) -> list[str]:
+def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that call the rule, and make of its result what the function returns."""
+    # A method's rule may name what only the function takes, `out` for one.
+    known = {name: local.get(name, name) for name in declaration.defaults}
+    handed = [known.get(name, "None") for name in declaration.handed]
     call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
     if declaration.finish is None:
         return [f"    return {call}"]
@@ -149,7 +149,7 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
     if parameter.optional:
         plain = f"None if {value} is None else {plain}"
     lines = []
-    if declaration.calls is not None and parameter.kind == "Tensor[]":
+    if declaration.calls is not None and parameter is declaration.sequence:
         lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")
         plain = f"{plain} if facts_ is None else tuple({value})"
     return [*lines, f"    of_{parameter.name} = {plain}"]
@@ -159,20 +159,20 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
 
 
-def _remembered(declaration: Declaration, handed: list[str]) -> list[str]:
+def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that run a call by the program of its key, if it has one."""
     parameters = {each.name: each for each in declaration.signature.parameters}
-    tensors, statics, key, absent = ["self"] * declaration.bound, [], [], []
-    sequence = ""
+    tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
+    statics, key, absent = [], [], []
     if "out" in parameters:  # whoever writes there
         absent.append("out is None")
-    for name, value in zip(declaration.handed, handed, strict=True):
-        if name not in parameters or name == "out":
+    for name in declaration.handed:
+        value = local.get(name, name) if name in parameters else "None"
+        arguments.append(value)
+        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = parameters[name].kinds
-        if kinds == ("Tensor[]",):
-            sequence = value
-        elif kinds == ("Tensor",) and not parameters[name].optional:
+        if kinds == ("Tensor",) and not parameters[name].optional:
             tensors.append(value)
         elif kinds == ("Tensor",):
             absent.append(f"{value} is None")
@@ -183,16 +183,15 @@ def _remembered(declaration: Declaration, handed: list[str]) -> list[str]:
             telling = {*kinds} <= _TELLING or kinds == ("bool",)
             key += [value] if telling else [value, f"type({value})"]
     look: list[str] = []
-    if sequence:
-        given, facts, conditions = sequence, ["facts_"], ["facts_ is not None"]
-        tensors = [sequence]
+    if declaration.sequence is not None:
+        given = local[declaration.sequence.name]
+        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
     else:
         given = _tuple(tensors)
         look, facts = tensor_lines(tensors)
         conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
-    arguments = _tuple([*["self"] * declaration.bound, *handed])
     look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {arguments})")
+    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)})")
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 
