@@ -69,13 +69,18 @@ def function_source(declaration: Declaration) -> str:
             same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
             lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
             lines.append(f"        {ours}, {name} = {name}, REQUIRED")
-    for each in declaration.signature.parameters:
-        if declaration.signature.variadic and each is positional[0]:
-            continue
-        if any(KINDS[kind].plain for kind in each.kinds):
-            lines += _plain(declaration, each, local.get(each.name, each.name))
-            local[each.name] = f"of_{each.name}"
-        conditions += _conditions(each, local.get(each.name, each.name), declaration.finish)
+    ways: list[list[str]] = []
+    for way in declaration.ways:
+        odd: list[str] = []
+        for each in way.parameters:
+            if way.variadic and each is positional[0]:
+                continue
+            if any(KINDS[kind].plain for kind in each.kinds):
+                lines += _plain(declaration, each, local.get(each.name, each.name))
+                local[each.name] = f"of_{each.name}"
+            odd += _conditions(each, local.get(each.name, each.name), declaration.finish)
+        ways.append(odd)
+    conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
         conditions += _given_at_least(declaration)
     targets = [local.get(name, name) for name in declaration.used]
@@ -96,6 +101,10 @@ def function_source(declaration: Declaration) -> str:
 
 def _tuple(names: list[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _either(conditions: list[str]) -> str:
+    return f"({' or '.join([f'({one})' if ' and ' in one else one for one in conditions])})"
 
 
 def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
@@ -157,6 +166,7 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
 
 # Of these kinds, values that are equal are the same.
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
+_TENSORS = {"Tensor", "operand", "mask"}
 
 
 def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
@@ -171,17 +181,18 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         arguments.append(value)
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
-        kinds = parameters[name].kinds
-        if kinds == ("Tensor",) and not parameters[name].optional:
-            tensors.append(value)
-        elif kinds == ("Tensor",):
-            absent.append(f"{value} is None")
-        else:
-            if "Tensor" in kinds:
-                absent.append(f"not isinstance({value}, Tensor)")
-            statics.append(value)
-            telling = {*kinds} <= _TELLING or kinds == ("bool",)
-            key += [value] if telling else [value, f"type({value})"]
+        kinds = declaration.kinds_of(name)
+        if kinds <= _TENSORS:
+            if parameters[name].optional:
+                absent.append(f"{value} is None")
+            else:
+                tensors.append(value)
+            continue
+        if kinds & _TENSORS:
+            absent.append(f"not isinstance({value}, Tensor)")
+        statics.append(value)
+        telling = kinds <= _TELLING or kinds == {"bool"}
+        key += [value] if telling else [value, f"type({value})"]
     look: list[str] = []
     if declaration.sequence is not None:
         given = local[declaration.sequence.name]
