@@ -31,7 +31,7 @@ from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete
-from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
@@ -214,6 +214,7 @@ def declare(
                 calls=calls,
             )
             if calls is not None:
+                check_remembered(declaration)
                 calls.sequence = declaration.sequence is not None
             new = declared_function(declaration, module)
             if plain is not None and not writes:

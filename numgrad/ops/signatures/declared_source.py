@@ -37,7 +37,7 @@ from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
 
-__all__ = ["WITHOUT_EFFECT", "function_source"]
+__all__ = ["WITHOUT_EFFECT", "check_remembered", "function_source"]
 
 # There is one device, one layout and no pinned memory: these are checked, and that is all.
 WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
@@ -167,6 +167,28 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
 # Of these kinds, values that are equal are the same.
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
 _TENSORS = {"Tensor", "operand", "mask"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number"}
+
+
+def check_remembered(declaration: Declaration) -> None:
+    """Raise if calls can't be told apart by what the signature says of the arguments.
+
+    Raises
+    ------
+    ValueError
+        If the rule takes other things than tensors, numbers, strings and dtypes, or no tensor, or
+        some in a sequence and others beside it.
+    """
+    kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
+    sequences = [each for each in kinds.values() if "Tensor[]" in each]
+    tensors = [each for each in kinds.values() if each <= _TENSORS and each]
+    others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
+    if others:
+        raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
+    if len(sequences) + bool(tensors or declaration.bound) != 1 or declaration.finish is not None:
+        raise ValueError(
+            f"{declaration.name}: calls are remembered of functions of tensors, or of one sequence"
+        )
 
 
 def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
