@@ -27,7 +27,6 @@ from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
 from numgrad.ops.signatures.declared import declare
@@ -242,9 +241,8 @@ _CLONE: Primitive = Primitive(
 )
 
 
-@public()
-@dispatched("input")
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+@declare("clone(Tensor input, *, memory_format? memory_format=None)", dispatched=True)
+def clone(input: Tensor, memory_format: Any) -> Tensor:
     """Return a copy in new memory, laid out as the input is where its elements fill memory.
 
     The gradient is g.
@@ -262,7 +260,6 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """
     in_order: bool | tuple[int, ...] = False
     if memory_format is not None:
-        check_memory_format("clone", memory_format)
         order = order_in_memory(memory_format, input._array.ndim)
         in_order = memory_format is contiguous_format if order is None else order
     result: Tensor = _CLONE.apply(input, contiguous=in_order)
@@ -275,9 +272,12 @@ def clone_contiguous(input: Tensor) -> Tensor:
     return result
 
 
-@public(function=False)
-@dispatched("input")
-def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
+@declare(
+    "contiguous(Tensor input, *, memory_format? memory_format=None)",
+    function=False,
+    dispatched=True,
+)
+def contiguous(input: Tensor, memory_format: Any) -> Tensor:
     """Return the tensor itself if it lies in C order in memory, else a copy that does.
 
     The gradient is g.
@@ -297,11 +297,10 @@ def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> ng.ones(2, 3).t().contiguous().stride()
     (2, 1)
     """
-    if memory_format is not None:
-        check_memory_format("contiguous", memory_format)
-        if order_in_memory(memory_format, input._array.ndim) is not None:
-            there = is_contiguous(input, memory_format=memory_format)
-            return input if there else clone(input, memory_format=memory_format)
+    in_order = memory_format is not None and order_in_memory(memory_format, input._array.ndim)
+    if in_order:
+        there = is_contiguous(input, memory_format=memory_format)
+        return input if there else clone(input, memory_format=memory_format)
     array: Any = input._array
     if type(array) is Traced and memory_format is not preserve_format:
         result = input if array.place.flags.c_contiguous else clone_contiguous(input)
@@ -328,11 +327,9 @@ def is_contiguous(input: Tensor, memory_format: Any) -> bool:
     >>> ng.ones(2, 3).t().is_contiguous()
     False
     """
-    if memory_format is not None:
-        check_memory_format("is_contiguous", memory_format)
-        if memory_format in (channels_last, channels_last_3d):
-            shape, strides, _ = layout_of(input._array)
-            return is_in_order(shape, strides, memory_format)
+    if memory_format in (channels_last, channels_last_3d):
+        shape, strides, _ = layout_of(input._array)
+        return is_in_order(shape, strides, memory_format)
     return input._array.flags.c_contiguous
 
 
