@@ -94,11 +94,16 @@ class Calls:
         Keys that were met once: whose calls may differ every time.
     """
 
-    __slots__ = ("function", "programs", "seen", "sequence")
+    __slots__ = ("elementwise", "function", "programs", "seen", "sequence")
 
-    def __init__(self, function: Callable[..., Any], sequence: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], sequence: bool = False, elementwise: bool = False
+    ) -> None:
         self.function = function
         self.sequence = sequence  # whether the tensors are given as one sequence
+        # Whether it applies one primitive to just its arguments, of which some are numbers, and
+        # its keys tell the default dtype.
+        self.elementwise = elementwise
         self.programs: dict[Any, Any] = {}
         self.seen: set[Any] = set()
 
@@ -126,7 +131,7 @@ class Calls:
         """
         function, programs = self.function, self.programs
         try:
-            typed_key = (facts, *[typed(each) for each in statics])
+            typed_key = (facts, *[typed(each) for each in statics]) if statics else facts
         except TypeError:
             return function(*arguments, **keywords)
         program = programs.get(typed_key)
@@ -141,10 +146,10 @@ class Calls:
             self.seen.add(typed_key)
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
-        twice = len(set(map(id, tensors))) < len(tensors)
-        if self.sequence and twice and not _takes_just(steps, tensors):
+        in_order = (self.sequence or self.elementwise) and _takes_just(steps, tensors)
+        if self.sequence and not in_order and len(set(map(id, tensors))) < len(tensors):
             return result
-        if _follows_default_dtype(tensors, steps):
+        if not self.elementwise and _follows_default_dtype(tensors, steps):
             program = None
         else:
             program = compile_call(
@@ -152,14 +157,19 @@ class Calls:
                 steps,
                 result,
                 sequence=self.sequence,
-                in_order=self.sequence and _takes_just(steps, tensors),
+                in_order=in_order,
             )
-        if len(programs) >= REMEMBERED_CALLS:
-            programs.clear()
-        programs[typed_key] = program or _go_the_long_way
+        self.keep(typed_key, program or (function if self.elementwise else _go_the_long_way))
         if key is not None and not any(type(each) in (*_SEQUENCES, slice) for each in statics):
             programs[key] = programs[typed_key]
         return result
+
+    def keep(self, key: Any, program: Any) -> Any:
+        """Remember something under a key, and return it."""
+        if len(self.programs) >= REMEMBERED_CALLS:
+            self.programs.clear()
+        self.programs[key] = program
+        return program
 
 
 def _takes_just(steps: Steps, tensors: Any) -> bool:

@@ -13,8 +13,7 @@ __all__ = ["run_source"]
 
 
 def run_source(
-    kinds: str,
-    positions: Sequence[int],
+    numbers: Sequence[bool],
     sources: Sequence[bool | None],
     *,
     spare: bool = False,
@@ -26,10 +25,8 @@ def run_source(
 
     Parameters
     ----------
-    kinds : str
-        For each operand ``t``, a tensor, ``m``, a bool tensor, or ``n``, a number.
-    positions : sequence of int
-        What was saved: operands, and -1 for the output.
+    numbers : sequence of bool
+        For each value that was saved whether it is a number.
     sources : sequence of (bool or None)
         For each input whether the kernel computes its gradient, or (False) it is the cotangent, or
         (None) it has none.
@@ -59,9 +56,9 @@ def run_source(
         "        raise RuntimeError(FREED)",
     ]
     operands, written, unpacked = ["gradient.ravel()"], [], []
-    for index, position in enumerate(positions):
+    for index, is_number in enumerate(numbers):
         unpacked += [f"saved{index}", f"counter{index}", f"version{index}"]
-        if position >= 0 and kinds[position] == "n":
+        if is_number:
             operands.append(f"saved{index}")
         else:
             operands.append(f"saved{index}.ravel()")
@@ -123,7 +120,10 @@ def front_source(arity: int) -> str:
     """Return the source of the public function of an elementwise primitive.
 
     It runs the plain case on the spot: tensors of one shape and dtype, of few elements that lie row
-    by row, or one such tensor and a number. What else there is has a key in `apply`.
+    by row, or one such tensor and a number. What else there is has a key in `call`.
+    In the same table the plain case looks up parts of such a key: the dtype for the kernel's entry
+    (of two operands: for tensors, and for one beside a number), and which operands require grad
+    (beside a number: "tn") for what makes the node.
     """
     second = ["", "other"][arity - 1]
     operands = "input, other" if second else "input"
@@ -135,7 +135,7 @@ def front_source(arity: int) -> str:
         "    array = input._array",
         "    dtype = array.dtype",
     ]
-    plain = _plain_call("entries", ["array", "right"][:arity], [*operands.split(", ")], "t" * arity)
+    plain = _plain_call(["array", "right"][:arity], operands.split(", "), "t" * arity)
     if not second:
         return "\n".join([*lines, "    shape = array.shape", *plain]) + "\n"
     lines += [
@@ -143,44 +143,46 @@ def front_source(arity: int) -> str:
         "        right = other._array",
         "        shape = array.shape",
         "        if dtype is not right.dtype or shape != right.shape:",
-        "            return apply((input, other))",
+        "            return call((input, other))",
         *[f"    {line}" for line in plain],
-        "    if not (type(other) is float or type(other) is int):",
+        "    kind = type(other)",
+        "    if not (kind is float or kind is int):",
         "        return otherwise(input, other)",
         "    shape = array.shape",
-        *_plain_call("number_entries", ["array"], ["input"], "tn"),
+        *_plain_call(["array"], ["input"], "tn"),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _plain_call(entries: str, arrays: list[str], tensors: list[str], kinds: str) -> list[str]:
+def _plain_call(arrays: list[str], tensors: list[str], kinds: str) -> list[str]:
     """Return the lines that run a kernel's entry, wrap its result and attach a node."""
     number = "n" in kinds
     contiguous = " and ".join([f"{array}.flags.c_contiguous" for array in arrays])
     given = [f"{array}.ravel()" for array in arrays] + ["right"] * number
-    otherwise = "otherwise(input, other)" if number else f"apply(({', '.join(tensors)},))"
-    needs = "input._edge is not NO_EDGE"
-    if len(tensors) == 2:
-        needs = f"({needs}) + (other._edge is not NO_EDGE) * 2"
+    otherwise = "otherwise(input, other)" if number else f"call(({', '.join(tensors)},))"
+    require = [f"{tensor}._edge is not NO_EDGE" for tensor in tensors]
+    unary = kinds == "t"
+    key = repr(kinds) if number else "1" if unary else "needs"
+    entry = "find(dtype)" if unary else f"(find(dtype) or new_entries(dtype))[{int(number)}]"
     operands = ", ".join([*tensors, *["right"] * number])
     return [
         *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
-        f"    entry = {entries}.get(dtype)",
+        f"    entry = {entry}",
         # Of fewer than two dims, strides leave no choice of the result's.
         "    if not entry or array.size > FEW_ELEMENTS or (",
         f"        len(shape) > 1 and not ({contiguous})",
         "    ):",
         f"        if entry is None: find_entry(dtype, {number})",
         f"        return {otherwise}",
-        *["    right = float(other)"] * number,
+        *["    right = other if kind is float else float(other)"] * number,
         "    value = empty(shape, dtype)",
         f"    entry({', '.join(given)}, value if len(shape) == 1 else value.ravel())",
         "    tensor = new(Tensor)",
         "    tensor._array = value",
         "    tensor._counter = new_counter() if interceptors else [0]",
-        f"    needs = {needs}",
-        "    if needs and modes.grad:",
-        f"        record = find_recorder_{kinds}(needs) or make_recorder(needs, '{kinds}')",
+        f"    if ({' or '.join(require)}) and modes.grad:",
+        *[f"        needs = ({require[0]}) + ({require[-1]}) * 2"] * (key == "needs"),
+        f"        record = find({key}) or make_recorder({key}, '{kinds}')",
         f"        record({operands}, tensor)",
         "    return tensor",
     ]
