@@ -83,6 +83,8 @@ class ElementwisePrimitive(Primitive):
         What PyTorch calls its kernel; it stands in the error for a dtype that has none.
     refuses : mapping, optional
         For dtype kinds that PyTorch refuses in other words, the error to raise.
+    check : callable, optional
+        What is called with the operands of a new kind, and raises for those that it does not take.
     example : str, optional
         A line of code and, below it, what it prints; it ends the docstring.
     closer : rule, optional
@@ -117,6 +119,7 @@ class ElementwisePrimitive(Primitive):
         deciding: Callable[[list[Array]], list[Array]] | None = None,
         kernel_name: str | None = None,
         refuses: Mapping[str, Exception] | None = None,
+        check: Callable[..., None] | None = None,
         example: str | None = None,
         closer: Rule | None = None,
         gradients_lie: Mapping[str, Rule] | None = None,
@@ -156,6 +159,7 @@ class ElementwisePrimitive(Primitive):
         self.deciding = deciding
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
         self.refuses = dict(refuses or {})
+        self.check = check
         # Real dtypes for which the result has the dtype of the operands, with nothing to check.
         kinds = "f" if kind == "float" else "fiu"
         self.plain_dtypes = frozenset(
@@ -211,16 +215,16 @@ class ElementwisePrimitive(Primitive):
                     return Symbol.apply(self.name, *operands)
                 return self.formula(*operands)
             self._check_operands(operands)
-        return self.call(operands) if out is None else self._run(operands, out)
+        return self.call(operands, out)
 
     def apply(self, *inputs: Any, **parameters: Any) -> Any:
         """Run on tensors and numbers."""
         return self(*inputs, **parameters)
 
-    def call(self, operands: Sequence[Any]) -> Any:
+    def call(self, operands: Sequence[Any], out: Tensor | None = None) -> Any:
         """Promote, broadcast, compute, and record a node where one is needed."""
-        if call_interceptors:
-            return self._run(operands)
+        if call_interceptors or out is not None:
+            return self._run(operands, out)
         facts: list[Any] = [dtypes.defaults.floating]
         needs, bit = 0, 1
         for operand in operands:
@@ -378,6 +382,8 @@ class ElementwisePrimitive(Primitive):
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
+        if self.check is not None:
+            self.check(*operands)
         tensors = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
