@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-from numba import config, types
+from numba import NumbaError, config, types
 from numba.extending import register_jitable
 
 from numgrad.codegen.compile.pipelines import PART, pipeline
@@ -80,7 +80,10 @@ class KernelDispatcher(CPUDispatcher):
     def _check_type(self, position: int, argument: Any) -> None:
         """Raise for what Numba has no type for, or none that it compiles without a word."""
         dtype = getattr(argument, "dtype", None)
-        found = self.typeof_pyval(argument)
+        try:
+            found = self.typeof_pyval(argument)
+        except NumbaError:  # what some versions of Numba raise, and others take for an object
+            found = types.pyobject
         unknown = getattr(found, "dtype", found) in (types.pyobject, types.float16)
         if not (unknown or isinstance(found, (types.List, types.Set))):
             return
