@@ -48,7 +48,7 @@ class Program:
     @property
     def source(self) -> str:
         """The Python that is compiled; a comment says of each line what it came from."""
-        return self._emitted.source(origins=True)
+        return self._emitted.source(shown=True)
 
     @property
     def steps(self) -> int:

@@ -106,11 +106,17 @@ def _on_symbols(name: str, operands: Sequence[Any], options: dict[str, Any]) -> 
                 and {*primitive.inputs} == {*known}
                 and (
                     name in (primitive.name, primitive.function_name)
-                    or function is FUNCTIONS.get(primitive.function_name)
+                    or _is_alias(function, primitive.function_name)
                 )
             ):
                 return primitive(*[known[key] for key in primitive.inputs])
     return None
+
+
+def _is_alias(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function is one of that name, by another name."""
+    named = FUNCTIONS.get(name)
+    return named is not None and inspect.unwrap(named) is inspect.unwrap(function)
 
 
 @functools.cache
