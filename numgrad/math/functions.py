@@ -18,6 +18,7 @@ from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import (
+    NJIT,
     Assign,
     Expression,
     Function,
@@ -319,6 +320,6 @@ def _of_type(
         # Numba computes small integers as int64.
         is_common = formula.kind in ("same", "float") and not is_rule
         result = call(of_type, code.results[0]) if is_common else code.results[0]
-    function = Function(name, inputs, [*body, Return(result)])
+    function = Function(name, inputs, [*body, Return(result)], *NJIT)
     source = print_module([function], doc=f"{name}, of numbers in {common}.")
     return compile_source(name, source, for_loops=True)

@@ -77,13 +77,17 @@ class KernelDispatcher(CPUDispatcher):
             self._check_type(position, argument)
         return whole(super()._compile_for_args, *args)  # type: ignore[misc]
 
+    def typeof_pyval(self, val: Any) -> Any:
+        """Return Numba's type of an argument, by which it looks for what it has compiled."""
+        try:
+            return super().typeof_pyval(val)
+        except NumbaError:  # what some versions of Numba raise, and others take for an object
+            return types.pyobject
+
     def _check_type(self, position: int, argument: Any) -> None:
         """Raise for what Numba has no type for, or none that it compiles without a word."""
         dtype = getattr(argument, "dtype", None)
-        try:
-            found = self.typeof_pyval(argument)
-        except NumbaError:  # what some versions of Numba raise, and others take for an object
-            found = types.pyobject
+        found = self.typeof_pyval(argument)
         unknown = getattr(found, "dtype", found) in (types.pyobject, types.float16)
         if not (unknown or isinstance(found, (types.List, types.Set))):
             return
