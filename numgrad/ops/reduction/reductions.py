@@ -26,8 +26,9 @@ from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.nodes import PrimitiveNode, make_node_class
 from numgrad.ops.core.places import relaid
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.movement.casts import clone

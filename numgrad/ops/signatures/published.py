@@ -64,7 +64,7 @@ def _rule_of(primitive: ElementwisePrimitive) -> Callable[..., Any]:
 
         def rule(input: Any, other: Any, out: Tensor | None) -> Tensor:
             if type(input) is Tensor:
-                return primitive.apply((input, other), out)
+                return primitive.call((input, other), out)
             result: Tensor = primitive(input, other, out=out)
             return result
 
