@@ -28,7 +28,7 @@ from numgrad.ops.core.primitive import PrimitiveNode
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.strided import strided, strided_scatter
-from numgrad.ops.mutation.inplace import CopySlices
+from numgrad.ops.mutation.history import CopySlices
 
 __all__ = ["PushForward", "TangentMaps"]
 

@@ -351,7 +351,7 @@ class _CallWriter:
         with_edges = operands[: len(node.targets)]
         edges = [("None", "0") if each is None else self.edge(each) for each in with_edges]
         saved = []
-        for kind, at in node.call.saved_places:
+        for kind, at in self.places(node):
             if kind == "held":
                 saved.append(f"{at!r}, None, 0")
             elif kind == "number":
@@ -369,7 +369,13 @@ class _CallWriter:
             if id(output) in self.results or (id(output) in self.bases and not step.primitive.view):
                 self.lines.append(f"{value.tensor}._edge = ({name}, {index})")
 
+    def places(self, node: Any) -> Saved:
+        """Return what a node saves."""
+        places: Saved = node.call.saved_places
+        return places
+
     def _saved(self, value: _Value) -> str:
+        """Return what is saved of a tensor: array, version counter and version."""
         counter = self.part(value, "counter") if value.is_argument else value.counter
         return f"{self.part(value, 'array')}, {counter}, {counter}[0]"
 

@@ -90,7 +90,9 @@ def publish(primitive: ElementwisePrimitive, *aliases: str, inplace: bool = True
 
 def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
     """Make the function of a primitive of one or two operands; the plain case takes a fast path."""
-    return _make_front(primitive, primitive)
+    function = _make_front(primitive, primitive)
+    function.__dict__["primitive"] = primitive
+    return function
 
 
 def make_operator(
