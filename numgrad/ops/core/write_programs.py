@@ -85,6 +85,10 @@ def compile_write(
         return None
     if any(step.primitive.view for step in steps.steps):
         return None
+    if operands[0]._array.dtype.kind not in "fc" and any(
+        output._array.dtype.kind in "fc" for step in steps.steps for output in step.outputs
+    ):
+        return None  # whose dtype can be set
     taken = {id(each) for step in steps.steps for each in step.operands}
     if any(isinstance(each, Tensor) and id(each) not in taken for each in operands[1:]):
         return None  # it went into parameters

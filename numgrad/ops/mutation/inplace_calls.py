@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numgrad.base import dtypes
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
@@ -65,46 +64,120 @@ class InPlaceCalls:
         self.programs: dict[Any, Any] = {}
         self.seen: dict[Any, int] = {}
 
-    def meet(
-        self,
-        key: tuple[Any, ...],
-        statics: Sequence[Any],
-        tensor: Tensor,
-        operands: tuple[Any, ...],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
-    ) -> Tensor:
-        """Run a call whose key has no program."""
-        function, programs, seen = self.function, self.programs, self.seen
+    def run(self, tensor: Tensor, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
+        """Run a call by its program, if there is one, or the long way."""
+        described = None
+        if type(tensor) is Tensor and not interceptors:
+            try:
+                described = self.key_of(tensor, arguments, keywords)
+            except RuntimeError:  # a view without a history
+                pass
+        if described is not None:
+            key, operands, statics = described
+            try:
+                found = self.programs.get(key)
+            except TypeError:  # a number in it that is a list, say
+                found = False
+            if found:
+                written: Tensor = found(tensor, *operands)
+                return written
+            if found is None and self._is_met_often(key, statics):
+                return self._note(key, tensor, operands, statics, arguments, keywords)
+        return inplace(self.function, tensor, *arguments, **keywords)
+
+    def key_of(
+        self, tensor: Tensor, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]] | None:
+        """Return what a call is known by, its operands, and the numbers that its key holds.
+
+        None if checks of the long way are to say what is wrong with it, or might be.
+        """
+        array, counter, base, grad = tensor._array, tensor._counter, tensor._base, modes.grad
+        key: list[Any] = [0, array.shape, array.strides, array.dtype]
+        if base is not None:
+            history, origin = base._edge, tensor._view_origin
+            if grad and (history is None or (origin and history is not NO_EDGE)):
+                return None
+            refresh_view(tensor)
+            key.append((history is NO_EDGE, origin))
+        if (tensor._edge is None and grad) or type(counter) is not list:
+            return None
+        operands, statics, by_type = arguments, (), self.by_type
+        if keywords:
+            number = keywords.get(self.factor)
+            if type(number) is float and len(keywords) == 1 and abs(number) < _IN_EVERY_FLOAT:
+                operands = (*arguments, number)
+                key.append(self.factor)
+                by_type = True
+            else:
+                by_type = False
+                statics = (*keywords.values(),)
+                key += (*keywords.items(), *map(type, statics))
+        needs, bit, before = int(tensor._edge is not NO_EDGE), 2, []
+        for each in operands:
+            if type(each) is Tensor:
+                if each._counter is counter:  # they may overlap
+                    return None
+                if each._base is not None:
+                    refresh_view(each)
+                if each._edge is not NO_EDGE:
+                    needs += bit
+                other = each._array
+                key += (other.shape, other.strides, other.dtype)
+                key += [each is another for another in before]
+                before.append(each)
+            elif by_type:
+                key.append(type(each))
+            else:
+                statics += (each,)
+                key += (each, type(each))
+            bit += bit
+        key[0] = needs if grad else -needs
+        return (*key,), operands, statics
+
+    def _is_met_often(self, key: tuple[Any, ...], statics: Sequence[Any]) -> bool:
+        """Whether a program for calls of this key would pay, if there can be one."""
         try:
-            plain = all(typed(each)[0] not in (tuple, list, slice) for each in statics)
+            if any(typed(each)[0] in (tuple, list, slice) for each in statics):
+                return False
         except TypeError:
-            plain = False
-        if not plain:
-            return inplace(function, tensor, *arguments, **keywords)
+            return False
+        seen = self.seen
         if len(seen) >= REMEMBERED_CALLS:
             seen.clear()
         times = seen[key] = seen.get(key, 0) + 1
-        if times < (_OFTEN if statics else 2):
-            return inplace(function, tensor, *arguments, **keywords)
+        return times >= (_OFTEN if statics else 2)
+
+    def _note(
+        self,
+        key: tuple[Any, ...],
+        tensor: Tensor,
+        operands: tuple[Any, ...],
+        statics: Sequence[Any],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Tensor:
+        """Go the long way, and make a program of what that came to."""
+        function, programs = self.function, self.programs
         noted: list[Any] = []
 
-        def run(stand_in: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        def run(stand_in: Tensor, *arguments: Any, **keywords: Any) -> Any:
             result, steps = note_steps(function, stand_in, *arguments, **keywords)
             noted.extend((stand_in, result, steps))
-            return result  # type: ignore[no-any-return]
+            return result
 
         perform(function, run, tensor, arguments, keywords)
         if len(programs) >= REMEMBERED_CALLS:
             programs.clear()
-        programs[key] = self._compile(tensor, operands, statics, *noted) or False
+        in_order = len(statics) == 0 and len(operands) > 0 and self.by_type
+        programs[key] = self._compile(tensor, operands, in_order, *noted) or False
         return tensor
 
     def _compile(
         self,
         tensor: Tensor,
         operands: tuple[Any, ...],
-        statics: Sequence[Any],
+        in_order: bool,
         stand_in: Tensor,
         result: Tensor,
         steps: Steps,
@@ -120,9 +193,7 @@ class InPlaceCalls:
                 copied: Any = tensor._base._edge
                 if copied[0].saved[0] is not edge[0]:
                     return None  # written as if it were copied from something computed
-        by_type = self.by_type and not statics
-        taken = (stand_in, *operands)
-        return compile_write(taken, steps, result, in_order=by_type, enter=enter)
+        return compile_write((stand_in, *operands), steps, result, in_order=in_order, enter=enter)
 
 
 def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
@@ -147,64 +218,37 @@ def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Ten
 def _remembering_method(function: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return the method of a function whose calls follow from their keys."""
     calls = InPlaceCalls(function)
-    find, meet, by_type, factor = calls.programs.get, calls.meet, calls.by_type, calls.factor
-    defaults = dtypes.defaults
+    find, run, by_type = calls.programs.get, calls.run, calls.by_type
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        if type(self) is not Tensor or interceptors:
-            return inplace(function, self, *arguments, **keywords)
-        array, counter, base, grad = self._array, self._counter, self._base, modes.grad
-        key: list[Any] = [array.shape, array.strides, array.dtype, grad, defaults.floating]
-        operands, statics, numbers_count = arguments, (), by_type
-        try:
-            if base is not None:
-                history, origin = base._edge, self._view_origin
-                if grad and (history is None or (origin and history is not NO_EDGE)):
-                    return inplace(function, self, *arguments, **keywords)  # which raises
-                refresh_view(self)
-                key.append((history is NO_EDGE, origin))
-            edge = self._edge
-            if (edge is None and grad) or type(counter) is not list:
-                return inplace(function, self, *arguments, **keywords)  # which raises
-            if keywords:
-                number = keywords.get(factor)
-                if type(number) is float and len(keywords) == 1 and abs(number) < _IN_EVERY_FLOAT:
-                    operands = (*arguments, number)
-                    key.append(factor)
-                    numbers_count = True
-                else:
-                    numbers_count = False
-                    statics = (*keywords.values(),)
-                    key += (*keywords.items(), *map(type, statics))
-            needs = edge is not NO_EDGE
-            bit, known = 2, None
-            for each in operands:
-                if type(each) is Tensor:
-                    if each._counter is counter:  # they may overlap
-                        return inplace(function, self, *arguments, **keywords)
-                    if each._base is not None:
-                        refresh_view(each)
-                    if each._edge is not NO_EDGE:
-                        needs += bit
-                    other = each._array
-                    key += (other.shape, other.strides, other.dtype, each is known)
-                    known = each
-                elif numbers_count:
-                    key.append(type(each))
-                else:
-                    statics += (each,)
-                    key += (each, type(each))
-                bit += bit
-            key.append(needs)
-            known_key = (*key,)
-            found = find(known_key)
-        except (RuntimeError, TypeError):  # a view without a history; what can't stand in a key
-            return inplace(function, self, *arguments, **keywords)
-        if found:
-            written: Tensor = found(self, *operands)
-            return written
-        if found is None:
-            return meet(known_key, statics, self, operands, arguments, keywords)
-        return inplace(function, self, *arguments, **keywords)
+        # What `key_of` finds for a tensor that is no view, and one operand that is none, either.
+        if (
+            type(self) is Tensor
+            and len(arguments) == 1
+            and self._base is None
+            and not (keywords or interceptors)
+        ):
+            (other,) = arguments
+            array, edge = self._array, self._edge
+            needs = 0 if edge is NO_EDGE else 1
+            found = None
+            if type(other) is Tensor:
+                if other._base is None and other._counter is not self._counter:
+                    if other._edge is not NO_EDGE:
+                        needs += 2
+                    if needs and not modes.grad:
+                        needs = -needs
+                    right = other._array
+                    if edge is not None or needs < 0:
+                        facts = array.shape, array.strides, array.dtype
+                        found = find((needs, *facts, right.shape, right.strides, right.dtype))
+            elif by_type and (edge is not None or not modes.grad):
+                if needs and not modes.grad:
+                    needs = -1
+                found = find((needs, array.shape, array.strides, array.dtype, type(other)))
+            if found and type(self._counter) is list:
+                written: Tensor = found(self, other)
+                return written
+        return run(self, arguments, keywords)
 
     return method
