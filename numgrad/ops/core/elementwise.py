@@ -74,6 +74,7 @@ class ElementwisePrimitive:
     """
 
     view = by_numbers = multiple_views = False
+    writes = None
 
     def __init__(
         self,

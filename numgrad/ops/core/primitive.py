@@ -465,6 +465,9 @@ class Primitive:
         does what the forward does with less around it; or None.
     few : callable, optional
         The same, for few elements of one dtype, in C order; it is asked first.
+    writes : callable, optional
+        ``writes(array, *arrays, **parameters)`` does in the memory of the first operand what the
+        forward does in new memory, for operands that may overlap.
     by_numbers : bool
         Whether a rule looks at numbers in tensors, so that what it does differs between calls.
     listed : bool
@@ -495,11 +498,13 @@ class Primitive:
         samples: Sequence[Callable[..., Any]] = (),
         quick: Callable[..., Any] | None = None,
         few: Callable[..., Any] | None = None,
+        writes: Callable[..., None] | None = None,
         by_numbers: bool = False,
         listed: bool = True,
     ) -> None:
         self.name = name
         self.quick, self.few = quick, few
+        self.writes = writes
         self.by_numbers = by_numbers
         self.samples = tuple(samples)
         self.forward = forward

@@ -265,12 +265,9 @@ class _CallWriter:
                 return False
             operands.append(value)
             arguments.append(self.part(value, "array"))
-        self.namespace[f"run{number}"] = step.run
-        arrays = [f"x{number}_{index}" for index in range(len(step.outputs))]
-        if not arrays:
+        if not step.outputs:
             return False
-        target = f"[{', '.join(arrays)}]" if step.several else arrays[0]
-        self.lines.append(f"{target} = run{number}({', '.join(arguments)})")
+        self._compute(number, step, arguments)
         outputs = []
         for index, output in enumerate(step.outputs):
             value = self._wrap(number, index, step, operands, output)
@@ -289,6 +286,13 @@ class _CallWriter:
                 return False
             self._record(number, step, operands, outputs, arguments, node)
         return True
+
+    def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
+        """Write what computes the arrays of a step's outputs."""
+        arrays = [f"x{number}_{index}" for index in range(len(step.outputs))]
+        target = f"[{', '.join(arrays)}]" if step.several else arrays[0]
+        self.namespace[f"run{number}"] = step.run
+        self.lines.append(f"{target} = run{number}({', '.join(arguments)})")
 
     def _wrap(
         self, number: int, index: int, step: Step, operands: Sequence[Any], output: Tensor

@@ -8,12 +8,13 @@ they save; what they save of the tensor itself is a copy, or what it will hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import NO_EDGE, Tensor, move_retained
 from numgrad.ops.core.programs import _CallWriter, _define, _Value
-from numgrad.ops.core.steps import Steps
+from numgrad.ops.core.steps import Step, Steps
 
 __all__ = ["compile_write"]
 
@@ -27,7 +28,10 @@ class _WriteWriter(_CallWriter):
         super().__init__(operands, steps.steps, ())
         self.stand_in = self.values[id(operands[0])]
         self.result = result
+        self.dtype = operands[0]._array.dtype
         self.copied = False  # whether what the tensor held is
+        self.write = ""  # what writes the result
+        self.alone = len(steps.steps) == 1
         if names is None:
             return
         self.values[-1] = self.stand_in
@@ -39,6 +43,20 @@ class _WriteWriter(_CallWriter):
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
         return node.call.saved_places[: len(node.saved_edges())]
+
+    def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
+        writes = step.primitive.writes
+        if writes is not None and self.alone:
+            self.namespace["writes"] = partial(writes, **step.parameters)
+            self.write = f"writes({', '.join(arguments)})"
+            return
+        super()._compute(number, step, arguments)
+        if any(output is self.result for output in step.outputs):
+            index = next(i for i, each in enumerate(step.outputs) if each is self.result)
+            self.write = f"array_t0[...] = x{number}_{index}"
+            if self.result._array.dtype is not self.dtype:
+                self.namespace["assign"] = _assign
+                self.write = f"assign(array_t0, x{number}_{index})"
 
     def _saved(self, value: _Value) -> str:
         if value is self.stand_in:
@@ -99,13 +117,7 @@ def compile_write(
             return None
     value = writer.values[id(result)]
     counter = writer.part(writer.stand_in, "counter")
-    array = operands[0]._array
-    if result._array.dtype is array.dtype:
-        writer.lines.append(f"array_t0[...] = {value.array}")
-    else:
-        writer.namespace["assign"] = _assign
-        writer.lines.append(f"assign(array_t0, {value.array})")
-    writer.lines.append(f"{counter}[0] += 1")
+    writer.lines += [writer.write, f"{counter}[0] += 1"]
     if value.edge is not None:
         node, output = value.edge
         if enter is not None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import call_interceptors, modes
-from numgrad.graph.node import FREED, Node, OutputMeta
+from numgrad.graph.anomaly import note_node
+from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.tensor import Edge, Tensor, fresh, move_retained, wrap
 from numgrad.ops.movement.strided import (
     Geometry,
@@ -37,9 +38,15 @@ class CopySlices(Node):
     geometry: Geometry
 
     def __init__(self, base_edge: Edge, function: Node, geometry: Geometry) -> None:
-        # The operation is freed with what it saved.
-        super().__init__((base_edge, *function.next_functions[1:]), (function, None, 0))
+        target, number = base_edge
+        self.targets = (target, *function.targets[1:])
+        self.numbers = (number, *function.numbers[1:])
+        self.saved = (function, None, 0)  # the operation is freed with what it saved
+        self.sequence = next_sequence()
+        self.attached = None
         self.geometry = geometry
+        if interceptors:
+            note_node(self)
 
     def output_meta(self, number: int) -> OutputMeta | None:
         """Return the shape of the base, and the dtype if the view's is the same."""
@@ -119,7 +126,9 @@ def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> N
 def enter_view(view: Tensor, function: Node) -> None:
     """Make the node of a write to a view the history of what it is a view of."""
     base: Any = view._base
-    node = CopySlices(gradient_edge(base), function, geometry_of(view, base))
-    move_retained(base, base._edge, (node, 0))
+    before = gradient_edge(base)
+    node = CopySlices(before, function, geometry_of(view, base))
+    if base._retains_grad:
+        move_retained(base, before, (node, 0))
     base._edge = (node, 0)
     base._counter[1:2] = [node.operation_name()]

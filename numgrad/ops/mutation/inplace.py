@@ -29,7 +29,7 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.recorder import Traced, address_of
 from numgrad.graph.saved_tensors import pack_saved
-from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.mutation.filling import fill_in_place, zero
@@ -142,6 +142,9 @@ def perform(
         stand_in = dual.before_write(tensor)
     if recorded:
         stand_in._edge = gradient_edge(tensor)
+    for operand in (*arguments, *keywords.values()):
+        if isinstance(operand, Tensor):
+            refresh_view(operand)  # its node is none of the operation's
     start = next_sequence()
     if interceptors and modes.saved_hooks:
         result = _without_hooks(run, stand_in, *arguments, **keywords)

@@ -9,6 +9,7 @@ with a key that was met before runs the straight-line Python that was made for i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from numgrad.base.tuning import REMEMBERED_CALLS
@@ -68,10 +69,8 @@ class InPlaceCalls:
         """Run a call by its program, if there is one, or the long way."""
         described = None
         if type(tensor) is Tensor and not interceptors:
-            try:
+            with suppress(RuntimeError):  # a view without a history
                 described = self.key_of(tensor, arguments, keywords)
-            except RuntimeError:  # a view without a history
-                pass
         if described is not None:
             key, operands, statics = described
             try:
@@ -93,13 +92,16 @@ class InPlaceCalls:
         None if checks of the long way are to say what is wrong with it, or might be.
         """
         array, counter, base, grad = tensor._array, tensor._counter, tensor._base, modes.grad
-        key: list[Any] = [0, array.shape, array.strides, array.dtype]
+        key: list[Any] = [array.shape, array.strides, array.dtype]
+        view: Any = None
         if base is not None:
             history, origin = base._edge, tensor._view_origin
             if grad and (history is None or (origin and history is not NO_EDGE)):
                 return None
             refresh_view(tensor)
-            key.append((history is NO_EDGE, origin))
+            view = history is NO_EDGE
+            if origin:
+                view = view, origin
         if (tensor._edge is None and grad) or type(counter) is not list:
             return None
         operands, statics, by_type = arguments, (), self.by_type
@@ -132,8 +134,7 @@ class InPlaceCalls:
                 statics += (each,)
                 key += (each, type(each))
             bit += bit
-        key[0] = needs if grad else -needs
-        return (*key,), operands, statics
+        return (needs if grad else -needs, view, (*key,)), operands, statics
 
     def _is_met_often(self, key: tuple[Any, ...], statics: Sequence[Any]) -> bool:
         """Whether a program for calls of this key would pay, if there can be one."""
@@ -221,34 +222,41 @@ def _remembering_method(function: Callable[..., Any]) -> Callable[..., Tensor]:
     find, run, by_type = calls.programs.get, calls.run, calls.by_type
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        # What `key_of` finds for a tensor that is no view, and one operand that is none, either.
-        if (
-            type(self) is Tensor
-            and len(arguments) == 1
-            and self._base is None
-            and not (keywords or interceptors)
-        ):
-            (other,) = arguments
-            array, edge = self._array, self._edge
-            needs = 0 if edge is NO_EDGE else 1
-            found = None
-            if type(other) is Tensor:
-                if other._base is None and other._counter is not self._counter:
-                    if other._edge is not NO_EDGE:
-                        needs += 2
-                    if needs and not modes.grad:
-                        needs = -needs
-                    right = other._array
-                    if edge is not None or needs < 0:
-                        facts = array.shape, array.strides, array.dtype
-                        found = find((needs, *facts, right.shape, right.strides, right.dtype))
-            elif by_type and (edge is not None or not modes.grad):
-                if needs and not modes.grad:
-                    needs = -1
-                found = find((needs, array.shape, array.strides, array.dtype, type(other)))
-            if found and type(self._counter) is list:
-                written: Tensor = found(self, other)
-                return written
+        if type(self) is not Tensor or len(arguments) > 1 or keywords or interceptors:
+            return run(self, arguments, keywords)
+        # What `key_of` finds where nothing is in the way of the history.
+        base, view = self._base, None
+        if base is not None:
+            view = base._edge is NO_EDGE
+            if self._view_origin or base._edge is None:
+                return run(self, arguments, keywords)
+            refresh_view(self)
+        array, edge = self._array, self._edge
+        needs = 0 if edge is NO_EDGE else 1
+        key: Any = array.shape, array.strides, array.dtype
+        for each in arguments:
+            if type(each) is Tensor:
+                if each._counter is self._counter or (each._base is not None and each._view_origin):
+                    return run(self, arguments, keywords)
+                if each._base is not None:
+                    refresh_view(each)
+                if each._edge is not NO_EDGE:
+                    needs += 2
+                other = each._array
+                key = *key, other.shape, other.strides, other.dtype
+            elif by_type:
+                key = *key, type(each)
+            else:
+                return run(self, arguments, keywords)
+        if needs:
+            if not modes.grad:
+                needs = -needs
+            elif edge is None:
+                return run(self, arguments, keywords)
+        found = find((needs, view, key))
+        if found and type(self._counter) is list:
+            written: Tensor = found(self, *arguments)
+            return written
         return run(self, arguments, keywords)
 
     return method
