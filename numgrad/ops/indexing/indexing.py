@@ -320,10 +320,6 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
-    mask = mask_alone(key)
-    if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
-        _fill_where(input, mask, source)
-        return
     if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
         part = getitem(input, key)
         if part._array.shape == input._array.shape and _are_slices(key):
@@ -333,6 +329,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     elif key is Ellipsis:
         part = input
     else:
+        mask = mask_alone(key)
+        if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
+            _fill_where(input, mask, source)
+            return
         part, indices = apply_key(input, key)
     if indices is None and source._array.dtype != part._array.dtype:
         source = cast(source, part._array.dtype)
@@ -351,7 +351,8 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         source = expand(source, part._array.shape)
     if repeats_elements(part._array):
         raise RuntimeError(OVERLAPS_ITSELF)
-    if _is_plain(part, source):
+    shared = source._counter is part._counter
+    if (shared or interceptors) and _is_plain(part, source):
         _write(part, ..., source)
     elif source._array.ndim:
         part.copy_(source)

@@ -347,14 +347,22 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     """
     outer, inner = place_of(base._array), place_of(view._array)
     between = address_of(inner) - address_of(outer) if inner.size else 0
-    of_outer = outer.shape, outer.strides, outer.dtype
-    return _geometry(of_outer, (inner.shape, inner.strides, inner.dtype), between)
+    return _geometry(
+        outer.shape, outer.strides, outer.dtype, inner.shape, inner.strides, inner.dtype, between
+    )
 
 
 @lru_cache(REMEMBERED_CALLS)
-def _geometry(base: tuple[Any, ...], view: tuple[Any, ...], between: int) -> Geometry:
-    """Return the geometry for shape, strides and dtype of both, and the bytes in between."""
-    (outer_shape, outer_strides, outer), (shape, strides, inner) = base, view
+def _geometry(
+    outer_shape: tuple[int, ...],
+    outer_strides: tuple[int, ...],
+    outer: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    inner: np.dtype[Any],
+    between: int,
+) -> Geometry:
+    """Return the geometry for how a base and a view lie, with so many bytes in between."""
     parts = ""
     if outer != inner:
         if {outer.kind, inner.kind} != {"c", "f"}:

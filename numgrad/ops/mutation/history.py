@@ -86,6 +86,10 @@ class CopySlices(Node):
         return [strided_scatter(gradient, through, self.geometry), *results[1:]]
 
 
+# What messages call an operation whose history is a `CopySlices`.
+_OPERATION = ["torch::autograd::CopySlices"]
+
+
 def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
     """Make `edge` the history of the tensor, or of its base where it is a view.
 
@@ -131,4 +135,4 @@ def enter_view(view: Tensor, function: Node) -> None:
     if base._retains_grad:
         move_retained(base, before, (node, 0))
     base._edge = (node, 0)
-    base._counter[1:2] = [node.operation_name()]
+    base._counter[1:2] = _OPERATION

@@ -222,7 +222,7 @@ def _remembering_method(function: Callable[..., Any]) -> Callable[..., Tensor]:
     find, run, by_type = calls.programs.get, calls.run, calls.by_type
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        if type(self) is not Tensor or len(arguments) > 1 or keywords or interceptors:
+        if type(self) is not Tensor or len(arguments) > 2 or keywords or interceptors:
             return run(self, arguments, keywords)
         # What `key_of` finds where nothing is in the way of the history.
         base, view = self._base, None
@@ -236,7 +236,11 @@ def _remembering_method(function: Callable[..., Any]) -> Callable[..., Tensor]:
         key: Any = array.shape, array.strides, array.dtype
         for each in arguments:
             if type(each) is Tensor:
-                if each._counter is self._counter or (each._base is not None and each._view_origin):
+                if (
+                    each._counter is self._counter
+                    or (each._base is not None and each._view_origin)
+                    or len(key) > 3  # not the first
+                ):
                     return run(self, arguments, keywords)
                 if each._base is not None:
                     refresh_view(each)
@@ -247,13 +251,16 @@ def _remembering_method(function: Callable[..., Any]) -> Callable[..., Tensor]:
             elif by_type:
                 key = *key, type(each)
             else:
-                return run(self, arguments, keywords)
+                key = *key, each, type(each)
         if needs:
             if not modes.grad:
                 needs = -needs
             elif edge is None:
                 return run(self, arguments, keywords)
-        found = find((needs, view, key))
+        try:
+            found = find((needs, view, key))
+        except TypeError:  # of a list
+            found = None
         if found and type(self._counter) is list:
             written: Tensor = found(self, *arguments)
             return written
