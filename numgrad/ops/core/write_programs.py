@@ -125,7 +125,8 @@ def compile_write(
             writer.lines.append(f"enter(t0, {node})")
         else:
             writer.namespace["move_retained"] = move_retained
-            writer.namespace["written"] = [result._edge[0].operation_name()]
+            made: Any = result._edge
+            writer.namespace["written"] = [made[0].operation_name()]
             writer.lines += [
                 f"edge = ({node}, {output})",
                 "if t0._retains_grad: move_retained(t0, t0._edge, edge)",

@@ -104,7 +104,9 @@ class InPlaceCalls:
                 view = view, origin
         if (tensor._edge is None and grad) or type(counter) is not list:
             return None
-        operands, statics, by_type = arguments, (), self.by_type
+        operands, by_type = arguments, self.by_type
+        statics: tuple[Any, ...] = ()
+        before: list[Any] = []
         if keywords:
             number = keywords.get(self.factor)
             if type(number) is float and len(keywords) == 1 and abs(number) < _IN_EVERY_FLOAT:
@@ -115,7 +117,7 @@ class InPlaceCalls:
                 by_type = False
                 statics = (*keywords.values(),)
                 key += (*keywords.items(), *map(type, statics))
-        needs, bit, before = int(tensor._edge is not NO_EDGE), 2, []
+        needs, bit = int(tensor._edge is not NO_EDGE), 2
         for each in operands:
             if type(each) is Tensor:
                 if each._counter is counter:  # they may overlap
