@@ -93,15 +93,13 @@ class InPlaceCalls:
         """
         array, counter, base, grad = tensor._array, tensor._counter, tensor._base, modes.grad
         key: list[Any] = [array.shape, array.strides, array.dtype]
-        view: Any = None
+        view = ""
         if base is not None:
             history, origin = base._edge, tensor._view_origin
             if grad and (history is None or (origin and history is not NO_EDGE)):
                 return None
             refresh_view(tensor)
-            view = history is NO_EDGE
-            if origin:
-                view = view, origin
+            view = f"of a {'constant' if history is NO_EDGE else 'result'}{origin}"
         if (tensor._edge is None and grad) or type(counter) is not list:
             return None
         operands, by_type = arguments, self.by_type
@@ -227,9 +225,9 @@ def _remembering_method(function: Callable[..., Any]) -> Callable[..., Tensor]:
         if type(self) is not Tensor or len(arguments) > 2 or keywords or interceptors:
             return run(self, arguments, keywords)
         # What `key_of` finds where nothing is in the way of the history.
-        base, view = self._base, None
+        base, view = self._base, ""
         if base is not None:
-            view = base._edge is NO_EDGE
+            view = "of a constant" if base._edge is NO_EDGE else "of a result"
             if self._view_origin or base._edge is None:
                 return run(self, arguments, keywords)
             refresh_view(self)

@@ -90,6 +90,8 @@ TARGETS: dict[str, Callable[[Any], Any]] = {
     "one of several constants": lambda x: (x * 1).detach().unbind(0)[1],
     "view that is stale": lambda x: _stale(x * 1),
     "view that is a leaf": lambda x: (x * 1).detach()[1].requires_grad_(),
+    "view of a leaf that is a view": lambda x: _view_of_a_leaf_that_is_one(x),
+    "view of a view": lambda x: (x * 1)[1:][0],
     "expanded": lambda x: (x * 1)[0].expand(3, 4),
     "of an inference": lambda x: _of_inference(x),
     "whole": lambda x: x.detach().to(ng.int64),
@@ -145,6 +147,14 @@ def _of_inference(x: Any) -> Any:
 def _stale(base: Any) -> Any:
     view = base[:2]
     base.mul_(2)
+    return view
+
+
+def _view_of_a_leaf_that_is_one(x: Any) -> Any:
+    base = (x * 1).detach()
+    leaf = base[:2].requires_grad_()
+    view = leaf[0]
+    _without_grad(lambda: base.mul_(1))
     return view
 
 
