@@ -35,6 +35,7 @@ from numgrad.ops.core.registry import METHODS
 from numgrad.ops.mutation.filling import fill_in_place, zero
 from numgrad.ops.mutation.history import rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
+from numgrad.ops.signatures.declared import DECLARED
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITES_ONE_NUMBER = {fill_in_place, zero}
@@ -63,6 +64,7 @@ __all__ = [
     "inplace",
     "perform",
     "reshaping_methods",
+    "rule_name",
 ]
 
 
@@ -101,6 +103,13 @@ def _zero_node(function: str, tensors: Sequence[Tensor]) -> Node:
     node = cls([gradient_edge(tensor) for tensor in tensors])
     node.layouts = [(tensor._array.shape, tensor._array.dtype) for tensor in tensors]
     return node
+
+
+def rule_name(function: Callable[..., Any]) -> str:
+    """Return the name of what a function does, whichever of its names it goes by."""
+    declared = DECLARED.get(function)
+    name: str = (function if declared is None else declared.rule).__name__
+    return name.removesuffix("_in_place")
 
 
 def inplace(
@@ -154,10 +163,10 @@ def perform(
     edge = result._edge
     if edge is NO_EDGE or edge is None:
         written = None
-        if recorded and function.__name__ in COMPARISONS and tensor._array.dtype.kind in "fc":
+        if recorded and rule_name(function) in COMPARISONS and tensor._array.dtype.kind in "fc":
             given = (tensor, *arguments, *keywords.values())
             tensors = [each for each in given if isinstance(each, Tensor)]
-            written = _zero_node(function.__name__, tensors)
+            written = _zero_node(rule_name(function), tensors)
         write_elements(tensor, ..., result._array)
         if written is not None:
             rewrite_history(tensor, written.edge(0), (written, 0), True)

@@ -19,21 +19,29 @@ from numgrad.ops.core.dispatch import typed
 from numgrad.ops.core.steps import Steps, note_steps
 from numgrad.ops.core.write_programs import compile_write
 from numgrad.ops.mutation.history import enter_view
-from numgrad.ops.mutation.inplace import COMPARISONS, inplace, perform
+from numgrad.ops.mutation.inplace import COMPARISONS, inplace, perform, rule_name
 
 __all__ = ["inplace_method"]
 
 
-# Functions whose calls follow from their key: they look at no number in a tensor. Those that are
-# one primitive (their `primitive`) do not, either.
+# Functions whose calls follow from their key: they look at no number in a tensor, nor do those
+# that are one `primitive` of their operands, of whose numbers the type alone stands in keys.
 _BY_FACTS = {
-    *("abs", "addcdiv", "addcmul", "clamp", "clamp_max", "clamp_min", "conj_physical", "copy"),
-    *("copysign", "fill", "fill_in_place", "heaviside", "lerp", "logit", "nan_to_num", "neg"),
+    *("absolute", "addcdiv", "addcmul", "clamp", "clamp_max", "clamp_min", "conj_physical", "copy"),
+    *(
+        "ceil",
+        "copysign",
+        "fill",
+        "floor",
+        "trunc",
+        "heaviside",
+        "lerp",
+        "logit",
+        "nan_to_num",
+        "neg",
+    ),
     *("round", "square", "tril", "triu", "xlogy", "zero"),
 }
-# Those of them that apply one primitive to just what they are given by position, so that of a
-# number its type alone matters; the others' numbers stand in keys.
-_BY_TYPE = {"add", "div", "sub", "true_divide"}
 # Numbers given by name that are the last operand of that primitive.
 _FACTORS = {"add": "alpha", "addcdiv": "value", "addcmul": "value", "sub": "alpha"}
 _IN_EVERY_FLOAT = 60000.0
@@ -58,9 +66,9 @@ class InPlaceCalls:
     __slots__ = ("by_type", "factor", "function", "programs", "seen")
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        name = function.__name__
+        name = rule_name(function)
         self.function = function
-        self.by_type = hasattr(function, "primitive") or name in _BY_TYPE
+        self.by_type = hasattr(function, "primitive")
         self.factor = _FACTORS.get(name, "")
         self.programs: dict[Any, Any] = {}
         self.seen: dict[Any, int] = {}
@@ -185,7 +193,7 @@ class InPlaceCalls:
     ) -> Callable[..., Any] | None:
         """Return what runs such calls, after one of them; None if nothing can."""
         recorded = [each for each in (tensor, *operands) if getattr(each, "requires_grad", False)]
-        if recorded and self.function.__name__ in COMPARISONS:
+        if recorded and rule_name(self.function) in COMPARISONS:
             return None  # their nodes are not those of a step
         edge, enter = result._edge, None
         if tensor._base is not None:
@@ -199,7 +207,7 @@ class InPlaceCalls:
 
 def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """Return the in-place method of a function, such as ``add_`` of ``add``."""
-    if not (hasattr(function, "primitive") or function.__name__ in _BY_FACTS | _BY_TYPE):
+    if not (hasattr(function, "primitive") or rule_name(function) in _BY_FACTS):
 
         def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
             return inplace(function, self, *arguments, **keywords)
