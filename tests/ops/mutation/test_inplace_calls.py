@@ -66,6 +66,10 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "lerp_": lambda t, x: t.lerp_(x, 0.25),
     "masked_fill_": lambda t, x: t.masked_fill_(x > 0, 1.5),
     "tril_": lambda t, x: t.tril_(),
+    "[...] =": lambda t, x: t.__setitem__(..., x),
+    "[0] =": lambda t, x: t.__setitem__(0, x),
+    "[1:, None] =": lambda t, x: t.__setitem__((slice(1, None), None), x),
+    "[-1] += ": lambda t, x: t[-1].add_(x),
     "no such option": lambda t, x: t.add_(x, beta=2),
     "too many": lambda t, x: t.mul_(x, 2),
     "a list": lambda t, x: t.add_([1.0]),
@@ -168,9 +172,12 @@ def names(tensor: Any) -> Any:
     return node and (node.name(), [each and each.name() for each, _ in node.next_functions])
 
 
-def told(case: tuple[str, str, str, str], seed: int) -> list[Any]:
-    """Return all there is to see of a call, and of what was computed before and after it."""
-    call, target, operand, mode = case
+Case = tuple[list[str], str, str, str]
+
+
+def told(case: Case, seed: int) -> list[Any]:
+    """Return all there is to see of calls, and of what was computed before and after them."""
+    calls, target, operand, mode = case
     numbers = np.random.default_rng(seed).uniform(0.5, 3, (2, 3, 4))
     x, y = (ng.from_numpy(each).requires_grad_() for each in numbers)
     seen: list[Any] = []
@@ -181,8 +188,8 @@ def told(case: tuple[str, str, str, str], seed: int) -> list[Any]:
         before = ng.exp(base)  # saved, and shares no memory
         kept = base * base  # cannot be differentiated any more if it saved what is written to
         with MODES[mode]():
-            result = CALLS[call](t, other)
-        seen.append(result is t)
+            for call in calls:
+                seen.append(CALLS[call](t, other) is t)
     except Exception as error:  # what is refused is refused every time
         seen.append((type(error), str(error)))
         if "t" not in locals() or "before" not in locals():
@@ -214,12 +221,15 @@ def told(case: tuple[str, str, str, str], seed: int) -> list[Any]:
     return seen
 
 
-CASES = st.tuples(*[st.sampled_from(sorted(each)) for each in (CALLS, TARGETS, OPERANDS, MODES)])
+CASES = st.tuples(
+    st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=3),
+    *[st.sampled_from(sorted(each)) for each in (TARGETS, OPERANDS, MODES)],
+)
 
 
 @settings(max_examples=examples(1500))
 @given(case=CASES)
-def test_calls(case: tuple[str, str, str, str]) -> None:
+def test_calls(case: Case) -> None:
     for seed in range(4):  # from the third time on, a call can be remembered
         with the_long_way():
             expected = told(case, seed)
