@@ -415,7 +415,12 @@ def inside_of(array: Array, geometry: Geometry) -> Any:
 
 def scattered(array: Array, source: Array, geometry: Geometry) -> Array:
     """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about."""
-    return _scatter_arrays(array, source, geometry.outer, geometry.inner)
+    outer, inner = geometry.outer, geometry.inner
+    if not array.flags.c_contiguous or layout_of(array)[1] != outer[1]:
+        return _scatter_arrays(array, source, outer, inner)
+    result = array.copy()
+    strided_view(result, (inner[0], inner[1], inner[2] - outer[2]))[...] = source
+    return result
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:
