@@ -35,7 +35,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_SMALL = 60000  # smaller numbers are in every floating point dtype
+_IN_EVERY_FLOAT = 65504.0  # what is smaller fits into every floating point dtype
 # The options that functions which make tensors have in common, as signatures have them.
 OPTIONS = (
     "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, "
@@ -167,7 +167,11 @@ def checked_number(value: Any, dtype: dtypes.dtype, name: str | None = None) -> 
     RuntimeError
         If the number is out of the range of `dtype`, or complex where `dtype` is real.
     """
-    if type(value) in (float, int) and dtype.category >= dtypes.FLOATING and abs(value) < _SMALL:
+    if (
+        type(value) in (float, int)
+        and dtype.category >= dtypes.FLOATING
+        and abs(value) < _IN_EVERY_FLOAT
+    ):
         return dtype.numpy.type(value)
     note_given(value)
     if name is None:

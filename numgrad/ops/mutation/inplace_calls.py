@@ -44,7 +44,7 @@ _BY_FACTS = {
 }
 # Numbers given by name that are the last operand of that primitive.
 _FACTORS = {"add": "alpha", "addcdiv": "value", "addcmul": "value", "sub": "alpha"}
-_IN_EVERY_FLOAT = 60000.0
+_IN_EVERY_FLOAT = 65504.0
 # How often calls with a number in their key are met before there is a program for it.
 _OFTEN = 32
 
