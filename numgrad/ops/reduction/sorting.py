@@ -251,7 +251,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return result
 
 
-@declare("msort(Tensor input)")
+@declare("msort(Tensor input)", dispatched=True)
 def msort(input: Tensor) -> Tensor:
     """Return the elements in ascending order along the first dim; see `sort`.
 
@@ -263,7 +263,9 @@ def msort(input: Tensor) -> Tensor:
     return result
 
 
-@declare("topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True)")
+@declare(
+    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True)", dispatched=True
+)
 def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """Return the k greatest (or smallest) elements along a dim, and where they came from.
 
@@ -295,7 +297,7 @@ def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=largest))
 
 
-@declare("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False)")
+@declare("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False)", dispatched=True)
 def kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     """Return the k-th smallest element along a dim, and where it came from; k counts from 1.
 

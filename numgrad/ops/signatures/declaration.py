@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, merged
@@ -35,6 +36,8 @@ class Declaration:
     finish : function or None
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
+    calls : Calls or None
+        The calls of the rule that are remembered.
     """
 
     def __init__(
@@ -46,12 +49,13 @@ class Declaration:
         writes: bool = False,
         special: dict[str, str],
         finish: Callable[..., Any] | None,
+        calls: Calls | None = None,
     ) -> None:
         if bound:
             signatures = tuple([each.of_method(writes=writes) for each in signatures])
         self.signatures, self.rule = signatures, rule
         self.bound, self.writes = bound, writes
-        self.special, self.finish = special, finish
+        self.special, self.finish, self.calls = special, finish, calls
         self.signature = merged(signatures)
 
     @property
@@ -74,6 +78,14 @@ class Declaration:
         )
 
     @functools.cached_property
+    def sequence(self) -> Parameter | None:
+        """The sequence of tensors that the function takes, if it takes one."""
+        for each in self.signature.parameters:
+            if each.kind == "Tensor[]" and each.name != "out":
+                return each
+        return None
+
+    @functools.cached_property
     def ways(self) -> tuple[Signature, ...]:
         """The signatures whose kinds go with each other, the first of them `signature`.
 
@@ -92,6 +104,16 @@ class Declaration:
                 and not any(KINDS[each.kind].plain for each in one.parameters)
             ],
         )
+
+    def kinds_of(self, name: str) -> set[str]:
+        """Return all kinds that a parameter has."""
+        return {
+            kind
+            for one in (self.signature, *self.signatures)
+            for each in one.parameters
+            if each.name == name
+            for kind in each.kinds
+        }
 
     @functools.cached_property
     def handed(self) -> list[str]:

@@ -11,7 +11,8 @@ parameters of the docstring and the types of the stub:
 
 A function is a few lines of straight Python (`numgrad.ops.signatures.declared_source`), written and
 compiled when it is called for the first time: a condition that holds for whatever is not plainly as
-declared, and the call of the rule. Only where the condition holds,
+declared, the key of the call and what that leads to, where calls are remembered
+(`numgrad.ops.core.dispatch`), and the call of the rule. Only where the condition holds,
 `numgrad.ops.signatures.argument_parser` reads the call as PyTorch would.
 """
 
@@ -24,12 +25,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete
-from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
@@ -67,6 +69,8 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
         names["read"] = declaration.read
+        if declaration.calls is not None:
+            names.update(declaration.calls.names)
         made: dict[str, Any] = {}
         exec(compile(source, file, "exec"), names, made)
         (written,) = made.values()
@@ -158,6 +162,7 @@ def declare(
     inplace: bool = False,
     aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
+    dispatched: bool = False,
     plain: ElementwisePrimitive | None = None,
     direct: bool = True,
     **special: str,
@@ -175,6 +180,10 @@ def declare(
     finish : function, optional
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
+    dispatched : bool
+        Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
+        apply primitives to its tensors, by what they are and by the other arguments, whatever
+        numbers they hold.
     plain : ElementwisePrimitive, optional
         What the rule comes to where nothing but the operands is given, and they are tensors of its
         plain dtypes, or one of them and a number.
@@ -189,14 +198,24 @@ def declare(
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
+        calls = Calls(rule) if dispatched else None
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
             if bound:
                 signatures = tuple([each for each in signatures if each.has_method])
             declaration = Declaration(
-                signatures, rule, bound=bound, writes=writes, special=special, finish=finish
+                signatures,
+                rule,
+                bound=bound,
+                writes=writes,
+                special=special,
+                finish=finish,
+                calls=calls,
             )
+            if calls is not None:
+                check_remembered(declaration)
+                calls.sequence = declaration.sequence is not None
             new = declared_function(declaration, module)
             if plain is not None and not writes:
                 new = plain_front(plain, declaration, new, direct=direct)

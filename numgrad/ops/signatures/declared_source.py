@@ -13,17 +13,31 @@ For ``narrow(Tensor input, int dim, int length=1)`` that is
         return rule(input, dim, length)
 
 What is missing has a default of its own, and what is too much is taken, so that `read` can say
-what is wrong with it.
+what is wrong with it. Where calls are remembered (`numgrad.ops.core.dispatch`), this comes before
+the last line:
+
+        if type(input) is Tensor and not call_interceptors:
+            if input._base is not None: refresh_view(input)
+            array_input = input._array
+            needs_input = input._edge is not NO_EDGE
+            key_ = (array_input.shape, ..., needs_input, needs_input and modes.grad, dim, length)
+            program_ = find(key_)
+            if program_ is None:
+                return meet(key_, (input,), (dim, length), (input, dim, length))
+            result_ = program_(input)
+            if result_ is not None:
+                return result_
 """
 
 from __future__ import annotations
 
+from numgrad.ops.core.dispatch import program_lines, tensor_lines
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
 
-__all__ = ["WITHOUT_EFFECT", "function_source"]
+__all__ = ["WITHOUT_EFFECT", "check_remembered", "function_source"]
 
 # There is one device, one layout and no pinned memory: these are checked, and that is all.
 WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
@@ -62,7 +76,7 @@ def function_source(declaration: Declaration) -> str:
             if way.variadic and each is positional[0]:
                 continue
             if any(KINDS[kind].plain for kind in each.kinds):
-                lines.append(_plain(each, local.get(each.name, each.name)))
+                lines += _plain(declaration, each, local.get(each.name, each.name))
                 local[each.name] = f"of_{each.name}"
             odd += _conditions(each, local.get(each.name, each.name), declaration.finish)
         ways.append(odd)
@@ -76,8 +90,10 @@ def function_source(declaration: Declaration) -> str:
         *[f"        {'or ' * (at > 0)}{one}" for at, one in enumerate(each_line)],
         "    ):",
         f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
-        *_result(declaration, local),
     ]
+    if declaration.calls is not None:
+        lines += _remembered(declaration, local)
+    lines += _result(declaration, local)
     if declaration.bound:
         head.insert(0, "self")
     return "\n".join([f"def {declaration.name}({', '.join(head)}):", *lines]) + "\n"
@@ -130,8 +146,8 @@ def _odd(kinds: list[Kind], value: str) -> str:
     return odd[0] if len(odd) == 1 else " and ".join([f"({each})" for each in odd])
 
 
-def _plain(parameter: Parameter, value: str) -> str:
-    """Return the line that takes a list in the plain case."""
+def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[str]:
+    """Return the lines that take a list in the plain case."""
     kinds = [KINDS[kind] for kind in parameter.kinds]
     (plain,) = {kind.plain for kind in kinds if kind.plain}
     plain = f"{plain}({value})"
@@ -141,7 +157,75 @@ def _plain(parameter: Parameter, value: str) -> str:
         plain = f"{plain} if {_odd(kinds, value)} else {value}"
     if parameter.optional:
         plain = f"None if {value} is None else {plain}"
-    return f"    of_{parameter.name} = {plain}"
+    lines = []
+    if declaration.calls is not None and parameter is declaration.sequence:
+        lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")
+        plain = f"{plain} if facts_ is None else tuple({value})"
+    return [*lines, f"    of_{parameter.name} = {plain}"]
+
+
+# Of these kinds, values that are equal are the same.
+_TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
+_TENSORS = {"Tensor", "operand", "mask"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number"}
+
+
+def check_remembered(declaration: Declaration) -> None:
+    """Raise if calls can't be told apart by what the signature says of the arguments.
+
+    Raises
+    ------
+    ValueError
+        If the rule takes other things than tensors, numbers, strings and dtypes, or no tensor, or
+        some in a sequence and others beside it.
+    """
+    kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
+    sequences = [each for each in kinds.values() if "Tensor[]" in each]
+    tensors = [each for each in kinds.values() if each <= _TENSORS and each]
+    others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
+    if others:
+        raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
+    if len(sequences) + bool(tensors or declaration.bound) != 1 or declaration.finish is not None:
+        raise ValueError(
+            f"{declaration.name}: calls are remembered of functions of tensors, or of one sequence"
+        )
+
+
+def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
+    """Return the lines that run a call by the program of its key, if it has one."""
+    parameters = {each.name: each for each in declaration.signature.parameters}
+    tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
+    statics, key, absent = [], [], []
+    if "out" in parameters:  # whoever writes there
+        absent.append("out is None")
+    for name in declaration.handed:
+        value = local.get(name, name) if name in parameters else "None"
+        arguments.append(value)
+        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
+            continue
+        kinds = declaration.kinds_of(name)
+        if kinds <= _TENSORS:
+            if parameters[name].optional:
+                absent.append(f"{value} is None")
+            else:
+                tensors.append(value)
+            continue
+        if kinds & _TENSORS:
+            absent.append(f"not isinstance({value}, Tensor)")
+        statics.append(value)
+        telling = kinds <= _TELLING or kinds == {"bool"}
+        key += [value] if telling else [value, f"type({value})"]
+    look: list[str] = []
+    if declaration.sequence is not None:
+        given = local[declaration.sequence.name]
+        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
+    else:
+        given = _tuple(tensors)
+        look, facts = tensor_lines(tensors)
+        conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
+    look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
+    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)})")
+    return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 
 def _given_at_least(declaration: Declaration) -> list[str]:

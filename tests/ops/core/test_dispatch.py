@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
-from numgrad.ops.core.dispatch import typed
+from numgrad.ops.core.dispatch import _go_the_long_way, typed
+from numgrad.ops.signatures.declared import DECLARED
 from tests.ops.catalogue_strategies import array_primitives
 
 SAMPLES = [
@@ -52,6 +53,73 @@ CALLS: dict[str, Callable[..., Any]] = {
     "contiguous": lambda x, y: x.contiguous(),
     "roll": lambda x, y: x.roll(1, 0),
     "flip": lambda x, y: x.flip(0),
+    "hstack": lambda x, y: ng.hstack((x, y)),
+    "vstack": lambda x, y: ng.vstack([x, y[0]]),
+    "dstack": lambda x, y: ng.dstack((x, y)),
+    "column_stack": lambda x, y: ng.column_stack((x, y[:, 0])),
+    "expand_as": lambda x, y: x[0].expand_as(y),
+    "broadcast_to": lambda x, y: ng.broadcast_to(x[:, :1], (3, 4)),
+    "inner": lambda x, y: ng.inner(x, y),
+    "movedim": lambda x, y: x.movedim(0, -1),
+    "split_with_sizes": lambda x, y: x.split_with_sizes((1, 2)),
+    "swapaxes": lambda x, y: x.swapaxes(0, 1),
+    "ravel": lambda x, y: x.ravel(),
+    "view_as": lambda x, y: y.view_as(x.reshape(2, 6)),
+    "reshape_as": lambda x, y: x.reshape_as(y.reshape(4, 3)),
+    "rot90": lambda x, y: x.rot90(1, (0, 1)),
+    "repeat": lambda x, y: x.repeat(2, 1),
+    "tile": lambda x, y: x.tile((2,)),
+    "fliplr": lambda x, y: ng.fliplr(x),
+    "flipud": lambda x, y: x.flipud(),
+    "unfold": lambda x, y: x.unfold(1, 2, 2),
+    "diag": lambda x, y: x.diag(1),
+    "diag of a row": lambda x, y: ng.diag(x[0]),
+    "diag_embed": lambda x, y: x.diag_embed(),
+    "diagflat": lambda x, y: y[0].diagflat(1),
+    "diagonal_scatter": lambda x, y: x.diagonal_scatter(y[0, :3]),
+    "select_scatter": lambda x, y: x.select_scatter(y[0], 0, -1),
+    "slice_scatter": lambda x, y: x.slice_scatter(y[:2], end=2),
+    "slice_scatter by steps": lambda x, y: ng.slice_scatter(x, y[:, :2], dim=1, step=2),
+    "tril": lambda x, y: x.tril(),
+    "triu": lambda x, y: ng.triu(x, diagonal=-1),
+    "triu in place": lambda x, y: (x * 1).triu_(1),
+    "adjoint": lambda x, y: x.adjoint(),
+    "trace": lambda x, y: x.trace(),
+    "kron": lambda x, y: ng.kron(x, y[0]),
+    "kron of itself": lambda x, y: ng.kron(x, x),
+    "sum_to_size": lambda x, y: x.sum_to_size(1, 4),
+    "sum_to_size of nothing": lambda x, y: x.sum_to_size((3, 4)),
+    "addmm of the same": lambda x, y: ng.addmm(y[:, :3], x, y.T, beta=2, alpha=0.5),
+    "addmm without": lambda x, y: ng.addmm(y[:, :3], x, y.T, beta=0.0),
+    "addmm in place": lambda x, y: (y[:, :3] * 1).addmm_(x, y.T),
+    "addmv": lambda x, y: ng.addmv(x[:, 0], x, y[0], alpha=3),
+    "addr": lambda x, y: ng.addr(x, y[:, 0], y[0]),
+    "baddbmm": lambda x, y: ng.baddbmm(x[:, :3], x[None], y.T[None]),
+    "addbmm": lambda x, y: x[:, :3].addbmm(x[None], y.T[None], beta=-0.0),
+    "msort": lambda x, y: x.msort(),
+    "topk": lambda x, y: x.topk(2, 1),
+    "topk of the smallest": lambda x, y: ng.topk(x, 2, largest=False),
+    "kthvalue": lambda x, y: x.kthvalue(2, keepdim=True),
+    "addcmul": lambda x, y: ng.addcmul(x, x, y, value=2),
+    "addcmul by another number": lambda x, y: ng.addcmul(x, x, y, value=2.0),
+    "addcmul in place": lambda x, y: (x * 1).addcmul_(x, y[0]),
+    "addcdiv": lambda x, y: x.addcdiv(x, y[0], value=-0.5),
+    "isclose": lambda x, y: ng.isclose(x, y, atol=0.5),
+    "isclose to itself": lambda x, y: x.isclose(x, rtol=0.0),
+    "heaviside": lambda x, y: ng.heaviside(x.detach(), y[0].detach()),
+    "complex": lambda x, y: ng.complex(x, y[0]),
+    "polar": lambda x, y: ng.polar(x, y),
+    "view_as_real": lambda x, y: ng.view_as_real(ng.complex(x, y)),
+    "view_as_complex": lambda x, y: ng.view_as_complex(ng.stack((x, y), 2)),
+    "imag": lambda x, y: ng.imag(ng.complex(x, y)),
+    "imag of a product": lambda x, y: (x * 1j).imag,
+    "nan_to_num": lambda x, y: (x / 0).nan_to_num(posinf=1.0),
+    "logit": lambda x, y: x.logit(),
+    "logit within": lambda x, y: x.logit(0.25),
+    "einsum": lambda x, y: ng.einsum("ij,kj->ik", x, y),
+    "einsum of itself": lambda x, y: ng.einsum("ij,ij", [x, x]),
+    "einsum of lists": lambda x, y: ng.einsum(x, [0, 1], y, [2, 1], x, [0, 3]),
+    "einsum of a diagonal": lambda x, y: ng.einsum("...ii->...", x[:, :3]),
     "mm": lambda x, y: x @ y.T,
     "mm of itself": lambda x, y: x.T @ x,
     "mv": lambda x, y: x @ y[0],
@@ -67,6 +135,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "amax": lambda x, y: x.amax(1),
     "max": lambda x, y: x.max(1),
     "max of all": lambda x, y: x.max(),
+    "argmax": lambda x, y: x.argmax(1),
+    "argmin": lambda x, y: ng.argmin(x, dim=0, keepdim=True),
+    "all": lambda x, y: x.all(1),
+    "any": lambda x, y: ng.any(x),
     "prod": lambda x, y: x.prod(1),
     "var": lambda x, y: x.var(0),
     "norm": lambda x, y: x.norm(2.0, 1),
@@ -151,18 +223,21 @@ def agree(call: Callable[[Any], Any], dtype: Any = ng.float64, grad: bool = True
         assert tell(call, dtype, grad, seed, spread) == expected
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls(name: str, layout: str) -> None:
     agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
 def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:
     agree(lambda make: CALLS[name](make(3, 4), make(3, 4)), dtype)
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("mode", [ng.no_grad, ng.inference_mode, ng.enable_grad])
 def test_calls_in_other_modes(name: str, mode: Any) -> None:
@@ -184,6 +259,35 @@ def test_samples(primitive: Any, sample: Any) -> None:
         return function(*tensors, **keywords)
 
     agree(call)
+
+
+def test_every_function_that_is_dispatched_has_a_call_that_is_remembered() -> None:
+    """So that the tests above are of all of them: each stands in the table, or in a sample."""
+    dispatched = [each for each in DECLARED.values() if each.calls is not None]
+    before = [each.calls.programs.copy() for each in dispatched]
+    for each in dispatched:
+        each.calls.programs.clear()
+        each.calls.seen.clear()
+    generator = np.random.default_rng(0)
+
+    def make(*shape: int, **_: Any) -> Any:
+        return ng.from_numpy(generator.uniform(0.5, 3, shape)).requires_grad_()
+
+    for call in CALLS.values():
+        for _ in range(3):
+            call(make(3, 4), make(3, 4))
+    for _, sample in [each.values for each in SAMPLES]:
+        for _ in range(3):
+            function, tensors, keywords = sample(make)
+            function(*tensors, **keywords)
+    missing = {
+        each.name
+        for each in dispatched
+        if all(program is _go_the_long_way for program in each.calls.programs.values())
+    }
+    for each, programs in zip(dispatched, before, strict=True):
+        each.calls.programs.update(programs)
+    assert not missing, sorted(missing)
 
 
 @given(st.data())
@@ -250,6 +354,35 @@ def test_arguments_of_other_types_are_other_arguments(value: Any, other: Any) ->
     except TypeError:
         return
     assert same == (value == other and repr(value) == repr(other))
+
+
+NUMBERS = [0, 1, True, False, 0.0, -0.0, 1.0, 2, -2.5, np.nan, np.inf, np.float64(1.0), np.int64(1)]
+
+
+@given(
+    numbers=st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=4),
+    dtype=st.sampled_from([ng.float64, ng.int64, ng.bool]),
+)
+def test_numbers_that_are_equal_and_not_the_same(numbers: list[Any], dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x, y = make(3, 4), make(3, 4)
+        found = []
+        for number in [*numbers] * 3:
+            for result in (
+                lambda number=number: x.addcmul(x, y, value=number),
+                lambda number=number: ng.addmm(x[:, :3], x, y.T, beta=number),
+                lambda number=number: (x / 0).nan_to_num(number, neginf=number),
+                lambda number=number: x.isclose(y, number, equal_nan=number),
+                lambda number=number: x.diagonal(number),
+                lambda number=number: x.flatten(number),
+            ):
+                try:
+                    found.append(result())
+                except (TypeError, RuntimeError, IndexError) as error:
+                    found.append(ng.tensor([*map(ord, str(error))]))
+        return found
+
+    agree(call, dtype)
 
 
 @pytest.mark.parametrize("wrong", [1.0, (0.0,), "0", [0.5]])
