@@ -101,19 +101,17 @@ def front_call(compiled: Compiled, general: Callable[..., Any], frozen: bool) ->
     positional, named = compiled.arguments.children
     match = _Match(compiled)
     given = []
-    conditions = ["not (rest or interceptors)", "modes.grad is grad"]
-    conditions.append("defaults.floating is default")
+    unseen = "rest or interceptors" if named.children else "rest or keywords or interceptors"
+    conditions = [f"not ({unseen})", "modes.grad is grad", "defaults.floating is default"]
     for k, child in enumerate(positional.children):
         given.append(match.next_leaf if child == LEAF else f"argument{k}")
         match.see(child, given[-1])
     if named.children:
         match.children(named, "keywords")
-    else:
-        conditions.append("not keywords")
     if not match.is_possible:
         return None
     conditions += match.conditions
-    body, names = _body(compiled, compiled.is_specialised)
+    body, names = _body(compiled, compiled.is_specialised, intercepted=False)
     names |= match.names
     names |= {"default": defaults.floating, "general": general, "grad": modes.grad}
     if not frozen:
@@ -215,14 +213,19 @@ class _Match:
 # --- what is done with the arrays -----------------------------------------------------------------
 
 
-def _body(compiled: Compiled, specialised: bool) -> tuple[list[str], dict[str, Any]]:
-    """Return the lines of a call whose leaves have their names, and the names in them."""
+def _body(
+    compiled: Compiled, specialised: bool, intercepted: bool = True
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of a call whose leaves have their names, and the names in them.
+
+    They are for calls that something may intercept, or for others.
+    """
     call = _specialised(compiled) if specialised else _general(compiled)
     names = {**_NAMES, **call.names, "compiled": compiled, "spec": compiled.spec}
     lines = [*call.lines, *[f"leaf{k}.requires_grad_()" for k in compiled.required]]
-    lines += _results(compiled, call, names)
+    lines += _results(compiled, call, names, intercepted)
     if compiled.differentiable:
-        lines += _record(compiled, names)
+        lines += _record(compiled, names, intercepted)
     results = [f"result{k}" for k in range(len(compiled.outputs))]
     lines.append(f"return {_structure(compiled.spec, results)}")
     return lines, names
@@ -271,7 +274,9 @@ def _specialised(compiled: Compiled) -> ProgramCall:
     return ProgramCall([*lines, f"found = entry({', '.join(given)})"], results, names)
 
 
-def _results(compiled: Compiled, call: ProgramCall, names: dict[str, Any]) -> list[str]:
+def _results(
+    compiled: Compiled, call: ProgramCall, names: dict[str, Any], intercepted: bool
+) -> list[str]:
     """Return the lines that make the results tensors."""
     lines = []
     for k, (kind, which, _, laid) in enumerate(compiled.outputs):
@@ -299,12 +304,12 @@ def _results(compiled: Compiled, call: ProgramCall, names: dict[str, Any]) -> li
         lines += [
             f"{result} = new(Tensor)",
             f"{result}._array = {array}",
-            f"{result}._counter = new_counter() if interceptors else [0]",
+            f"{result}._counter = {'new_counter() if interceptors else ' * intercepted}[0]",
         ]
     return lines
 
 
-def _record(compiled: Compiled, names: dict[str, Any]) -> list[str]:
+def _record(compiled: Compiled, names: dict[str, Any], intercepted: bool) -> list[str]:
     """Return the lines that attach a node to the results that require grad."""
     names["node_class"] = node_class(len(compiled.differentiable))
     traced = f"({''.join([f'leaf{k}, ' for k in compiled.traced])})"
@@ -333,11 +338,12 @@ def _record(compiled: Compiled, names: dict[str, Any]) -> list[str]:
     lines += record_lines("node", "node_class", "compiled", edges, saved)
     lines.append("node.read = [save_tensor(tensor) for tensor in compiled.read]")
     lines += [f"result{k}._edge = (node, {at})" for at, k in enumerate(compiled.differentiable)]
-    lines += [
-        "if interceptors:",
-        "    note_node(node)",
-        f"    if modes.saved_hooks: pack_saved(node, {traced})",
-    ]
+    if intercepted:
+        lines += [
+            "if interceptors:",
+            "    note_node(node)",
+            f"    if modes.saved_hooks: pack_saved(node, {traced})",
+        ]
     return lines
 
 
