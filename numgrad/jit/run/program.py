@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
 
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.jit.emit.program_source import emit
@@ -41,7 +40,7 @@ class Program:
     @property
     def source(self) -> str:
         """The Python that is compiled; a comment says of each line what it came from."""
-        return self._emitted.source(origins=True)
+        return self._emitted.source(shown=True)
 
     @property
     def steps(self) -> int:

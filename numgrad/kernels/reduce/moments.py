@@ -18,22 +18,17 @@ from numgrad.base.tuning import (
     THREAD_ELEMENTS_TWO_PASSES,
 )
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.expression import Symbol
+from numgrad.codegen.fold_runtime import join_max
+from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce.driver import Run, parts_of, share, spans_of
-from numgrad.kernels.reduce.operations import (
-    ADD,
-    GREATEST,
-    ITSELF,
-    SHIFTED_EXP,
-    SQUARED_DISTANCE,
-    greatest,
-)
+from numgrad.kernels.reduce.operations import ITSELF, SHIFTED_EXP, SQUARED_DISTANCE
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64, amax, as_complex, as_real, sum
 from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
@@ -43,7 +38,6 @@ from numgrad.runtime.memory import empty
 
 __all__ = [
     "logsumexp",
-    "shifted_totals",
     "short_logsumexp",
     "short_var",
     "std",
@@ -85,7 +79,7 @@ def _variances(a, means, squares, steps, rows, columns, step, count):  # type: i
     _squared_distances(a, squares, means, steps, step, count)
 
 
-_variances = kernel(_variances, PlainCompiler)
+_variances = kernel(_variances, AS_WRITTEN)
 
 
 def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  # type: ignore[no-untyped-def]
@@ -100,7 +94,7 @@ def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  #
     take_logarithms(columns * count if logs else 0, sums, 0, sums, 0)
 
 
-_exponentials = kernel(_exponentials, PlainCompiler)
+_exponentials = kernel(_exponentials, AS_WRITTEN)
 
 
 @kernel
@@ -128,7 +122,7 @@ def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-un
         p = (i // inner) * parts * inner + i % inner
         top = tops[p]
         for q in range(p + inner, p + parts * inner, inner):
-            top = greatest(top, tops[q])
+            top = join_max(top, tops[q])
         centre = zero if abs(top) == np.inf else top
         total = zero
         for q in range(p, p + parts * inner, inner):
@@ -142,7 +136,7 @@ def _logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
     take_logarithms(last - first, numbers, first, numbers, first)
 
 
-logarithms = kernel(_logarithms, PlainCompiler)
+logarithms = kernel(_logarithms, AS_WRITTEN)
 
 
 def _in_groups(run: Run, part_rows: int) -> Run:
@@ -283,7 +277,7 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
         return _complex_logsumexp(array, dims, keepdim)
     arranged = arrange(array, dims, adjacent=True)
     blocks = arranged.flat, arranged.outer, arranged.n, arranged.inner
-    tops, totals = shifted_totals(*blocks, logs=True)
+    tops, totals = _log_totals(*blocks)
     _make_finite(tops)
     totals += tops
     return restore(totals, arranged, array.shape, dims, keepdim)
@@ -323,12 +317,8 @@ def _make_finite(tops: Array) -> None:
         tops[infinite] = 0
 
 
-def shifted_totals(
-    flat: Array | Strided, outer: int, n: int, inner: int, *, logs: bool = False
-) -> tuple[Array, Array]:
-    """Return the greatest elements over n, and the sums of exponentials relative to them.
-
-    Or, with `logs`, the logarithms of these sums.
+def _log_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
+    """Return the greatest elements over n, and logarithms of sums of exponentials relative to them.
 
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
@@ -339,22 +329,21 @@ def shifted_totals(
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         if not n:
-            tops[target:], sums[target:] = -math.inf, -math.inf if logs else 0
+            tops[target:], sums[target:] = -math.inf, -math.inf
             return
         for span in spans_of(n, inner, part_rows, first, last):
             _, _, rows, columns, _, items = span
             at = target + span.target
             steps = steps_of(rows, columns, inner)
             blocks = flat[span.start :], tops[at:], centres[at:], sums[at:]
-            _exponentials(*blocks, steps, columns, rows * inner, items, logs and parts == 1)
+            _exponentials(*blocks, steps, columns, rows * inner, items, parts == 1)
 
     share(
         _in_groups(run, part_rows), flat, outer, n, inner, part_rows, THREAD_ELEMENTS_EXPONENTIALS
     )
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
-        if logs:
-            logarithms(sums, 0, outer * inner)
+        logarithms(sums, 0, outer * inner)
         size = outer * inner
         tops, sums = tops[:size].copy(), sums[:size].copy()  # so that the rest is freed
     return tops, sums

@@ -55,13 +55,18 @@ def function_source(declaration: Declaration) -> str:
             same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
             lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
             lines.append(f"        {ours}, {name} = {name}, REQUIRED")
-    for each in declaration.signature.parameters:
-        if declaration.signature.variadic and each is positional[0]:
-            continue
-        if any(KINDS[kind].plain for kind in each.kinds):
-            lines.append(_plain(each, local.get(each.name, each.name)))
-            local[each.name] = f"of_{each.name}"
-        conditions += _conditions(each, local.get(each.name, each.name), declaration.finish)
+    ways: list[list[str]] = []
+    for way in declaration.ways:
+        odd: list[str] = []
+        for each in way.parameters:
+            if way.variadic and each is positional[0]:
+                continue
+            if any(KINDS[kind].plain for kind in each.kinds):
+                lines.append(_plain(each, local.get(each.name, each.name)))
+                local[each.name] = f"of_{each.name}"
+            odd += _conditions(each, local.get(each.name, each.name), declaration.finish)
+        ways.append(odd)
+    conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
         conditions += _given_at_least(declaration)
     targets = [local.get(name, name) for name in declaration.used]
@@ -80,6 +85,10 @@ def function_source(declaration: Declaration) -> str:
 
 def _tuple(names: list[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _either(conditions: list[str]) -> str:
+    return f"({' or '.join([f'({one})' if ' and ' in one else one for one in conditions])})"
 
 
 def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
