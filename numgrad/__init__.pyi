@@ -273,16 +273,31 @@ class _Methods:
     ) -> Tensor: ...
     def adjoint(self) -> Tensor: ...
     def all(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: Sequence[_int] | _int | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def allclose(
         self, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
     ) -> _bool: ...
     def amax(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: _int | Sequence[_int] | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def amin(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: _int | Sequence[_int] | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def aminmax(
         self,
@@ -294,7 +309,12 @@ class _Methods:
     ) -> _MinMax: ...
     def angle(self, *, out: Tensor | None = ...) -> Tensor: ...
     def any(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: Sequence[_int] | _int | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def arccos(self, *, out: Tensor | None = ...) -> Tensor: ...
     def arccos_(self) -> Tensor: ...
@@ -327,7 +347,12 @@ class _Methods:
         keepdims: _bool = ...,
     ) -> Tensor: ...
     def argsort(
-        self, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, axis: _Dim = ...
+        self,
+        dim: _int = ...,
+        descending: _bool = ...,
+        *,
+        stable: _bool | None = ...,
+        axis: _Dim = ...,
     ) -> Tensor: ...
     def argwhere(self) -> Tensor: ...
     def as_strided(
@@ -425,16 +450,19 @@ class _Methods:
     def cos_(self) -> Tensor: ...
     def cosh(self, *, out: Tensor | None = ...) -> Tensor: ...
     def cosh_(self) -> Tensor: ...
-    def count_nonzero(self, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
+    def count_nonzero(
+        self,
+        *sizes: _int | Sequence[_int],
+        dim: _int | Sequence[_int] | None = ...,
+        axis: _Dim = ...,
+    ) -> Tensor: ...
     def cpu(self, *, memory_format: _MemoryFormat | None = ...) -> Tensor: ...
-    def cummax(self, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
-    def cummin(self, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
-    def cumprod(
-        self, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
-    ) -> Tensor: ...
-    def cumsum(
-        self, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
-    ) -> Tensor: ...
+    def cummax(self, dim: _int, *, axis: _Dim = ...) -> _ValuesIndices: ...
+    def cummin(self, dim: _int, *, axis: _Dim = ...) -> _ValuesIndices: ...
+    def cumprod(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
+    def cumprod_(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
+    def cumsum(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
+    def cumsum_(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
     def data_ptr(self) -> _int: ...
     def deg2rad(self, *, out: Tensor | None = ...) -> Tensor: ...
     def deg2rad_(self) -> Tensor: ...
@@ -631,12 +659,10 @@ class _Methods:
     def log_normal_(
         self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...
     ) -> Tensor: ...
-    def log_softmax(
-        self, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
-    ) -> Tensor: ...
+    def log_softmax(self, dim: _int, dtype: _DType | None = ..., *, axis: _Dim = ...) -> Tensor: ...
     def logaddexp(self, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
     def logaddexp2(self, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
-    def logcumsumexp(self, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
+    def logcumsumexp(self, dim: _int, *, axis: _Dim = ...) -> Tensor: ...
     def logical_and(self, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
     def logical_and_(self, other: _Operand) -> Tensor: ...
     def logical_not(self, *, out: Tensor | None = ...) -> Tensor: ...
@@ -648,7 +674,12 @@ class _Methods:
     def logit(self, eps: _float | None = ...) -> Tensor: ...
     def logit_(self, eps: _float | None = ...) -> Tensor: ...
     def logsumexp(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: _int | Sequence[_int],
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def long(self, *, memory_format: _MemoryFormat | None = ...) -> Tensor: ...
     def lt(self, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
@@ -674,7 +705,7 @@ class _Methods:
     def maximum(self, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
     def mean(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -711,7 +742,7 @@ class _Methods:
     ) -> Tensor: ...
     def nanmean(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -720,7 +751,7 @@ class _Methods:
     ) -> Tensor: ...
     def nansum(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -810,8 +841,8 @@ class _Methods:
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def norm(
         self,
-        p: _float | str | None = ...,
-        dim: _Dim = ...,
+        p: str | _Number | Tensor | None = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         dtype: _DType | None = ...,
         *,
@@ -955,15 +986,13 @@ class _Methods:
         *,
         axis: _Dim = ...,
     ) -> Tensor: ...
-    def softmax(
-        self, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
-    ) -> Tensor: ...
+    def softmax(self, dim: _int, dtype: _DType | None = ..., *, axis: _Dim = ...) -> Tensor: ...
     def sort(
         self,
         dim: _int = ...,
         descending: _bool = ...,
-        stable: _bool | None = ...,
         *,
+        stable: _bool | None = ...,
         axis: _Dim = ...,
     ) -> _ValuesIndices: ...
     def split(
@@ -980,11 +1009,11 @@ class _Methods:
     def squeeze_(self, *arguments: Any, **keywords: Any) -> Tensor: ...
     def std(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         unbiased: _bool | None = ...,
         keepdim: _bool = ...,
         *,
-        correction: _float | None = ...,
+        correction: _Number | Tensor | None = ...,
         axis: _Dim = ...,
         keepdims: _bool = ...,
     ) -> Tensor: ...
@@ -1003,7 +1032,7 @@ class _Methods:
     def subtract_(self, other: _Operand, *, alpha: _Number = ...) -> Tensor: ...
     def sum(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -1085,11 +1114,11 @@ class _Methods:
     def untyped_storage(self) -> UntypedStorage: ...
     def var(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         unbiased: _bool | None = ...,
         keepdim: _bool = ...,
         *,
-        correction: _float | None = ...,
+        correction: _Number | Tensor | None = ...,
         axis: _Dim = ...,
         keepdims: _bool = ...,
     ) -> Tensor: ...
@@ -1200,28 +1229,53 @@ def addr(
 def adjoint(input: Tensor) -> Tensor: ...
 def alias_copy(input: Tensor, *arguments: Any, out: Any = ..., **keywords: Any) -> Tensor: ...
 def all(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: Sequence[_int] | _int | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def allclose(
     input: Tensor, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
 ) -> _bool: ...
 def amax(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def amin(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def aminmax(
     input: Tensor,
     *,
     dim: _int | None = ...,
     keepdim: _bool = ...,
+    out: Sequence[Tensor] | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> _MinMax: ...
 def angle(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def any(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: Sequence[_int] | _int | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def arange(
     *arguments: Any,
@@ -1247,6 +1301,7 @@ def argmax(
     dim: _int | None = ...,
     keepdim: _bool = ...,
     *,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1255,6 +1310,7 @@ def argmin(
     dim: _int | None = ...,
     keepdim: _bool = ...,
     *,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1262,8 +1318,9 @@ def argsort(
     input: Tensor,
     dim: _int = ...,
     descending: _bool = ...,
-    stable: _bool = ...,
     *,
+    stable: _bool | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
 ) -> Tensor: ...
 def argwhere(input: Tensor) -> Tensor: ...
@@ -1350,14 +1407,30 @@ def conj_physical(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def copysign(input: Tensor, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
-def count_nonzero(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
-def cummax(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
-def cummin(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
+def count_nonzero(
+    input: Tensor, dim: _int | Sequence[_int] | None = ..., *, axis: _Dim = ...
+) -> Tensor: ...
+def cummax(
+    input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = ..., axis: _Dim = ...
+) -> _ValuesIndices: ...
+def cummin(
+    input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = ..., axis: _Dim = ...
+) -> _ValuesIndices: ...
 def cumprod(
-    input: Tensor, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    *,
+    dtype: _DType | None = ...,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def cumsum(
-    input: Tensor, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    *,
+    dtype: _DType | None = ...,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def detach(input: Tensor) -> Tensor: ...
@@ -1552,11 +1625,18 @@ def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def log_softmax(
-    input: Tensor, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    dtype: _DType | None = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def logaddexp(input: _Operand, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def logaddexp2(input: _Operand, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
-def logcumsumexp(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
+def logcumsumexp(
+    input: Tensor, dim: _int, *, out: Tensor | None = ..., axis: _Dim = ...
+) -> Tensor: ...
 def logical_and(input: _Operand, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def logical_or(input: _Operand, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
@@ -1577,7 +1657,13 @@ def logspace(
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def logsumexp(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: _int | Sequence[_int],
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def lt(input: _Operand, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def manual_seed(seed: Any) -> Generator: ...
@@ -1598,10 +1684,11 @@ def max(input: Tensor, other: Tensor) -> Tensor: ...
 def maximum(input: _Operand, other: _Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def mean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1638,19 +1725,21 @@ def nan_to_num(
 ) -> Tensor: ...
 def nanmean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def nansum(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1667,9 +1756,10 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 def norm(
     input: Tensor,
-    p: _float | str | None = ...,
-    dim: _Dim = ...,
+    p: str | _Number | Tensor | None = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
+    out: Tensor | None = ...,
     dtype: _DType | None = ...,
     *,
     axis: _Dim = ...,
@@ -1722,6 +1812,7 @@ def prod(
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1886,15 +1977,21 @@ def slice_scatter(
     axis: _Dim = ...,
 ) -> Tensor: ...
 def softmax(
-    input: Tensor, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    dtype: _DType | None = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def softplus(input: Tensor, beta: _float = ..., threshold: _float = ...) -> Tensor: ...
 def sort(
     input: Tensor,
     dim: _int = ...,
     descending: _bool = ...,
-    stable: _bool | None = ...,
     *,
+    out: Sequence[Tensor] | None = ...,
+    stable: _bool | None = ...,
     axis: _Dim = ...,
 ) -> _ValuesIndices: ...
 def split(
@@ -1918,21 +2015,22 @@ def stack(
 ) -> Tensor: ...
 def std(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    out: Tensor | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def std_mean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]: ...
@@ -1944,10 +2042,11 @@ def subtract(
 ) -> Tensor: ...
 def sum(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -2028,21 +2127,22 @@ def unsqueeze(input: Tensor, dim: _int, *, axis: _Dim = ...) -> Tensor: ...
 def unsqueeze_copy(input: Tensor, *arguments: Any, out: Any = ..., **keywords: Any) -> Tensor: ...
 def var(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    out: Tensor | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def var_mean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]: ...

@@ -15,7 +15,7 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.arguments.factories import Array, write_result
+from numgrad.ops.arguments.factories import Array
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -26,6 +26,7 @@ from numgrad.ops.movement.casts import contiguous, expand_to
 from numgrad.ops.movement.shape import flatten, reshape, squeeze, unsqueeze
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.out import write_result
 
 __all__ = ["inner", "kron", "matmul", "outer", "tensordot", "trace"]
 

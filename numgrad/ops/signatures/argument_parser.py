@@ -140,7 +140,7 @@ def _missing(signature: Signature, number: int) -> str:
 
 def _too_many(signature: Signature, count: int) -> str:
     most = len(signature.positional)
-    least = sum(each.default is REQUIRED for each in signature.positional)
+    least = signature.least  # which counts keywords, too, as PyTorch does
     if least != most:
         takes = f"from {least} to {most} positional arguments but {count} were"
     else:

@@ -30,6 +30,7 @@ from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete
 from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
+from numgrad.ops.signatures.out import write_result
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
 __all__ = ["DECLARED", "declare", "declared_function"]
@@ -64,7 +65,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         file = str(_FILES / f"{kind}_{declaration.name}.py")
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
-        names["read"] = declaration.read
+        names.update(read=declaration.read, write=declaration.write)
         made: dict[str, Any] = {}
         exec(compile(source, file, "exec"), names, made)
         (written,) = made.values()
@@ -156,6 +157,7 @@ def declare(
     inplace: bool = False,
     aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
+    casts: bool = False,
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -171,6 +173,9 @@ def declare(
     finish : function, optional
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
+    casts : bool
+        Whether the dtype is that of `out` where no other is asked for. Where a rule does not take
+        the `out` of its signature, its result is written there.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -184,7 +189,14 @@ def declare(
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
             declaration = Declaration(
-                signatures, rule, bound=bound, writes=writes, special=special, finish=finish
+                signatures,
+                rule,
+                bound=bound,
+                writes=writes,
+                special=special,
+                finish=finish,
+                write=write_result,
+                casts=casts,
             )
             made.append(declared_function(declaration, module))
             DECLARED[made[-1]] = declaration

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["REQUIRED", "Parameter", "Signature", "is_covered", "merged", "parse"]
+__all__ = ["REQUIRED", "Parameter", "Signature", "alternatives", "is_covered", "merged", "parse"]
 
 
 class _Required:
@@ -147,13 +147,18 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
 
     A parameter that one of them does without gets the default None. The kinds are those of the last
     of the signatures with most arguments, and of the others where any of them go with each other.
+    What is told by its kind (`alternatives`) has a place of its own only by name.
     """
     if len(signatures) == 1:
         return signatures[0]
+    longest = _longest(signatures)
+    replacing = alternatives(signatures) or {}
+    by_name = replacing.keys() - {each.name for each in longest.positional}
     named: dict[str, Parameter] = {}
     for signature in reversed(sorted(signatures, key=lambda each: len(each.positional))):  # noqa: C413
         for each in signature.parameters:
-            named.setdefault(each.name, each)
+            keyword_only = each.keyword_only or each.name in by_name
+            named.setdefault(each.name, each._replace(keyword_only=keyword_only))
     for signature in signatures:
         of_this = {each.name: each for each in signature.parameters}
         for name, each in named.items():
@@ -161,10 +166,11 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
             if here is None and each.default is REQUIRED:
                 named[name] = each._replace(default=None, optional=True)
             elif here is not None and here.default is not REQUIRED and each.default is REQUIRED:
-                named[name] = each._replace(default=here.default)
+                optional = each.optional or here.optional
+                named[name] = each._replace(default=here.default, optional=optional)
     ordered = sorted(named.values(), key=lambda each: each.keyword_only)
     count = sum(not each.keyword_only for each in ordered)
-    rows = kinds_of_calls(signatures, count)
+    rows = kinds_of_calls((longest,) if replacing else signatures, count)
     for at, kinds in enumerate(zip(*rows, strict=True)):
         others = tuple([kind for kind in dict.fromkeys(kinds) if kind != ordered[at].kind])
         ordered[at] = ordered[at]._replace(others=others)
@@ -172,6 +178,44 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
     if is_covered(whole, signatures, count):
         return whole
     return Signature(whole.name, tuple([each._replace(others=()) for each in ordered]))
+
+
+def _longest(signatures: tuple[Signature, ...]) -> Signature:
+    """Return the last of the signatures with most positional arguments."""
+    return max(reversed(signatures), key=lambda each: len(each.positional))
+
+
+# Kinds of which an argument may plainly be two.
+_OVERLAPPING = ({"int", "float", "number"}, {"int[]", "size"})
+
+
+def _are_told_apart(kind: str, other: str) -> bool:
+    if kind == other or "object" in (kind, other):
+        return False
+    return not any({kind, other} <= each for each in _OVERLAPPING)
+
+
+def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
+    """Return the parameters that stand last in a signature, where the longest one has another.
+
+    The kind of the argument tells which of the two it is. None if that can't be told, and it is the
+    number of arguments that says what each of them means.
+
+    Examples
+    --------
+    >>> alternatives((parse("f(Tensor input, Tensor other)"), parse("f(Tensor input, int dim)")))
+    {'other': 'dim'}
+    """
+    longest = _longest(signatures)
+    found: dict[str, str] = {}
+    for one in reversed(signatures):
+        for at, (its, usual) in enumerate(zip(one.positional, longest.positional, strict=False)):
+            if its.name == usual.name:
+                continue
+            if at + 1 < len(one.positional) or not _are_told_apart(its.kind, usual.kind):
+                return None
+            found[its.name] = usual.name
+    return found
 
 
 def kinds_of_calls(signatures: tuple[Signature, ...], count: int) -> list[tuple[str, ...]]:
