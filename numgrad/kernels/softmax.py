@@ -23,9 +23,17 @@ from numgrad.codegen.llvm.map_ir import Blockwise, make_blockwise
 from numgrad.codegen.llvm.pointers import release, scratch
 from numgrad.kernels.move.gather_blocks import contiguous
 from numgrad.kernels.move.layout import Array
-from numgrad.kernels.reduce.driver import parts_of, spans_of
-from numgrad.kernels.reduce.moments import logarithms, shifted_totals, take_logarithms
-from numgrad.kernels.reduce.operations import ADD, GREATEST, ITSELF, SHIFTED_EXP, SUM
+from numgrad.kernels.reduce.driver import parts_of, rows_at_once, spans_of
+from numgrad.kernels.reduce.moments import logarithms, take_logarithms
+from numgrad.kernels.reduce.operations import (
+    ADD,
+    GREATEST,
+    ITSELF,
+    MAX,
+    SHIFTED_EXP,
+    SUM,
+    SUM_EXPONENTIALS,
+)
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64
 from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
@@ -270,8 +278,11 @@ class _Blocks:
 
 def _totals(flat: Array, blocks: _Blocks) -> tuple[Array, Array]:
     """Return greatest elements, and sums of exponentials relative to them; nan if infinite."""
-    tops, totals = shifted_totals(flat, blocks.outer, blocks.n, blocks.inner)
-    totals[np.isinf(tops)] = math.nan
+    outer, n, inner = blocks.outer, blocks.n, blocks.inner
+    tops = MAX.reduce(flat, outer, n, inner, flat.dtype)
+    parts = parts_of(n, rows_at_once(n, inner))
+    centres = np.repeat(tops.reshape(outer, 1, inner), parts, 1).reshape(-1)
+    totals = SUM_EXPONENTIALS.reduce(flat, outer, n, inner, flat.dtype, centres)
     return tops, totals
 
 

@@ -92,8 +92,14 @@ def exponentials(x: Tensor, dims: Any) -> Any:
     return x.logsumexp(every if dims is None else dims)
 
 
+def shares(x: Tensor, dims: Any) -> Any:
+    x = x.abs() if x.is_complex() else x
+    dim = -1 if not dims else dims[0]
+    return x.softmax(dim), x.log_softmax(dim)
+
+
 FOLDS = [added, added, averaged, twice, of_sums, normalised]
-OTHER_FOLDS = [multiplied, norms, without_nans, spread, exponentials]
+OTHER_FOLDS = [multiplied, norms, without_nans, spread, exponentials, shares]
 
 
 def draw_shape(rng: random.Random, *, small: bool) -> tuple[int, ...]:
@@ -189,7 +195,7 @@ def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> 
 
 
 @pytest.mark.filterwarnings("ignore")  # of too few degrees of freedom, of overflow
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(30))
 def test_other_reductions_have_the_bits_that_they_have_without_jit(seed: int) -> None:
     rng = random.Random(f"other {seed}")
     shape, dtype = draw_shape(rng, small=seed % 3 == 0), rng.choice(DTYPES)
@@ -197,6 +203,15 @@ def test_other_reductions_have_the_bits_that_they_have_without_jit(seed: int) ->
     program, name = draw_program(rng, len(shape), [OTHER_FOLDS[seed % len(OTHER_FOLDS)]])
     name = f"{name}: {dtype}{list(shape)}, strides {x.stride()} and {y.stride()}"
     assert bits(ng.jit(program)(x, y)) == bits(program(x, y)), name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("shape", "dim"), [((200_000,), 0), ((2, 70_000), 1), ((700, 100), 0)])
+def test_shares_of_long_rows_have_the_bits_that_they_have_without_jit(
+    shape: tuple[int, ...], dim: int, dtype: str
+) -> None:
+    x = ng.tensor(np.random.default_rng(0).standard_normal(shape).astype(dtype))
+    assert bits(ng.jit(lambda x: shares(x, (dim,)))(x)) == bits(shares(x, (dim,)))
 
 
 @pytest.mark.filterwarnings("ignore")

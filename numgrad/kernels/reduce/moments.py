@@ -43,7 +43,6 @@ from numgrad.runtime.memory import empty
 
 __all__ = [
     "logsumexp",
-    "shifted_totals",
     "short_logsumexp",
     "short_var",
     "std",
@@ -283,7 +282,7 @@ def logsumexp(array: Array, dims: tuple[int, ...], keepdim: bool = False) -> Arr
         return _complex_logsumexp(array, dims, keepdim)
     arranged = arrange(array, dims, adjacent=True)
     blocks = arranged.flat, arranged.outer, arranged.n, arranged.inner
-    tops, totals = shifted_totals(*blocks, logs=True)
+    tops, totals = _log_totals(*blocks)
     _make_finite(tops)
     totals += tops
     return restore(totals, arranged, array.shape, dims, keepdim)
@@ -323,12 +322,8 @@ def _make_finite(tops: Array) -> None:
         tops[infinite] = 0
 
 
-def shifted_totals(
-    flat: Array | Strided, outer: int, n: int, inner: int, *, logs: bool = False
-) -> tuple[Array, Array]:
-    """Return the greatest elements over n, and the sums of exponentials relative to them.
-
-    Or, with `logs`, the logarithms of these sums.
+def _log_totals(flat: Array | Strided, outer: int, n: int, inner: int) -> tuple[Array, Array]:
+    """Return the greatest elements over n, and logarithms of sums of exponentials relative to them.
 
     What is infinite is not subtracted: such a sum is relative to 0. The elements are flat
     ``(outer, n, inner)``, the results flat ``(outer, inner)``.
@@ -339,22 +334,21 @@ def shifted_totals(
 
     def run(flat: Array, target: int, n: int, inner: int, first: int, last: int) -> None:
         if not n:
-            tops[target:], sums[target:] = -math.inf, -math.inf if logs else 0
+            tops[target:], sums[target:] = -math.inf, -math.inf
             return
         for span in spans_of(n, inner, part_rows, first, last):
             _, _, rows, columns, _, items = span
             at = target + span.target
             steps = steps_of(rows, columns, inner)
             blocks = flat[span.start :], tops[at:], centres[at:], sums[at:]
-            _exponentials(*blocks, steps, columns, rows * inner, items, logs and parts == 1)
+            _exponentials(*blocks, steps, columns, rows * inner, items, parts == 1)
 
     share(
         _in_groups(run, part_rows), flat, outer, n, inner, part_rows, THREAD_ELEMENTS_EXPONENTIALS
     )
     if parts > 1:
         _join_exponentials(tops, centres, sums, parts, inner)
-        if logs:
-            logarithms(sums, 0, outer * inner)
+        logarithms(sums, 0, outer * inner)
         size = outer * inner
         tops, sums = tops[:size].copy(), sums[:size].copy()  # so that the rest is freed
     return tops, sums

@@ -41,6 +41,7 @@ __all__ = [
     "PROD_INTEGERS",
     "SUM",
     "SUM_ABS",
+    "SUM_EXPONENTIALS",
     "SUM_INTEGERS",
     "SUM_POWERS",
     "SUM_SQUARED_MODULI",
@@ -178,5 +179,6 @@ SUM_ABS = _fold("sum_abs", MAGNITUDE, ADD, SUM)
 SUM_SQUARES = _fold("sum_squares", SQUARED, ADD, SUM)
 SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, ADD, SUM)
 SUM_POWERS = _fold("sum_powers", POWER_OF_MAGNITUDE, ADD, SUM)
+SUM_EXPONENTIALS = _fold("sum_exponentials", SHIFTED_EXP, ADD, SUM)
 MAX_ABS = _fold("max_abs", MAGNITUDE, GREATEST, MAX)
 MIN_ABS = _fold("min_abs", MAGNITUDE, LEAST, MIN)
