@@ -306,6 +306,14 @@ KINDS = {
         _as_tensors,
         "plain_tensors",
     ),
+    "index[]": Kind(
+        "tuple of Tensors",
+        "Sequence[Tensor | None]",
+        "sequence of tensors or None",
+        "type({0}) is not tuple",
+        lambda value: isinstance(value, (tuple, list)),
+        lambda where, value: tuple(value),
+    ),
     "int": Kind(
         "int",
         "int",
