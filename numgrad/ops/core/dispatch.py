@@ -11,25 +11,27 @@ while something is open that has to see them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
+from weakref import WeakSet
 
 from numgrad.base import dtypes
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.ops.core.primitive import replaced
 from numgrad.ops.core.programs import compile_call
 from numgrad.ops.core.steps import Steps, note_steps
 
-__all__ = ["Calls", "dispatched", "facts_of", "typed"]
+__all__ = ["Calls", "dispatched", "program_lines", "tensor_lines", "typed"]
 
-_SEQUENCES = (tuple, list)
 # What an argument of a call that is remembered can be, beside sequences of these.
 _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
 _MISSING = object()
+_NO_KEYWORDS: dict[str, Any] = {}
 
 
 def typed(value: Any) -> Any:
@@ -58,8 +60,10 @@ def typed(value: Any) -> Any:
 
 
 def facts_of(tensors: Any) -> Any:
-    """Return what of a key is about a sequence of tensors; None if it holds something else."""
-    if not 0 < len(tensors) <= _MOST_TENSORS:
+    """Return what of a key is about a tuple or list of tensors; None if it is anything else."""
+    if (type(tensors) is not tuple and type(tensors) is not list) or (
+        not 0 < len(tensors) <= _MOST_TENSORS
+    ):
         return None
     facts: list[Any] = []
     needs, bit = 0, 1
@@ -75,6 +79,19 @@ def facts_of(tensors: Any) -> Any:
         bit <<= 1
     facts.append(needs if modes.grad else -needs)
     return tuple(facts)
+
+
+_TABLES: WeakSet[Calls] = WeakSet()
+
+
+def _forget() -> None:
+    """Forget all calls: what a name of an operation stands for has changed."""
+    for calls in _TABLES:
+        calls.programs.clear()
+        calls.seen.clear()
+
+
+replaced.append(_forget)
 
 
 def _go_the_long_way(*_: Any) -> None:
@@ -94,72 +111,76 @@ class Calls:
         Keys that were met once: whose calls may differ every time.
     """
 
-    __slots__ = ("function", "programs", "seen", "sequence")
+    __slots__ = ("__weakref__", "function", "programs", "seen", "sequence")
 
     def __init__(self, function: Callable[..., Any], sequence: bool = False) -> None:
         self.function = function
         self.sequence = sequence  # whether the tensors are given as one sequence
         self.programs: dict[Any, Any] = {}
         self.seen: set[Any] = set()
+        _TABLES.add(self)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What the lines name that `tensor_lines` and `program_lines` give."""
+        return {**_NAMES, "find": self.programs.get, "meet": self.meet}
 
     def meet(
         self,
-        key: tuple[Any, ...] | None,
-        tensors: Any,
-        facts: tuple[Any, ...],
+        key: Any,
+        tensors: Sequence[Tensor],
         statics: tuple[Any, ...],
         arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
+        keywords: dict[str, Any] = _NO_KEYWORDS,
     ) -> Any:
-        """Run a call whose plain key has no program.
+        """Run a call whose key has no program.
 
         Parameters
         ----------
-        key : tuple or None
-            Where the call is looked up, if its arguments are no sequences.
-        tensors, facts
-            The tensors, and what of the key is about them.
-        statics
-            The other arguments.
+        key
+            Where the call is looked up.
+        tensors, statics
+            The tensors, and the other arguments.
         arguments, keywords
-            All of them, as they were written.
+            All of them, for the function.
         """
-        function, programs = self.function, self.programs
-        try:
-            typed_key = (facts, *[typed(each) for each in statics])
-        except TypeError:
-            return function(*arguments, **keywords)
-        program = programs.get(typed_key)
-        if program is not None:
-            result = program(tensors) if self.sequence else program(*tensors)
-            return function(*arguments, **keywords) if result is None else result
+        function = self.function
         if modes.inference:
             return function(*arguments, **keywords)
-        if typed_key not in self.seen:
-            if len(self.seen) >= REMEMBERED_CALLS:
-                self.seen.clear()
-            self.seen.add(typed_key)
+        if key not in self.seen:
+            if _is_remembered(statics):
+                if len(self.seen) >= REMEMBERED_CALLS:
+                    self.seen.clear()
+                self.seen.add(key)
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
-        twice = len(set(map(id, tensors))) < len(tensors)
-        if self.sequence and twice and not _takes_just(steps, tensors):
+        in_order = self.sequence and _takes_just(steps, tensors)
+        if self.sequence and not in_order and len(set(map(id, tensors))) < len(tensors):
             return result
         if _follows_default_dtype(tensors, steps):
             program = None
         else:
             program = compile_call(
-                tensors,
-                steps,
-                result,
-                sequence=self.sequence,
-                in_order=self.sequence and _takes_just(steps, tensors),
+                tensors, steps, result, sequence=self.sequence, in_order=in_order
             )
-        if len(programs) >= REMEMBERED_CALLS:
-            programs.clear()
-        programs[typed_key] = program or _go_the_long_way
-        if key is not None and not any(type(each) in (*_SEQUENCES, slice) for each in statics):
-            programs[key] = programs[typed_key]
+        self.keep(key, program or _go_the_long_way)
         return result
+
+    def keep(self, key: Any, program: Any) -> Any:
+        """Remember something under a key, and return it."""
+        if len(self.programs) >= REMEMBERED_CALLS:
+            self.programs.clear()
+        self.programs[key] = program
+        return program
+
+
+def _is_remembered(statics: Any) -> bool:
+    """Whether calls with such arguments are remembered."""
+    try:
+        typed(statics)
+    except TypeError:
+        return False
+    return True
 
 
 def _takes_just(steps: Steps, tensors: Any) -> bool:
@@ -168,16 +189,103 @@ def _takes_just(steps: Steps, tensors: Any) -> bool:
 
 
 def _follows_default_dtype(tensors: Any, steps: Steps) -> bool:
-    """Whether floating point numbers were made of others: their dtype can be set."""
+    """Whether floating point numbers meet others, or are made of them: their dtype can be set."""
     if any(tensor._array.dtype.kind in "fc" for tensor in tensors):
         return False
-    return any(output._array.dtype.kind in "fc" for step in steps.steps for output in step.outputs)
+    return any(
+        output._array.dtype.kind in "fc" or any(isinstance(each, float) for each in step.operands)
+        for step in steps.steps
+        for output in step.outputs
+    )
+
+
+# --- what stands in front of a function ----------------------------------------------------------
+
+
+def tensor_lines(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return lines that look at tensors, and what gives the part of a key that is about these."""
+    lines, facts = [], []
+    for name in names:
+        lines += [
+            f"if {name}._base is not None: refresh_view({name})",
+            f"array_{name} = {name}._array",
+        ]
+        facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
+    lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
+    needs = [f"needs_{name}" for name in names]
+    anyone = needs[0] if len(needs) == 1 else f"({' or '.join(needs)})"
+    facts += [*needs, f"{anyone} and modes.grad"]
+    facts += [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
+    return lines, facts
+
+
+def program_lines(tensors: Sequence[str], missed: str) -> list[str]:
+    """Return the lines that run the program of a key.
+
+    Parameters
+    ----------
+    tensors : sequence of str
+        What it is given.
+    missed : str
+        What runs the call where there is none.
+    """
+    return [
+        "if program_ is None:",
+        f"    return {missed}",
+        f"result_ = program_({', '.join(tensors)})",
+        "if result_ is not None:",
+        "    return result_",
+    ]
+
+
+_NAMES = {
+    "NO_EDGE": NO_EDGE,
+    "Tensor": Tensor,
+    "call_interceptors": call_interceptors,
+    "facts_of": facts_of,
+    "modes": modes,
+    "refresh_view": refresh_view,
+}
+
+
+# --- functions that are not declared --------------------------------------------------------------
+
+
+class _WrittenCalls(Calls):
+    """Calls whose arguments can be of any type, and are told apart as they were written."""
+
+    __slots__ = ()
+
+    def meet_written(
+        self,
+        key: tuple[Any, ...] | None,
+        tensors: Sequence[Tensor],
+        facts: Any,
+        statics: tuple[Any, ...],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """Run a call whose plain key, if it has one, has no program."""
+        try:
+            typed_key = (facts, *[typed(each) for each in statics])
+        except TypeError:
+            return self.function(*arguments, **keywords)
+        program = self.programs.get(typed_key)
+        if program is not None:
+            result = program(tensors) if self.sequence else program(*tensors)
+            return self.function(*arguments, **keywords) if result is None else result
+        result = self.meet(typed_key, tensors, (), arguments, keywords)
+        if key is not None and not any(type(each) in (tuple, list, slice) for each in statics):
+            program = self.programs.get(typed_key)
+            if program is not None:
+                self.keep(key, program)
+        return result
 
 
 def dispatched(
     *names: str, sequence: bool = False, written: dict[str, Callable[[Any], Any]] | None = None
 ) -> Any:
-    """Put a table of calls in front of a function; a decorator.
+    """Put a table of calls in front of a function that is not declared; a decorator.
 
     What the function does has to follow from the key of a call: it applies primitives to its
     tensors, and does not look at numbers in them.
@@ -193,20 +301,13 @@ def dispatched(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        calls = Calls(function, sequence)
+        calls = _WrittenCalls(function, sequence)
         source, namespace = _front_source(function, names, sequence, written or {})
-        namespace |= {
+        namespace |= calls.names | {
             "__name__": function.__module__,
-            "find": calls.programs.get,
             "function": function,
-            "meet": calls.meet,
-            "Tensor": Tensor,
-            "call_interceptors": call_interceptors,
-            "refresh_view": refresh_view,
-            "facts_of": facts_of,
-            "modes": modes,
+            "meet": calls.meet_written,
             "given": _given,
-            "NO_EDGE": NO_EDGE,
             "MISSING": _MISSING,
         }
         name = function.__name__
@@ -286,51 +387,31 @@ def _front_source(
         (only,) = names
         tensors = only
         lines += [
-            f"    if (type({only}) is tuple or type({only}) is list) and not call_interceptors:",
+            "    if not call_interceptors:",
             f"        facts_ = facts_of({only})",
+            f"        if facts_ is None: return function({call})",
         ]
-        key.insert(0, "facts_")
     else:
         are = " and ".join([f"type({name}) is Tensor" for name in names])
         lines.append(f"    if {are} and not call_interceptors:")
-        facts = []
-        for name in names:
-            lines += [
-                f"        if {name}._base is not None: refresh_view({name})",
-                f"        array_{name} = {name}._array",
-            ]
-            facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
+        look, facts = tensor_lines(names)
         for name in readers:
-            lines += [
-                f"        written_{name} = read_{name}({name})",
-                f"        if written_{name} is None: return function({call})",
+            look += [
+                f"written_{name} = read_{name}({name})",
+                f"if written_{name} is None: return function({call})",
             ]
-        bits = [f"({name}._edge is not NO_EDGE) * {1 << at}" for at, name in enumerate(names)]
-        lines += [
-            f"        needs_ = {' + '.join(bits)}",
-            "        if needs_ and not modes.grad: needs_ = -needs_",
-        ]
-        facts.append("needs_")
-        facts += [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
-        facts += [f"written_{name}" for name in readers]
+            facts.append(f"written_{name}")
+        lines += [f"        {line}" for line in look]
         lines.append(f"        facts_ = ({', '.join(facts)})")
-        key.insert(0, "facts_")
     arguments = f"({', '.join(written)},), {{{', '.join(f'{n!r}: {n}' for n in named)}}}"
     others = f"({', '.join(statics)}{',' if statics else ''})"
     lines += [
-        f"        key_ = ({', '.join(key)},)" if len(key) > 1 else "        key_ = facts_",
+        f"        key_ = ({', '.join(['facts_', *key])},)" if key else "        key_ = facts_",
         "        try:",
         "            program_ = find(key_)",
         "        except TypeError:  # of a list",
         "            program_ = key_ = None",
-        "        if program_ is None:",
-        f"            return meet(key_, {tensors}, facts_, {others}, {arguments})",
-        f"        result_ = program_({only if sequence else ', '.join(names)})",
-        "        if result_ is not None:",
-        "            return result_",
-        f"    return function({call})",
     ]
-    if sequence:
-        at = next(i for i, line in enumerate(lines) if "facts_of" in line)
-        lines.insert(at + 1, f"        if facts_ is None: return function({call})")
-    return "\n".join(lines) + "\n", namespace
+    missed = f"meet(key_, {tensors}, facts_, {others}, {arguments})"
+    lines += [f"        {line}" for line in program_lines(names, missed)]
+    return "\n".join([*lines, f"    return function({call})"]) + "\n", namespace

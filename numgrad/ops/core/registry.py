@@ -19,7 +19,7 @@ from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.plain_calls import front_source
-from numgrad.ops.core.primitive import check_name
+from numgrad.ops.core.primitive import RESERVED, check_name, replaced
 from numgrad.ops.core.programs import attach_plain
 
 __all__ = [
@@ -63,6 +63,9 @@ def public(*names: Any, function: bool = True, method: bool = True, inplace: boo
     def enter(f: F) -> F:
         for name in names or (f.__name__,):
             check_name(name)
+            if RESERVED and name in FUNCTIONS.keys() | METHODS.keys():
+                for forget in replaced:
+                    forget()
             if function:
                 FUNCTIONS[name] = f
             if method:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from numgrad.graph.modes import intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
 
@@ -81,6 +83,9 @@ class Steps:
     ) -> None:
         """Note that a primitive was applied."""
         operands, outputs = tuple(operands), tuple(outputs)
+        if _holds_numbers(tuple(parameters.values())):  # others the next time
+            self.failed = True
+            return
         self.steps.append(step_of(primitive, operands, parameters, outputs, run, several))
         for tensor in (*operands, *outputs):
             if isinstance(tensor, Tensor):
@@ -92,6 +97,13 @@ class Steps:
     def is_complete(self) -> bool:
         """Return whether the steps are all that was done: nothing was written to since."""
         return not self.failed and all(counter[0] == version for counter, version in self._versions)
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether a parameter holds an array with dims, such as an index or a mask."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, (tuple, list)) and any(map(_holds_numbers, value))
 
 
 def forget_steps() -> None:

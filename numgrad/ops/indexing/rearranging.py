@@ -12,7 +12,6 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import public
@@ -158,8 +157,7 @@ _REPEAT: Primitive = Primitive(
 )
 
 
-@declare("flip(Tensor input, int[] dims)")
-@dispatched("input", written={"dims": tuple})
+@declare("flip(Tensor input, int[] dims)", dispatched=True)
 def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a copy with the order of some dims reversed.
 
@@ -180,7 +178,7 @@ def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     return result
 
 
-@declare("fliplr(Tensor input)")
+@declare("fliplr(Tensor input)", dispatched=True)
 def fliplr(input: Tensor) -> Tensor:
     """Return a copy with the order of the second dim reversed.
 
@@ -198,7 +196,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
-@declare("flipud(Tensor input)")
+@declare("flipud(Tensor input)", dispatched=True)
 def flipud(input: Tensor) -> Tensor:
     """Return a copy with the order of the first dim reversed.
 
@@ -216,8 +214,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@declare("roll(Tensor input, int[1] shifts, int[1]? dims=())")
-@dispatched("input")
+@declare("roll(Tensor input, int[1] shifts, int[1]? dims=())", dispatched=True)
 def roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -> Tensor:
     """Return a copy with elements moved along dims; what leaves at the end comes in at the front.
 
@@ -254,7 +251,7 @@ def roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -
     return result
 
 
-@declare("rot90(Tensor input, int k=1, int[] dims=(0, 1))")
+@declare("rot90(Tensor input, int k=1, int[] dims=(0, 1))", dispatched=True)
 def rot90(input: Tensor, k: int, dims: tuple[int, ...]) -> Tensor:
     """Return a copy turned by quarter turns in the plane of two dims, from the first to the second.
 
@@ -294,7 +291,7 @@ def rot90(input: Tensor, k: int, dims: tuple[int, ...]) -> Tensor:
     return result
 
 
-@declare("repeat(Tensor input, int[] repeats)", function=False)
+@declare("repeat(Tensor input, int[] repeats)", function=False, dispatched=True)
 def repeat(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
     """Return copies of the tensor side by side, as many along each dim as told.
 
@@ -332,7 +329,7 @@ def repeat(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
     return result
 
 
-@declare("tile(Tensor input, int[] dims)")
+@declare("tile(Tensor input, int[] dims)", dispatched=True)
 def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return copies of the tensor side by side; dims that are not named are not repeated.
 

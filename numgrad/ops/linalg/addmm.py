@@ -8,7 +8,7 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.float_errors import restore, silence, silent
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array
@@ -28,7 +28,7 @@ from numgrad.ops.linalg.products import (
     mv,
     outer_product,
 )
-from numgrad.ops.movement.shape import expand
+from numgrad.ops.movement.shape import expand, expanded_size
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.out import write_result
@@ -203,15 +203,12 @@ def _factors(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[
     return {name: number_for(factor, dtype) for name, factor in factors.items()}
 
 
-def _check_expands(input: Tensor, *shape: int) -> None:
-    """Raise unless `input` expands to the shape of the product."""
-    expand(wrap(input._array), shape)
-
-
 _FACTORS = "*, number beta=1, number alpha=1, Tensor? out=None"
 
 
-@declare(f"addmm(Tensor input, Tensor mat1, Tensor mat2, {_FACTORS})", inplace=True)
+@declare(
+    f"addmm(Tensor input, Tensor mat1, Tensor mat2, {_FACTORS})", inplace=True, dispatched=True
+)
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -249,12 +246,12 @@ def addmm(
             f"{mat2.dtype.scalar_name}"
         )
     check_matrices(mat1, mat2)
-    _check_expands(input, mat1._array.shape[0], mat2._array.shape[1])
+    expanded_size(input, (mat1._array.shape[0], mat2._array.shape[1]))
     factors = _factors("addmm", beta, alpha, mat1.dtype)
     return write_result("addmm", _ADDMM.apply(input, mat1, mat2, **factors), out)
 
 
-@declare(f"addmv(Tensor input, Tensor mat, Tensor vec, {_FACTORS})", inplace=True)
+@declare(f"addmv(Tensor input, Tensor mat, Tensor vec, {_FACTORS})", inplace=True, dispatched=True)
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -287,7 +284,7 @@ def addmv(
     return write_result("addmv", _ADDMV.apply(input, mat, vec, **factors), out)
 
 
-@declare(f"addr(Tensor input, Tensor vec1, Tensor vec2, {_FACTORS})", inplace=True)
+@declare(f"addr(Tensor input, Tensor vec1, Tensor vec2, {_FACTORS})", inplace=True, dispatched=True)
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -320,14 +317,18 @@ def addr(
             raise RuntimeError(
                 f"addr: Expected 1-D argument {name}, but got {tensor._array.ndim}-D"
             )
-    _check_expands(input, vec1._array.size, vec2._array.size)
+    expanded_size(input, (vec1._array.size, vec2._array.size))
     common = result_dtype([input, vec1, vec2])
     input, vec1, vec2 = (upward.cast(x, common.numpy) for x in (input, vec1, vec2))
     factors = _factors("addr", beta, alpha, common)
     return write_result("addr", _ADDR.apply(input, vec1, vec2, **factors), out)
 
 
-@declare(f"baddbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})", inplace=True)
+@declare(
+    f"baddbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})",
+    inplace=True,
+    dispatched=True,
+)
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -362,13 +363,15 @@ def baddbmm(
             "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds)
         )
     rows, columns = batch1._array.shape[1], batch2._array.shape[2]
-    _check_expands(input, batch1._array.shape[0], rows, columns)
+    expanded_size(input, (batch1._array.shape[0], rows, columns))
     check_multiplies("bmm", batch1)
     factors = _factors("baddbmm", beta, alpha, batch1.dtype)
     return write_result("baddbmm", _BADDBMM.apply(input, batch1, batch2, **factors), out)
 
 
-@declare(f"addbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})", inplace=True)
+@declare(
+    f"addbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})", inplace=True, dispatched=True
+)
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -408,7 +411,7 @@ def addbmm(
         raise RuntimeError(
             f"Incompatible matrix sizes for bmm ({left[1]}x{left[2]} and {right[1]}x{right[2]})"
         )
-    _check_expands(input, left[1], right[2])
+    expanded_size(input, (left[1], right[2]))
     check_batches(batch1, batch2)
     if input._array.dtype != batch1._array.dtype:
         raise RuntimeError(

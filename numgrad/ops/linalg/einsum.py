@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
+from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.einsum_path import Path, contraction_path
@@ -318,6 +319,12 @@ def einsum(*arguments: Any) -> Tensor:
     for operand in operands:
         if not isinstance(operand, Tensor):
             raise TypeError(f"einsum(): operands must be tensors, not {type_name(operand)}")
+    return _sum_products(operands, equation)
+
+
+@dispatched("operands", sequence=True)
+def _sum_products(operands: Sequence[Tensor], equation: str) -> Tensor:
+    """Return the sums that an equation tells of."""
     plan = _plan(equation, tuple([operand._array.shape for operand in operands]))
     common = result_dtype(operands).numpy
     left: list[tuple[Tensor, list[str]]] = []

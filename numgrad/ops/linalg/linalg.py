@@ -16,7 +16,6 @@ from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -51,8 +50,7 @@ def _unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return result
 
 
-@declare("matmul(Tensor input, Tensor other, *, Tensor? out=None)")
-@dispatched("input", "other")
+@declare("matmul(Tensor input, Tensor other, *, Tensor? out=None)", dispatched=True)
 def matmul(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix product, what ``input @ other`` computes.
 
@@ -160,8 +158,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     return _unsafe_view(product, shape)
 
 
-@declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",))
-@dispatched("input", "vec2")
+@declare("outer(Tensor input, Tensor vec2, *, Tensor? out=None)", aliases=("ger",), dispatched=True)
 def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     """Return the matrix of the products of two vectors' elements.
 
@@ -192,8 +189,7 @@ def outer(input: Tensor, vec2: Tensor, out: Tensor | None) -> Tensor:
     return write_result("outer", outer_product(input, vec2), out)
 
 
-@declare("inner(Tensor input, Tensor other, *, Tensor? out=None)")
-@dispatched("input", "other")
+@declare("inner(Tensor input, Tensor other, *, Tensor? out=None)", dispatched=True)
 def inner(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sums of products over the last dims of two tensors; neither is conjugated.
 
@@ -318,7 +314,7 @@ def _contract(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
     return reshape(product, (*rows, *columns))
 
 
-@declare("kron(Tensor input, Tensor other, *, Tensor? out=None)")
+@declare("kron(Tensor input, Tensor other, *, Tensor? out=None)", dispatched=True)
 def kron(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the Kronecker product: every element of `input` times the whole of `other`.
 
@@ -371,7 +367,7 @@ _TRACE = Primitive(
 )
 
 
-@declare("trace(Tensor input)")
+@declare("trace(Tensor input)", dispatched=True)
 def trace(input: Tensor) -> Tensor:
     """Return the sum of the elements on the diagonal of a matrix.
 

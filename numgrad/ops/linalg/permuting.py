@@ -66,8 +66,7 @@ _T: Primitive = Primitive(
 )
 
 
-@declare("permute(Tensor input, int[] dims)")
-@dispatched("input", written={"dims": tuple})
+@declare("permute(Tensor input, int[] dims)", dispatched=True)
 def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return a view with the dims in another order.
 
@@ -103,8 +102,7 @@ def permute(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     return result
 
 
-@declare("transpose(Tensor input, int dim0, int dim1)", aliases=("swapdims",))
-@dispatched("input")
+@declare("transpose(Tensor input, int dim0, int dim1)", aliases=("swapdims",), dispatched=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dims exchanged.
 
@@ -133,8 +131,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return result
 
 
-@declare("swapaxes(Tensor input, int axis0, int axis1)")
-@dispatched("input")
+@declare("swapaxes(Tensor input, int axis0, int axis1)", dispatched=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Return a view with two dims exchanged; `transpose` by NumPy's name.
 
@@ -145,8 +142,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-@declare("t(Tensor input)")
-@dispatched("input")
+@declare("t(Tensor input)", dispatched=True)
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix as a view; a tensor of fewer dims as it is.
 
@@ -245,7 +241,7 @@ def _adjoint(input: Tensor, name: str) -> Tensor:
     return result
 
 
-@declare("adjoint(Tensor input)")
+@declare("adjoint(Tensor input)", dispatched=True)
 def adjoint(input: Tensor) -> Tensor:
     """Return matrices transposed and conjugated; a view if they are real.
 
@@ -273,8 +269,8 @@ METHODS["mH"] = property(lambda input: _adjoint(input, "mH"))  # type: ignore[as
     "movedim(Tensor input, int[] source, int[] destination)",
     "movedim(Tensor input, int source, int destination)",
     aliases=("moveaxis",),
+    dispatched=True,
 )
-@dispatched("input")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Return a view with some dims moved; the others keep their order.
 

@@ -13,7 +13,6 @@ import numpy as np
 from numgrad.base.float_errors import restore, silence
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.linalg.permuting import transpose
@@ -177,8 +176,7 @@ def _check_vectors(input: Tensor, other: Tensor) -> None:
         )
 
 
-@declare("dot(Tensor input, Tensor tensor, *, Tensor? out=None)")
-@dispatched("input", "tensor")
+@declare("dot(Tensor input, Tensor tensor, *, Tensor? out=None)", dispatched=True)
 def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements; neither is conjugated.
 
@@ -205,8 +203,7 @@ def dot(input: Tensor, tensor: Tensor, out: Tensor | None) -> Tensor:
     return write_result("dot", _DOT.apply(input, tensor), out)
 
 
-@declare("vdot(Tensor input, Tensor other, *, Tensor? out=None)")
-@dispatched("input", "other")
+@declare("vdot(Tensor input, Tensor other, *, Tensor? out=None)", dispatched=True)
 def vdot(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return the sum of the products of two vectors' elements, the first ones conjugated.
 
@@ -256,8 +253,7 @@ def check_matrix_vector(mat: Tensor, vec: Tensor, input: Tensor | None = None) -
     check_multiplies("addmv_impl_cpu", mat)
 
 
-@declare("mv(Tensor input, Tensor vec, *, Tensor? out=None)")
-@dispatched("input", "vec")
+@declare("mv(Tensor input, Tensor vec, *, Tensor? out=None)", dispatched=True)
 def mv(input: Tensor, vec: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of a matrix and a vector.
 
@@ -314,8 +310,7 @@ def _fit(first: Any, second: Any) -> bool:
     )
 
 
-@declare("mm(Tensor input, Tensor mat2, *, Tensor? out=None)")
-@dispatched("input", "mat2")
+@declare("mm(Tensor input, Tensor mat2, *, Tensor? out=None)", dispatched=True)
 def mm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the product of two matrices.
 
@@ -365,8 +360,7 @@ def check_batches(batch1: Tensor, batch2: Tensor) -> None:
         )
 
 
-@declare("bmm(Tensor input, Tensor mat2, *, Tensor? out=None)")
-@dispatched("input", "mat2")
+@declare("bmm(Tensor input, Tensor mat2, *, Tensor? out=None)", dispatched=True)
 def bmm(input: Tensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """Return the products of two batches of matrices, pair by pair.
 

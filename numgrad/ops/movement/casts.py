@@ -166,7 +166,7 @@ def cast(input: Tensor, dtype: np.dtype[Any]) -> Tensor:
     return result
 
 
-@declare("sum_to_size(Tensor input, int[] size)", function=False)
+@declare("sum_to_size(Tensor input, int[] size)", function=False, dispatched=True)
 def sum_to_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the sum over the dims in which `size` is 1 or missing: broadcasting, undone.
 

@@ -53,7 +53,7 @@ VIEW_AS_COMPLEX: Primitive = Primitive(
 )
 
 
-@declare("view_as_real(Tensor input)", method=False)
+@declare("view_as_real(Tensor input)", method=False, dispatched=True)
 def view_as_real(input: Tensor) -> Tensor:
     """Return a complex tensor as a view of real numbers, with a last dim (real, imaginary).
 
@@ -74,7 +74,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return result
 
 
-@declare("view_as_complex(Tensor input)", method=False)
+@declare("view_as_complex(Tensor input)", method=False, dispatched=True)
 def view_as_complex(input: Tensor) -> Tensor:
     """Return a real tensor with a last dim of size 2 as a view of complex numbers.
 
@@ -128,7 +128,7 @@ def real(input: Tensor) -> Tensor:
     return result
 
 
-@declare("imag(Tensor input)", method=False)
+@declare("imag(Tensor input)", method=False, dispatched=True)
 def imag(input: Tensor) -> Tensor:
     """Return the imaginary part of a complex tensor as a view.
 

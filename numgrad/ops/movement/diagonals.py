@@ -10,7 +10,6 @@ from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.shape import reshape
@@ -185,8 +184,7 @@ def _planes(offset: int, dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     return first, second
 
 
-@declare("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)")
-@dispatched("input")
+@declare("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)", dispatched=True)
 def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a view of the diagonal of two dims, which becomes the last dim.
 
@@ -213,7 +211,7 @@ def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     return result
 
 
-@declare("diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)")
+@declare("diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)", dispatched=True)
 def diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return zeros with the last dim of the input on the diagonal of two new dims.
 
@@ -246,7 +244,7 @@ def diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     return result
 
 
-@declare("diag(Tensor input, int diagonal=0)")
+@declare("diag(Tensor input, int diagonal=0)", dispatched=True)
 def diag(input: Tensor, diagonal: int) -> Tensor:
     """Return a matrix with a vector on its diagonal, or the diagonal of a matrix as a copy.
 
@@ -280,7 +278,7 @@ def diag(input: Tensor, diagonal: int) -> Tensor:
     return result
 
 
-@declare("diagflat(Tensor input, int offset=0)")
+@declare("diagflat(Tensor input, int offset=0)", dispatched=True)
 def diagflat(input: Tensor, offset: int) -> Tensor:
     """Return a matrix with the flattened input on its diagonal.
 
@@ -294,7 +292,10 @@ def diagflat(input: Tensor, offset: int) -> Tensor:
     return diag_embed(reshape(input, (input._array.size,)), offset)
 
 
-@declare("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)")
+@declare(
+    "diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1)",
+    dispatched=True,
+)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """Return a copy of the input in which ``diagonal(offset, dim1, dim2)`` is `src`.
 
@@ -333,7 +334,7 @@ def _triangle(input: Tensor, name: str, diagonal: int) -> Tensor:
     return result
 
 
-@declare("tril(Tensor input, int diagonal=0)", inplace=True)
+@declare("tril(Tensor input, int diagonal=0)", inplace=True, dispatched=True)
 def tril(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros above a diagonal.
 
@@ -358,7 +359,7 @@ def tril(input: Tensor, diagonal: int) -> Tensor:
     return _triangle(input, "tril", diagonal)
 
 
-@declare("triu(Tensor input, int diagonal=0)", inplace=True)
+@declare("triu(Tensor input, int diagonal=0)", inplace=True, dispatched=True)
 def triu(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros below a diagonal.
 

@@ -15,7 +15,6 @@ from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -184,8 +183,8 @@ def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
     "cat(Tensor[] tensors, int dim=0, *, Tensor? out=None)",
     method=False,
     aliases=("concat", "concatenate"),
+    dispatched=True,
 )
-@dispatched("tensors", sequence=True)
 def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors joined along a dim that they have.
 
@@ -239,8 +238,7 @@ def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     return result if out is None else _write_out(result, out, "cat")
 
 
-@declare("stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)", method=False)
-@dispatched("tensors", sequence=True)
+@declare("stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)", method=False, dispatched=True)
 def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
     """Return tensors of one shape joined along a new dim.
 
@@ -351,8 +349,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least(tensors, _atleast_3d)
 
 
-@declare("hstack(Tensor[] tensors)", method=False)
-@dispatched("tensors", sequence=True)
+@declare("hstack(Tensor[] tensors)", method=False, dispatched=True)
 def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined side by side: along the second dim, or the only one.
 
@@ -364,8 +361,7 @@ def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
     return cat(parts, 0 if parts[0]._array.ndim == 1 else 1)
 
 
-@declare("vstack(Tensor[] tensors)", method=False, aliases=("row_stack",))
-@dispatched("tensors", sequence=True)
+@declare("vstack(Tensor[] tensors)", method=False, aliases=("row_stack",), dispatched=True)
 def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined on top of each other: along the first dim, vectors as rows.
 
@@ -377,8 +373,7 @@ def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
     return cat(_all(tensors, "vstack", _atleast_2d), 0)
 
 
-@declare("dstack(Tensor[] tensors)", method=False)
-@dispatched("tensors", sequence=True)
+@declare("dstack(Tensor[] tensors)", method=False, dispatched=True)
 def dstack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined along the third dim, with at least three dims.
 
@@ -393,8 +388,7 @@ def _as_column(input: Tensor) -> Tensor:
     return input if input._array.ndim > 1 else reshape(input, (input._array.size, 1))
 
 
-@declare("column_stack(Tensor[] tensors)", method=False)
-@dispatched("tensors", sequence=True)
+@declare("column_stack(Tensor[] tensors)", method=False, dispatched=True)
 def column_stack(tensors: tuple[Tensor, ...]) -> Tensor:
     """Return tensors joined side by side, vectors as columns.
 

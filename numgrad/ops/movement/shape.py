@@ -186,8 +186,7 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
     return result
 
 
-@declare("view_as(Tensor input, Tensor other)", function=False)
-@dispatched("input", "other")
+@declare("view_as(Tensor input, Tensor other)", function=False, dispatched=True)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.view(other.size())``; see `view`.
 
@@ -198,8 +197,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return view(input, other._array.shape)
 
 
-@declare("reshape(Tensor input, int[] shape)")
-@dispatched("input", written={"shape": tuple})  # of ints, as declared
+@declare("reshape(Tensor input, int[] shape)", dispatched=True)
 def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the elements in another shape: a view where that is possible, else a copy.
 
@@ -232,8 +230,7 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return result
 
 
-@declare("reshape_as(Tensor input, Tensor other)", function=False)
-@dispatched("input", "other")
+@declare("reshape_as(Tensor input, Tensor other)", function=False, dispatched=True)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.reshape(other.size())``; see `reshape`.
 
@@ -244,8 +241,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return reshape(input, other._array.shape)
 
 
-@declare("flatten(Tensor input, int start_dim=0, int end_dim=-1)")
-@dispatched("input")
+@declare("flatten(Tensor input, int start_dim=0, int end_dim=-1)", dispatched=True)
 def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     """Return the tensor with the dims from `start_dim` to `end_dim` made one.
 
@@ -330,8 +326,7 @@ def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 unflatten = public("unflatten")(_unflatten)
 
 
-@declare("ravel(Tensor input)")
-@dispatched("input")
+@declare("ravel(Tensor input)", dispatched=True)
 def ravel(input: Tensor) -> Tensor:
     """Return the elements in one dimension: a view where that is possible, else a copy.
 
@@ -371,9 +366,11 @@ _SQUEEZE = {
 
 
 @declare(
-    "squeeze(Tensor input)", "squeeze(Tensor input, int[] dim)", "squeeze(Tensor input, int dim)"
+    "squeeze(Tensor input)",
+    "squeeze(Tensor input, int[] dim)",
+    "squeeze(Tensor input, int dim)",
+    dispatched=True,
 )
-@dispatched("input")
 def squeeze(input: Tensor, dim: Any) -> Tensor:
     """Return a view without the dims of size 1, or without those of them that are named.
 
@@ -424,8 +421,7 @@ _UNSQUEEZE: Primitive = Primitive(
 )
 
 
-@declare("unsqueeze(Tensor input, int dim)")
-@dispatched("input")
+@declare("unsqueeze(Tensor input, int dim)", dispatched=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a dim of size 1 put in before `dim`.
 
@@ -451,8 +447,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return result
 
 
-@declare("expand(Tensor input, int[] size)", function=False)
-@dispatched("input", written={"size": tuple})
+@declare("expand(Tensor input, int[] size)", function=False, dispatched=True)
 def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return a view in which dims of size 1 are repeated, and new ones stand in front.
 
@@ -473,10 +468,10 @@ def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
     tensor([[1., 1., 1.],
             [2., 2., 2.]])
     """
-    return expand_to(input, _expanded(input, size))
+    return expand_to(input, expanded_size(input, size))
 
 
-def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+def expanded_size(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return a size without -1, or raise what PyTorch raises where it does not fit."""
     own = input._array.shape
     leading = len(shape) - len(own)
@@ -508,8 +503,7 @@ def _expanded(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(target)
 
 
-@declare("expand_as(Tensor input, Tensor other)", function=False)
-@dispatched("input", "other")
+@declare("expand_as(Tensor input, Tensor other)", function=False, dispatched=True)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Return ``input.expand(other.size())``; see `expand`.
 
@@ -520,8 +514,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@declare("broadcast_to(Tensor input, int[] size)")
-@dispatched("input", written={"size": tuple})
+@declare("broadcast_to(Tensor input, int[] size)", dispatched=True)
 def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return the input, expanded to a size; see `expand`.
 

@@ -12,7 +12,6 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.move.memory_order import copy_with_gaps
 from numgrad.ops.arguments.dims import refuse_complex_gradient, wrap_dim
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import with_gaps_of_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.signatures.declared import declare
@@ -225,8 +224,7 @@ def slice_view(input: Tensor, dim: int, key: slice) -> Tensor:
     return slice_of(input, dim, start, stop, step)
 
 
-@declare("select(Tensor input, int dim, int index)")
-@dispatched("input")
+@declare("select(Tensor input, int dim, int index)", dispatched=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view at one position of a dim; the dim goes.
 
@@ -267,8 +265,8 @@ def _place(place: int, shape: tuple[int, ...], dim: int) -> int:
 @declare(
     "narrow(Tensor input, int dim, Tensor start, int length)",
     "narrow(Tensor input, int dim, int start, int length)",
+    dispatched=True,
 )
-@dispatched("input")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """Return a view of `length` positions of a dim, from `start` on.
 
@@ -319,7 +317,7 @@ def _check_part(part: tuple[int, ...], place: tuple[int, ...]) -> None:
         )
 
 
-@declare("select_scatter(Tensor input, Tensor src, int dim, int index)")
+@declare("select_scatter(Tensor input, Tensor src, int dim, int index)", dispatched=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Return a copy of the input in which ``select(dim, index)`` is `src`.
 
@@ -347,7 +345,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 @declare(
-    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)"
+    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, "
+    "int step=1)",
+    dispatched=True,
 )
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int, start: int | None, end: int | None, step: int

@@ -152,8 +152,7 @@ def split(
     return tuple(_SPLIT.apply(input, dim=at, sizes=sizes))
 
 
-@declare("split_with_sizes(Tensor input, int[] split_sizes, int dim=0)")
-@dispatched("input")
+@declare("split_with_sizes(Tensor input, int[] split_sizes, int dim=0)", dispatched=True)
 def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dim, of the given sizes; see `split`.
 
@@ -178,8 +177,7 @@ def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int) -> t
     return tuple(_SPLIT_SIZES.apply(input, dim=at, sizes=sizes))
 
 
-@declare("chunk(Tensor input, int chunks, int dim=0)")
-@dispatched("input")
+@declare("chunk(Tensor input, int chunks, int dim=0)", dispatched=True)
 def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     """Return views of at most `chunks` parts of a dim, all but the last of one size.
 
@@ -207,8 +205,7 @@ def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     return split(input, size, at)
 
 
-@declare("unbind(Tensor input, int dim=0)")
-@dispatched("input")
+@declare("unbind(Tensor input, int dim=0)", dispatched=True)
 def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Return views of all positions of a dim; the dim goes.
 

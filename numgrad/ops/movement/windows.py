@@ -55,7 +55,7 @@ _UNFOLD: Primitive = Primitive(
 )
 
 
-@declare("unfold(Tensor input, int dimension, int size, int step)", function=False)
+@declare("unfold(Tensor input, int dimension, int size, int step)", function=False, dispatched=True)
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return a view of the windows of a dim; what a window holds is a new dim at the end.
 

@@ -329,7 +329,7 @@ _ADDCDIV = elementwise(
 _FACTORS = "Tensor input, Tensor tensor1, Tensor tensor2, *, number value=1, Tensor? out=None"
 
 
-@declare(f"addcmul({_FACTORS})", inplace=True)
+@declare(f"addcmul({_FACTORS})", inplace=True, dispatched=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 * tensor2``.
 
@@ -345,7 +345,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Te
     return _ADDCMUL(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
-@declare(f"addcdiv({_FACTORS})", inplace=True)
+@declare(f"addcdiv({_FACTORS})", inplace=True, dispatched=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 / tensor2``.
 

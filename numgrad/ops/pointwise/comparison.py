@@ -213,7 +213,7 @@ def _size(value: Symbol) -> Symbol:
 _CLOSE = "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
 
 
-@declare(f"isclose({_CLOSE})")
+@declare(f"isclose({_CLOSE})", dispatched=True)
 def isclose(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
     """Return where ``abs(input - other) <= atol + rtol * abs(other)``. No gradient flows.
 
@@ -285,7 +285,9 @@ _HEAVISIDE = NotDifferentiable(
 )
 
 
-@declare("heaviside(Tensor input, Tensor values, *, Tensor? out=None)", inplace=True)
+@declare(
+    "heaviside(Tensor input, Tensor values, *, Tensor? out=None)", inplace=True, dispatched=True
+)
 def heaviside(input: Tensor, values: Tensor, out: Tensor | None) -> Tensor:
     """Return 0 where `input` is negative, `values` where it is 0, and 1 elsewhere.
 

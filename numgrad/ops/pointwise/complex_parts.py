@@ -109,7 +109,7 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
     broadcast_shapes([first._array.shape, second._array.shape])
 
 
-@declare("complex(Tensor real, Tensor imag, *, Tensor? out=None)", method=False)
+@declare("complex(Tensor real, Tensor imag, *, Tensor? out=None)", method=False, dispatched=True)
 def complex_(real: Tensor, imag: Tensor, out: Tensor | None) -> Tensor:
     """Return a complex tensor of its real and its imaginary part.
 
@@ -135,7 +135,7 @@ def complex_(real: Tensor, imag: Tensor, out: Tensor | None) -> Tensor:
     return write_result("complex", _COMPLEX.apply(real, imag), out)
 
 
-@declare("polar(Tensor abs, Tensor angle, *, Tensor? out=None)", method=False)
+@declare("polar(Tensor abs, Tensor angle, *, Tensor? out=None)", method=False, dispatched=True)
 def polar(abs: Tensor, angle: Tensor, out: Tensor | None) -> Tensor:
     """Return the complex numbers of given lengths and angles, ``abs * exp(1j * angle)``.
 

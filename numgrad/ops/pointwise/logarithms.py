@@ -172,7 +172,7 @@ def _logit_of(x: Any) -> Any:
     return log(x / (1 - x))
 
 
-@declare("logit(Tensor input, float? eps=None, *, Tensor? out=None)", inplace=True)
+@declare("logit(Tensor input, float? eps=None, *, Tensor? out=None)", inplace=True, dispatched=True)
 def logit(input: Tensor, eps: float | None, out: Tensor | None) -> Tensor:
     """Return ``ln(x / (1 - x))``, the inverse of `sigmoid`; nan outside [0, 1].
 

@@ -199,6 +199,7 @@ _NAN_TO_NUM = elementwise(
     "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, "
     "Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def nan_to_num(
     input: Tensor, nan: float | None, posinf: float | None, neginf: float | None, out: Tensor | None

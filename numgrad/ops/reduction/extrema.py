@@ -17,7 +17,6 @@ from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core import return_types
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
@@ -89,8 +88,9 @@ def _call_over_dims(
     return result
 
 
-@declare("amax(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)")
-@dispatched("input")
+@declare(
+    "amax(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
 def amax(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return the greatest elements over all dims, or some; nan where there is one.
 
@@ -120,8 +120,9 @@ def amax(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     return _call_over_dims(_AMAX, input, dim, keepdim)
 
 
-@declare("amin(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)")
-@dispatched("input")
+@declare(
+    "amin(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
 def amin(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return the least elements over all dims, or some; see `amax`.
 
@@ -214,8 +215,8 @@ def _extreme(name: str, input: Tensor, dim: int | None, keepdim: bool, other: Te
     "max(Tensor input, *, Tensor? out=None)",
     "max(Tensor input, Tensor other, *, Tensor? out=None)",
     "max(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def max(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Return the greatest element, or those along a dim with positions, or those of two tensors.
 
@@ -260,8 +261,8 @@ def max(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> 
     "min(Tensor input, *, Tensor? out=None)",
     "min(Tensor input, Tensor other, *, Tensor? out=None)",
     "min(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def min(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Return the least element, or those along a dim with positions, or those of two tensors.
 
@@ -309,8 +310,10 @@ _AMINMAX: Primitive = Primitive(
 )
 
 
-@declare("aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[]? out=None)")
-@dispatched("input")
+@declare(
+    "aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[]? out=None)",
+    dispatched=True,
+)
 def aminmax(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     """Return the least and the greatest elements over all dims, or along one.
 

@@ -14,7 +14,6 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import moments as kernels
 from numgrad.ops.arguments.factories import checked_number
 from numgrad.ops.arguments.reductions import reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
@@ -171,8 +170,8 @@ def _call(
     "var(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False, "
     "Tensor? out=None)",
     "var(Tensor input, bool unbiased=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def var(
     input: Tensor,
     dim: tuple[int, ...] | None,
@@ -218,8 +217,8 @@ def var(
     "std(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False, "
     "Tensor? out=None)",
     "std(Tensor input, bool unbiased=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def std(
     input: Tensor,
     dim: tuple[int, ...] | None,
@@ -245,8 +244,8 @@ def std(
     "var_mean(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False)",
     "var_mean(Tensor input, bool unbiased=None)",
     method=False,
+    dispatched=True,
 )
-@dispatched("input")
 def var_mean(
     input: Tensor,
     dim: tuple[int, ...] | None,
@@ -271,8 +270,8 @@ def var_mean(
     "std_mean(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False)",
     "std_mean(Tensor input, bool unbiased=None)",
     method=False,
+    dispatched=True,
 )
-@dispatched("input")
 def std_mean(
     input: Tensor,
     dim: tuple[int, ...] | None,

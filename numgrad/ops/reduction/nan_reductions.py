@@ -65,6 +65,7 @@ _NANSUM: Primitive = Primitive(
     "nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
     "Tensor? out=None)",
     casts=True,
+    dispatched=True,
 )
 def nansum(
     input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
@@ -99,6 +100,7 @@ def nansum(
     "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
     "Tensor? out=None)",
     casts=True,
+    dispatched=True,
 )
 def nanmean(
     input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None

@@ -15,7 +15,6 @@ from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.kernels.reduce import moments, reductions
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype, reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
@@ -127,8 +126,8 @@ def _norm_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype[Any] | No
     "dtype? dtype=None)",
     "norm(Tensor input, number p, int[1]? dim=None, bool keepdim=False, Tensor? out=None, "
     "dtype? dtype=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def norm(
     input: Tensor,
     p: str | float | None,
@@ -269,8 +268,9 @@ _LOGSUMEXP: Primitive = Primitive(
 )
 
 
-@declare("logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor? out=None)")
-@dispatched("input")
+@declare(
+    "logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
 def logsumexp(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """Return ``log(sum(exp(x)))`` over some dims, without overflow; -inf over no elements.
 

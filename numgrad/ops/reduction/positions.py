@@ -10,7 +10,6 @@ from numgrad.kernels.reduce.reductions import require_elements
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core import return_types
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.reduction.along import place_along
@@ -56,8 +55,9 @@ def _position(primitive: Primitive, input: Tensor, dim: int | None, keepdim: boo
     return result
 
 
-@declare("argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)")
-@dispatched("input")
+@declare(
+    "argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
 def argmax(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Return the position of the greatest element along one dim, or among all in C order, as int64.
 
@@ -85,8 +85,9 @@ def argmax(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     return _position(_ARGMAX, input, dim, keepdim)
 
 
-@declare("argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)")
-@dispatched("input")
+@declare(
+    "argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
 def argmin(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Return the position of the least element along one dim, or among all; see `argmax`.
 
@@ -136,7 +137,7 @@ def _extreme_dim(name: str, input: Tensor, dim: int) -> int:
 _CUMMAX, _CUMMIN = _extreme("cummax"), _extreme("cummin")
 
 
-@declare("cummax(Tensor input, int dim, *, Tensor[]? out=None)")
+@declare("cummax(Tensor input, int dim, *, Tensor[]? out=None)", dispatched=True)
 def cummax(input: Tensor, dim: int) -> Any:
     """Return the greatest element so far along `dim`, and its position.
 
@@ -167,7 +168,7 @@ def cummax(input: Tensor, dim: int) -> Any:
     return return_types.cummax(*_CUMMAX.apply(input, dim=_extreme_dim("cummax", input, dim)))
 
 
-@declare("cummin(Tensor input, int dim, *, Tensor[]? out=None)")
+@declare("cummin(Tensor input, int dim, *, Tensor[]? out=None)", dispatched=True)
 def cummin(input: Tensor, dim: int) -> Any:
     """Return the least element so far along `dim`, and its position; see `cummax`.
 

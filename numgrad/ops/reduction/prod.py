@@ -13,7 +13,6 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul
@@ -114,8 +113,8 @@ _PRODUCTS: list[Primitive] = [
     "prod(Tensor input, *, dtype? dtype=None)",
     "prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
     casts=True,
+    dispatched=True,
 )
-@dispatched("input")
 def prod(input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None) -> Tensor:
     """Return the product of all elements, or along one dim.
 

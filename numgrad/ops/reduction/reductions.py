@@ -24,7 +24,6 @@ from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import relaid
 from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
 from numgrad.ops.core.samples import sample
@@ -216,8 +215,8 @@ _SUM: Primitive = Primitive(
     "sum(Tensor input, *, dtype? dtype=None)",
     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
     casts=True,
+    dispatched=True,
 )
-@dispatched("input")
 def sum(
     input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
 ) -> Tensor:
@@ -327,8 +326,8 @@ _MEAN.node_class = make_node_class("MeanBackward1", _MeanNode, primitive=_MEAN)
     "mean(Tensor input, *, dtype? dtype=None, Tensor? out=None)",
     "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
     casts=True,
+    dispatched=True,
 )
-@dispatched("input")
 def mean(
     input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
 ) -> Tensor:

@@ -12,7 +12,6 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import recurrences, scans
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
@@ -72,8 +71,8 @@ def _scan(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | N
     "cumsum(Tensor input, int dim, *, dtype? dtype=None, Tensor? out=None)",
     inplace=True,
     casts=True,
+    dispatched=True,
 )
-@dispatched("input")
 def cumsum(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the sums of all elements up to each along `dim`.
 
@@ -205,8 +204,8 @@ _CUMPROD: Primitive = Primitive(
     "cumprod(Tensor input, int dim, *, dtype? dtype=None, Tensor? out=None)",
     inplace=True,
     casts=True,
+    dispatched=True,
 )
-@dispatched("input")
 def cumprod(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the products of all elements up to each along `dim`.
 
@@ -280,7 +279,7 @@ _LOGCUMSUMEXP: Primitive = Primitive(
 )
 
 
-@declare("logcumsumexp(Tensor input, int dim, *, Tensor? out=None)")
+@declare("logcumsumexp(Tensor input, int dim, *, Tensor? out=None)", dispatched=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Return the logarithms of the cumulative sums of exponentials along `dim`, without overflow.
 

@@ -9,7 +9,6 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels import softmax as kernels
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.reductions import in_dtype
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
@@ -113,8 +112,7 @@ def _call(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | N
     return result
 
 
-@declare("softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor? out=None)")
-@dispatched("input")
+@declare("softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor? out=None)", dispatched=True)
 def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the exponentials divided by their sum along `dim`, without overflow.
 
@@ -141,8 +139,9 @@ def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     return _call(_SOFTMAX, input, dim, dtype)
 
 
-@declare("log_softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor? out=None)")
-@dispatched("input")
+@declare(
+    "log_softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor? out=None)", dispatched=True
+)
 def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the logarithm of `softmax`, exact also where that underflows.
 

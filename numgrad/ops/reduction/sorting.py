@@ -204,6 +204,7 @@ def _check_real(input: Tensor, function: str) -> None:
 @declare(
     "sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[]? out=None)",
     "sort(Tensor input, int dim=-1, bool descending=False, *, Tensor[]? out=None)",
+    dispatched=True,
 )
 def sort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> Any:
     """Return the elements in order along a dim, and the positions they came from.
@@ -252,7 +253,7 @@ def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> T
     return result
 
 
-@declare("msort(Tensor input)")
+@declare("msort(Tensor input)", dispatched=True)
 def msort(input: Tensor) -> Tensor:
     """Return the elements in ascending order along the first dim; see `sort`.
 
@@ -264,7 +265,9 @@ def msort(input: Tensor) -> Tensor:
     return result
 
 
-@declare("topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True)")
+@declare(
+    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True)", dispatched=True
+)
 def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """Return the k greatest (or smallest) elements along a dim, and where they came from.
 
@@ -296,7 +299,7 @@ def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=largest))
 
 
-@declare("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False)")
+@declare("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False)", dispatched=True)
 def kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     """Return the k-th smallest element along a dim, and where it came from; k counts from 1.
 

@@ -9,7 +9,6 @@ import numpy as np
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.reductions import reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.signatures.declared import declare
 
@@ -53,8 +52,8 @@ def _call(primitive: Primitive, input: Tensor, dim: int | Dims | None, keepdim: 
     "all(Tensor input, *, Tensor? out=None)",
     "all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)",
     "all(Tensor input, int dim, bool keepdim=False, *, Tensor? out=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def all(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return whether all elements are nonzero (nan is), over all dims or some.
 
@@ -85,8 +84,8 @@ def all(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tens
     "any(Tensor input, *, Tensor? out=None)",
     "any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)",
     "any(Tensor input, int dim, bool keepdim=False, *, Tensor? out=None)",
+    dispatched=True,
 )
-@dispatched("input")
 def any(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return whether any element is nonzero (nan is), over all dims or some; see `all`.
 
@@ -107,6 +106,7 @@ _COUNT_NONZERO: Primitive = Primitive(
 @declare(
     "count_nonzero(Tensor input, int? dim=None)",
     "count_nonzero(Tensor input, int[] dim)",
+    dispatched=True,
 )
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None) -> Tensor:
     """Return how many elements are not zero (nan is not), over all dims or some, as int64.

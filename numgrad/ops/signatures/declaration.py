@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import (
@@ -45,6 +46,8 @@ class Declaration:
         What writes a result to `out`, of the function's name and the two, if the rule does not.
     casts : bool
         Whether the dtype is that of `out` where no other is asked for.
+    calls : Calls or None
+        The calls of the rule that are remembered.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Declaration:
         finish: Callable[..., Any] | None,
         write: Callable[..., Any] | None = None,
         casts: bool = False,
+        calls: Calls | None = None,
     ) -> None:
         self.rule, self.bound, self.writes = rule, bound, writes
         if bound:
@@ -65,6 +69,7 @@ class Declaration:
             signatures = tuple([each.of_method(writes=has_out) for each in signatures])
         self.signatures = signatures
         self.special, self.finish, self.casts = special, finish, casts
+        self.calls = calls
         self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
 

@@ -11,7 +11,8 @@ parameters of the docstring and the types of the stub:
 
 A function is a few lines of straight Python (`numgrad.ops.signatures.declared_source`), written and
 compiled when it is called for the first time: a condition that holds for whatever is not plainly as
-declared, and the call of the rule. Only where the condition holds,
+declared, the key of the call and what that leads to, where calls are remembered
+(`numgrad.ops.core.dispatch`), and the call of the rule. Only where the condition holds,
 `numgrad.ops.signatures.argument_parser` reads the call as PyTorch would.
 """
 
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
@@ -66,6 +68,8 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
         names.update(read=declaration.read, write=declaration.write)
+        if declaration.calls is not None:
+            names.update(declaration.calls.names)
         made: dict[str, Any] = {}
         exec(compile(source, file, "exec"), names, made)
         (written,) = made.values()
@@ -158,6 +162,7 @@ def declare(
     aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
     casts: bool = False,
+    dispatched: bool = False,
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -176,6 +181,10 @@ def declare(
     casts : bool
         Whether the dtype is that of `out` where no other is asked for. Where a rule does not take
         the `out` of its signature, its result is written there.
+    dispatched : bool
+        Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
+        apply primitives to its tensors, by what they are and by the other arguments, whatever
+        numbers they hold.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -185,6 +194,10 @@ def declare(
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
+        calls = None
+        if dispatched:
+            sequence = any(each.kind == "Tensor[]" for each in declared[0].positional)
+            calls = Calls(rule, sequence)
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
@@ -197,6 +210,7 @@ def declare(
                 finish=finish,
                 write=write_result,
                 casts=casts,
+                calls=calls,
             )
             made.append(declared_function(declaration, module))
             DECLARED[made[-1]] = declaration

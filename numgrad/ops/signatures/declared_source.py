@@ -13,11 +13,25 @@ For ``narrow(Tensor input, int dim, int length=1)`` that is
         return rule(input, dim, length)
 
 What is missing has a default of its own, and what is too much is taken, so that `read` can say
-what is wrong with it.
+what is wrong with it. Where calls are remembered (`numgrad.ops.core.dispatch`), this comes before
+the last line:
+
+        if type(input) is Tensor and not call_interceptors:
+            if input._base is not None: refresh_view(input)
+            array_input = input._array
+            needs_input = input._edge is not NO_EDGE
+            key_ = (array_input.shape, ..., needs_input, needs_input and modes.grad, dim, length)
+            program_ = find(key_)
+            if program_ is None:
+                return meet(key_, (input,), (dim, length), (input, dim, length))
+            result_ = program_(input)
+            if result_ is not None:
+                return result_
 """
 
 from __future__ import annotations
 
+from numgrad.ops.core.dispatch import program_lines, tensor_lines
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -60,7 +74,7 @@ def function_source(declaration: Declaration) -> str:
         if declaration.signature.variadic and each is positional[0]:
             continue
         if any(KINDS[kind].plain for kind in each.kinds):
-            lines.append(_plain(each, local.get(each.name, each.name)))
+            lines += _plain(declaration, each, local.get(each.name, each.name))
             local[each.name] = f"of_{each.name}"
         conditions += _conditions(each, local.get(each.name, each.name), declaration.finish)
     if declaration.alike and len(declaration.signatures) > 1:
@@ -72,8 +86,13 @@ def function_source(declaration: Declaration) -> str:
         *[f"        {'or ' * (at > 0)}{one}" for at, one in enumerate(each_line)],
         "    ):",
         f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
-        *_result(declaration, local),
     ]
+    # A method's rule may name what only the function takes, `out` for one.
+    known = {name: local.get(name, name) for name in declaration.defaults}
+    handed = [known.get(name, "None") for name in declaration.handed]
+    if declaration.calls is not None:
+        lines += _remembered(declaration, handed)
+    lines += _result(declaration, handed, known.get("out", ""))
     if declaration.bound:
         head.insert(0, "self")
     return "\n".join([f"def {declaration.name}({', '.join(head)}):", *lines]) + "\n"
@@ -83,14 +102,10 @@ def _tuple(names: list[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
-def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
+def _result(declaration: Declaration, handed: list[str], out: str) -> list[str]:
     """Return the lines that call the rule, and make of its result what the function returns."""
-    # A method's rule may name what only the function takes, `out` for one.
-    known = {name: local.get(name, name) for name in declaration.defaults}
-    handed = [known.get(name, "None") for name in declaration.handed]
     call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
     if declaration.finish is None:
-        out = known.get("out", "")
         if not out or "out" in declaration.handed:
             return [f"    return {call}"]
         lines = [f"    if {out} is None:", f"        return {call}"]
@@ -128,8 +143,8 @@ def _odd(kinds: list[Kind], value: str) -> str:
     return odd[0] if len(odd) == 1 else " and ".join([f"({each})" for each in odd])
 
 
-def _plain(parameter: Parameter, value: str) -> str:
-    """Return the line that takes a list in the plain case."""
+def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[str]:
+    """Return the lines that take a list in the plain case."""
     kinds = [KINDS[kind] for kind in parameter.kinds]
     (plain,) = {kind.plain for kind in kinds if kind.plain}
     plain = f"{plain}({value})"
@@ -139,7 +154,52 @@ def _plain(parameter: Parameter, value: str) -> str:
         plain = f"{plain} if {_odd(kinds, value)} else {value}"
     if parameter.optional:
         plain = f"None if {value} is None else {plain}"
-    return f"    of_{parameter.name} = {plain}"
+    lines = []
+    if declaration.calls is not None and parameter.name != "out" and parameter.kind == "Tensor[]":
+        lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")
+        plain = f"{plain} if facts_ is None else tuple({value})"
+    return [*lines, f"    of_{parameter.name} = {plain}"]
+
+
+# Of these kinds, values that are equal are the same.
+_TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
+
+
+def _remembered(declaration: Declaration, handed: list[str]) -> list[str]:
+    """Return the lines that run a call by the program of its key, if it has one."""
+    parameters = {each.name: each for each in declaration.signature.parameters}
+    tensors, statics, key, absent = ["self"] * declaration.bound, [], [], []
+    sequence = ""
+    if "out" in parameters:  # whoever writes there
+        absent.append("out is None")
+    for name, value in zip(declaration.handed, handed, strict=True):
+        if name not in parameters or name == "out":
+            continue
+        kinds = parameters[name].kinds
+        if kinds == ("Tensor[]",):
+            sequence = value
+        elif kinds == ("Tensor",) and not parameters[name].optional:
+            tensors.append(value)
+        elif kinds == ("Tensor",):
+            absent.append(f"{value} is None")
+        else:
+            if "Tensor" in kinds:
+                absent.append(f"not isinstance({value}, Tensor)")
+            statics.append(value)
+            telling = {*kinds} <= _TELLING or kinds == ("bool",)
+            key += [value] if telling else [value, f"type({value})"]
+    look: list[str] = []
+    if sequence:
+        given, facts, conditions = sequence, ["facts_"], ["facts_ is not None"]
+        tensors = [sequence]
+    else:
+        given = _tuple(tensors)
+        look, facts = tensor_lines(tensors)
+        conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
+    arguments = _tuple([*["self"] * declaration.bound, *handed])
+    look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
+    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {arguments})")
+    return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 
 def _given_at_least(declaration: Declaration) -> list[str]:

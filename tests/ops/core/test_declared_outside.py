@@ -15,6 +15,7 @@ from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import POSITIVE, REAL
 from numgrad.ops.core.primitive import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS, publish
+from numgrad.ops.signatures.declared import declare as by_signature_of
 
 NAME = "of_the_users"
 pytestmark = pytest.mark.usefixtures("forgotten")
@@ -33,6 +34,11 @@ def declare(factor: float, slope: float | None = None) -> Any:
             doc="Return a multiple of the square.",
         )
     )
+
+
+def declare_composition(factor: float) -> Any:
+    """Declare the same as a function that is made of others."""
+    return by_signature_of(f"{NAME}(Tensor input)")(lambda input: input * input * factor)
 
 
 factors = st.sampled_from([0.5, 1.0, 2.0, -3.0])
@@ -68,6 +74,24 @@ def test_a_declaration_is_a_citizen_and_declaring_it_again_replaces_it(
         dispatcher = ng.jit(lambda x, f=function: f(x)).lower(np.ones(2)).dispatcher
         assert dispatcher(np.array([1.0, -3.0]))[0].tolist() == value
         assert ng.utils.check_operation(NAME)
+
+
+@settings(max_examples=3)
+@given(factors=st.lists(factors, min_size=2, max_size=3))
+@pytest.mark.parametrize("by_signature", [False, True])
+def test_what_is_remembered_of_a_composition_is_forgotten_with_its_parts(
+    by_signature: bool, factors: list[float]
+) -> None:
+    @by_signature_of(f"{NAME}_twice(Tensor input)", dispatched=True)
+    def twice(input: Any) -> Any:
+        return getattr(ng, NAME)(getattr(ng, NAME)(input))
+
+    for factor in factors:
+        declare_composition(factor) if by_signature else declare(factor)
+        for number in (1.0, -2.0, 3.0, 0.5):
+            x = ng.tensor([number], requires_grad=True)
+            (gradient,) = ng.autograd.grad(twice(x), x)
+            assert gradient.item() == 4 * factor**3 * number**3
 
 
 @settings(max_examples=3)

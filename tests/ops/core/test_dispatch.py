@@ -52,6 +52,60 @@ CALLS: dict[str, Callable[..., Any]] = {
     "contiguous": lambda x, y: x.contiguous(),
     "roll": lambda x, y: x.roll(1, 0),
     "flip": lambda x, y: x.flip(0),
+    "rot90": lambda x, y: x.rot90(1, (0, 1)),
+    "repeat": lambda x, y: x.repeat(2, 1),
+    "tile": lambda x, y: x.tile((2,)),
+    "fliplr": lambda x, y: ng.fliplr(x),
+    "flipud": lambda x, y: x.flipud(),
+    "unfold": lambda x, y: x.unfold(1, 2, 2),
+    "diag": lambda x, y: x.diag(1),
+    "diag of a row": lambda x, y: ng.diag(x[0]),
+    "diag_embed": lambda x, y: x.diag_embed(),
+    "diagflat": lambda x, y: y[0].diagflat(1),
+    "diagonal_scatter": lambda x, y: x.diagonal_scatter(y[0, :3]),
+    "select_scatter": lambda x, y: x.select_scatter(y[0], 0, -1),
+    "slice_scatter": lambda x, y: x.slice_scatter(y[:2], end=2),
+    "slice_scatter by steps": lambda x, y: ng.slice_scatter(x, y[:, :2], dim=1, step=2),
+    "tril": lambda x, y: x.tril(),
+    "triu": lambda x, y: ng.triu(x, diagonal=-1),
+    "triu in place": lambda x, y: (x * 1).triu_(1),
+    "adjoint": lambda x, y: x.adjoint(),
+    "trace": lambda x, y: x.trace(),
+    "kron": lambda x, y: ng.kron(x, y[0]),
+    "kron of itself": lambda x, y: ng.kron(x, x),
+    "sum_to_size": lambda x, y: x.sum_to_size(1, 4),
+    "sum_to_size of nothing": lambda x, y: x.sum_to_size((3, 4)),
+    "addmm of the same": lambda x, y: ng.addmm(y[:, :3], x, y.T, beta=2, alpha=0.5),
+    "addmm without": lambda x, y: ng.addmm(y[:, :3], x, y.T, beta=0.0),
+    "addmm in place": lambda x, y: (y[:, :3] * 1).addmm_(x, y.T),
+    "addmv": lambda x, y: ng.addmv(x[:, 0], x, y[0], alpha=3),
+    "addr": lambda x, y: ng.addr(x, y[:, 0], y[0]),
+    "baddbmm": lambda x, y: ng.baddbmm(x[:, :3], x[None], y.T[None]),
+    "addbmm": lambda x, y: x[:, :3].addbmm(x[None], y.T[None], beta=-0.0),
+    "msort": lambda x, y: x.msort(),
+    "topk": lambda x, y: x.topk(2, 1),
+    "topk of the smallest": lambda x, y: ng.topk(x, 2, largest=False),
+    "kthvalue": lambda x, y: x.kthvalue(2, keepdim=True),
+    "addcmul": lambda x, y: ng.addcmul(x, x, y, value=2),
+    "addcmul by another number": lambda x, y: ng.addcmul(x, x, y, value=2.0),
+    "addcmul in place": lambda x, y: (x * 1).addcmul_(x, y[0]),
+    "addcdiv": lambda x, y: x.addcdiv(x, y[0], value=-0.5),
+    "isclose": lambda x, y: ng.isclose(x, y, atol=0.5),
+    "isclose to itself": lambda x, y: x.isclose(x, rtol=0.0),
+    "heaviside": lambda x, y: ng.heaviside(x.detach(), y[0].detach()),
+    "complex": lambda x, y: ng.complex(x, y[0]),
+    "polar": lambda x, y: ng.polar(x, y),
+    "view_as_real": lambda x, y: ng.view_as_real(ng.complex(x, y)),
+    "view_as_complex": lambda x, y: ng.view_as_complex(ng.stack((x, y), 2)),
+    "imag": lambda x, y: ng.imag(ng.complex(x, y)),
+    "imag of complex": lambda x, y: x.imag,
+    "nan_to_num": lambda x, y: (x / 0).nan_to_num(posinf=1.0),
+    "logit": lambda x, y: x.logit(),
+    "logit within": lambda x, y: x.logit(0.25),
+    "einsum": lambda x, y: ng.einsum("ij,kj->ik", x, y),
+    "einsum of itself": lambda x, y: ng.einsum("ij,ij", [x, x]),
+    "einsum of lists": lambda x, y: ng.einsum(x, [0, 1], y, [2, 1], x, [0, 3]),
+    "einsum of a diagonal": lambda x, y: ng.einsum("...ii->...", x[:, :3]),
     "mm": lambda x, y: x @ y.T,
     "mm of itself": lambda x, y: x.T @ x,
     "mv": lambda x, y: x @ y[0],
@@ -151,18 +205,21 @@ def agree(call: Callable[[Any], Any], dtype: Any = ng.float64, grad: bool = True
         assert tell(call, dtype, grad, seed, spread) == expected
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls(name: str, layout: str) -> None:
     agree(lambda make: CALLS[name](LAYOUTS[layout](make), make(3, 4)))
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool, ng.complex128, ng.float16])
 def test_calls_of_other_dtypes(name: str, dtype: Any) -> None:
     agree(lambda make: CALLS[name](make(3, 4), make(3, 4)), dtype)
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("mode", [ng.no_grad, ng.inference_mode, ng.enable_grad])
 def test_calls_in_other_modes(name: str, mode: Any) -> None:
@@ -250,6 +307,35 @@ def test_arguments_of_other_types_are_other_arguments(value: Any, other: Any) ->
     except TypeError:
         return
     assert same == (value == other and repr(value) == repr(other))
+
+
+NUMBERS = [0, 1, True, False, 0.0, -0.0, 1.0, 2, -2.5, np.nan, np.inf, np.float64(1.0), np.int64(1)]
+
+
+@given(
+    numbers=st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=4),
+    dtype=st.sampled_from([ng.float64, ng.int64, ng.bool]),
+)
+def test_numbers_that_are_equal_and_not_the_same(numbers: list[Any], dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x, y = make(3, 4), make(3, 4)
+        found = []
+        for number in [*numbers] * 3:
+            for result in (
+                lambda number=number: x.addcmul(x, y, value=number),
+                lambda number=number: ng.addmm(x[:, :3], x, y.T, beta=number),
+                lambda number=number: (x / 0).nan_to_num(number, neginf=number),
+                lambda number=number: x.isclose(y, number, equal_nan=number),
+                lambda number=number: x.diagonal(number),
+                lambda number=number: x.flatten(number),
+            ):
+                try:
+                    found.append(result())
+                except (TypeError, RuntimeError, IndexError) as error:
+                    found.append(ng.tensor([*map(ord, str(error))]))
+        return found
+
+    agree(call, dtype)
 
 
 @pytest.mark.parametrize("wrong", [1.0, (0.0,), "0", [0.5]])

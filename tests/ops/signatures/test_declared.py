@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED, declared_function
 from numgrad.ops.signatures.declared_source import function_source
@@ -117,6 +118,8 @@ def test_the_plain_call_is_not_read_again(declaration: Declaration) -> None:
     source = function_source(declaration)
     namespace = {**NAMES, "REQUIRED": REQUIRED, "rule": lambda *given: "rule"}
     namespace["finish"] = lambda name, value, *options: value
+    if declaration.calls is not None:
+        namespace |= Calls(namespace["rule"], declaration.calls.sequence).names
     exec(source, namespace)
     owner = [object()] * declaration.bound
     assert namespace[declaration.name](*owner, *values) == "rule"
