@@ -67,6 +67,13 @@ def function_source(declaration: Declaration) -> str:
             same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
             lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
             lines.append(f"        {ours}, {name} = {name}, REQUIRED")
+    words = {each.name: each.word for each in declaration.signature.parameters}
+    words = {name: word for name, word in words.items() if name != word}
+    if words:  # which only ``**`` can give
+        head.append("**others")
+        ((name, word),) = words.items()
+        values = f"{declaration.name!r}, {word!r}, {name}, {texts[name]}, others"
+        lines[:0] = ["    if others:", f"        {name} = by_word({values})"]
     if not declaration.spread:
         lines += _moved(declaration)
         conditions += _at_odds(declaration)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import keyword
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -53,6 +54,12 @@ class Parameter(NamedTuple):
     keyword_only: bool = False
     alone: bool = False
     others: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Its name as PyTorch has it: ``from`` for ``from_``, as no name in Python can be."""
+        word = self.name.removesuffix("_")
+        return word if keyword.iskeyword(word) else self.name
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.signature import REQUIRED, Signature
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
 # What a parameter of a kind takes, and what some or none of them do.
 GOOD = {
@@ -71,7 +71,7 @@ def wrong_calls(declaration: Declaration) -> list[Call]:
 def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
     positional = signature.positional
     good = [GOOD[each.kind] for each in positional]
-    by_name = [f"{each.name}={GOOD[each.kind]}" for each in positional]
+    names = [named(each, GOOD[each.kind]) for each in positional]
     least = sum(each.default is REQUIRED for each in positional)
     required = [
         f"{each.name}={GOOD[each.kind]}"
@@ -79,8 +79,8 @@ def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
         if each.keyword_only and each.default is REQUIRED
     ]
 
-    def call(*arguments: str, named: bool = False) -> Call:
-        return Call(", ".join([*arguments, *required]), named)
+    def call(*arguments: str, by_name: bool = False) -> Call:
+        return Call(", ".join([*arguments, *required]), by_name)
 
     for count in range(least):
         yield call(*good[:count])
@@ -92,12 +92,19 @@ def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
             if parameter.kind == "object" or (odd == "None" and parameter.name not in needed):
                 continue
             yield call(*good[:at], odd, *good[at + 1 : least])
-            rest = by_name[at + 1 : least]
-            yield call(*good[:at], f"{parameter.name}={odd}", *rest, named=True)
-        yield call(*good[: max(at + 1, least)], by_name[at])
+            rest = names[at + 1 : least]
+            yield call(*good[:at], named(parameter, odd), *rest, by_name=True)
+        yield call(*good[: max(at + 1, least)], names[at])
     for parameter in signature.parameters:
         if parameter.keyword_only and parameter.name != "out":
             yield from (call(*good[:least], f"{parameter.name}={odd}") for odd in ODD)
+
+
+def named(parameter: Parameter, value: str) -> str:
+    """Return an argument by name, which may be none that Python has."""
+    if parameter.word != parameter.name:
+        return f"**{{{parameter.word!r}: {value}}}"
+    return f"{parameter.name}={value}"
 
 
 def complaint(module: Any, call: Call) -> str | None:
