@@ -17,6 +17,7 @@ ROOT = Path(numgrad.__file__).parent
 FLOORS = [
     ["base"],
     ["runtime"],
+    ["codegen/numba_private"],
     ["codegen/llvm"],
     ["codegen/compile"],
     ["codegen"],

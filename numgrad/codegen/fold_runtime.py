@@ -1,6 +1,6 @@
 """What generated loops call to combine many values, in the order of `numgrad.kernels.reduce.order`.
 
-Each function there is once for each operation: ``fold_sum``, ``fold_max`` and so on.
+Each function there is once for each kind of `COMBINES`: ``fold_sum``, ``fold_max`` and so on.
 """
 
 from __future__ import annotations
@@ -12,24 +12,14 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from numgrad.base.tuning import SUM_BLOCK
-from numgrad.codegen.compile.numba_pipeline import inline
-from numgrad.codegen.llvm.combine_ir import (
-    ADD,
-    BOTH,
-    EITHER,
-    GREATEST,
-    LEAST,
-    MULTIPLY,
-    Combine,
-    is_float,
-)
+from numgrad.codegen.compile.dispatchers import inline
+from numgrad.codegen.llvm.combine_ir import ADD, COMBINES, Combine, is_float
 from numgrad.codegen.llvm.pointers import element, lesser, store
 from numgrad.codegen.llvm.run_ir import RUN_LANES, fold_run, nothing_of, room_for
 from numgrad.codegen.llvm.vector_ir import Place, apart, integer
 
-__all__ = ["KINDS", "LEVELS", "shifted"]
+__all__ = ["LEVELS", "join_max", "shifted"]
 
-KINDS = ("sum", "prod", "max", "min", "all", "any")
 LEVELS = 4 * SUM_BLOCK  # room for what blocks are combined to, these blocks again, and so on
 
 
@@ -255,22 +245,8 @@ def _make(join: Any, run: Any) -> Any:
     return fold, total, merge, merged, fold_rows
 
 
-run_sum = _make_run(join_sum, ADD)
-run_prod = _make_run(join_prod, MULTIPLY)
-run_max = _make_run(join_max, GREATEST)
-run_min = _make_run(join_min, LEAST)
-run_all = _make_run(join_all, BOTH)
-run_any = _make_run(join_any, EITHER)
-_sum, _prod = _make(join_sum, run_sum), _make(join_prod, run_prod)
-_max, _min = _make(join_max, run_max), _make(join_min, run_min)
-_all, _any = _make(join_all, run_all), _make(join_any, run_any)
-fold_sum, fold_prod, fold_max = _sum[0], _prod[0], _max[0]
-fold_min, fold_all, fold_any = _min[0], _all[0], _any[0]
-total_sum, total_prod, total_max = _sum[1], _prod[1], _max[1]
-total_min, total_all, total_any = _min[1], _all[1], _any[1]
-merge_sum, merge_prod, merge_max = _sum[2], _prod[2], _max[2]
-merge_min, merge_all, merge_any = _min[2], _all[2], _any[2]
-merged_sum, merged_prod, merged_max = _sum[3], _prod[3], _max[3]
-merged_min, merged_all, merged_any = _min[3], _all[3], _any[3]
-fold_rows_sum, fold_rows_prod, fold_rows_max = _sum[4], _prod[4], _max[4]
-fold_rows_min, fold_rows_all, fold_rows_any = _min[4], _all[4], _any[4]
+for _kind, _combine in COMBINES.items():
+    _join = globals()[f"join_{_kind}"]
+    _run = _make_run(_join, _combine)
+    for _function in (_run, *_make(_join, _run)):
+        globals()[f"{_function.__name__}_{_kind}"] = _function

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import populate_array
 
-from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.compile.dispatchers import inline
+from numgrad.codegen.numba_private import cgutils, impl_ret_borrowed, populate_array
 
 __all__ = [
     "as_argument",

@@ -25,6 +25,7 @@ __all__ = [
     "Choice",
     "Do",
     "Expression",
+    "Fold",
     "For",
     "Function",
     "If",
@@ -183,6 +184,24 @@ class For:
 
 
 @dataclass(slots=True, frozen=True)
+class Fold:
+    """Combine a value of each turn of the loops around: a reduction of some kind, as of sums.
+
+    All turns of the loop over `run` and of those in it are one run. They are combined in the order
+    of `numgrad.kernels.reduce.order`, a block after the other: `target` is the result of a block,
+    and `each` is done with it. `numgrad.codegen.fold_passes` makes statements of it.
+    """
+
+    target: str
+    kind: str
+    value: Expression
+    run: str
+    each: Sequence[Statement] = ()
+    dtype: Any = None
+    origin: str = ""
+
+
+@dataclass(slots=True, frozen=True)
 class While:
     """Repeat statements while a condition holds."""
 
@@ -233,7 +252,19 @@ class Blank:
 
 
 Statement = (
-    Assign | Unpack | Store | Do | For | While | If | Interpreted | Raise | Return | Break | Blank
+    Assign
+    | Unpack
+    | Store
+    | Do
+    | For
+    | Fold
+    | While
+    | If
+    | Interpreted
+    | Raise
+    | Return
+    | Break
+    | Blank
 )
 
 

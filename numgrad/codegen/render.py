@@ -11,22 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from numgrad.base.tuning import ANGLE_BLOCK
-from numgrad.codegen.expression import SCALAR, Symbol, emit, scalar
-from numgrad.codegen.loop_passes import rewritten, walk
+from numgrad.codegen.angle_passes import blocked_angles
+from numgrad.codegen.expression import Symbol, emit
+from numgrad.codegen.fold_passes import without_folds
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
     Attribute,
     Break,
-    Call,
     Choice,
     Do,
     Expression,
+    Fold,
     For,
     Function,
     If,
-    Infix,
     Load,
     Name,
     Number,
@@ -40,7 +39,6 @@ from numgrad.codegen.loops import (
     times,
 )
 from numgrad.codegen.printer import print_module
-from numgrad.codegen.scalar_ops import SCALAR_OPS
 
 __all__ = [
     "ARRAYS",
@@ -64,7 +62,6 @@ SUM_OF_ROW, SUM_OF_ROWS = "r", "c"
 
 
 _I = Name("i")
-(_RUN_SUM,) = names("numgrad.codegen.fold_runtime", "run_sum")
 (_USE_WIDE_VECTORS,) = names("numgrad.codegen.llvm.width", "use_wide_vectors")
 
 
@@ -106,7 +103,14 @@ def _looped(
     """Return the loop over ``i`` that reads operands, computes and writes."""
     body = [*(Assign(f"{n}_i", read) for n, read in reads.items()), *parts.lines, *writes]
     real = {f"{n}_i": read for n, read in reads.items() if parts.letters[n] == "a"}
-    return blocked_angles(For("i", first, last, body), real)
+    lines = without_folds(
+        [For("i", first, last, body)], lambda fold, _: fold.target.replace("_sum", "_row")
+    )
+    return [each for line in lines for each in _without_branches(line, real)]
+
+
+def _without_branches(line: Statement, reads: dict[str, Expression]) -> list[Statement]:
+    return blocked_angles(line, reads) if isinstance(line, For) else [line]
 
 
 def _printed(name: str, pattern: str, parameters: Sequence[str], body: Sequence[Statement]) -> str:
@@ -158,10 +162,6 @@ def strided_source(
     reads = {n: _read(n, mode_of[n]) for n in arrays}
     writes = [_write(o, value, mode_of[o]) for o, value in parts.outcomes.items()]
     row += _looped(parts, Name("start"), Name("stop"), reads, writes)
-    summed = [o for o in outputs if mode_of[o] == SUM_OF_ROW]
-    for o in summed:
-        total = call(_RUN_SUM, f"{o}_row", 0, combine("-", "stop", "start"), 0)
-        row.append(_added(o, Name(f"{o}_at"), total))
     walked = [*arrays, *outputs]
     by_steps = [n for n in walked if mode_of[n] == STEPS]
     body: list[Statement] = [
@@ -171,7 +171,12 @@ def strided_source(
         _columns(walked, row),
     ]
     head = ["lengths", "steps", "index", "first_row", "last_row", "first", "last", "width"]
-    parameters = [*head, *inputs, *outputs, *(f"{o}_row" for o in summed)]
+    parameters = [
+        *head,
+        *inputs,
+        *outputs,
+        *(f"{o}_row" for o in outputs if mode_of[o] == SUM_OF_ROW),
+    ]
     return _printed(name, pattern, parameters, body)
 
 
@@ -185,7 +190,9 @@ def _read(n: str, mode: str) -> Expression:
 def _write(o: str, value: Expression, mode: str) -> Statement:
     """Return what becomes of an output's element number ``i`` of a row."""
     if mode == SUM_OF_ROW:
-        return Store(Name(f"{o}_row"), combine("-", _I, "start"), value)
+        return Fold(
+            o_sum := f"{o}_sum", "sum", value, "i", [_added(o, Name(f"{o}_at"), Name(o_sum))]
+        )
     place = plus(f"{o}_at", _I)
     return Store(Name(o), place, value) if mode == CONTIGUOUS else _added(o, place, value)
 
@@ -238,53 +245,3 @@ def _columns(walked: Sequence[str], row: Sequence[Statement]) -> Statement:
         For("_", Name("first_row"), Name("last_row"), [*row, following]),
     ]
     return For("start", Name("first"), Name("last"), body, Name("width"))
-
-
-def blocked_angles(loop: For, angles: dict[str, Expression]) -> list[Statement]:
-    """Return a loop as two, if it has sin, cos or tan of an operand in it, else as it is.
-
-    One has branches for angles that are far from 0, the other does not. Which of the two runs is
-    decided, block by block, by one look at the operand's elements. An element has the same value in
-    both.
-
-    Parameters
-    ----------
-    angles : dict
-        For the variable of each operand that is a real array, how its i-th element is read.
-    """
-
-    def is_angle(node: Statement | Expression) -> bool:
-        if not isinstance(node, Call) or not isinstance(node.function, Name):
-            return False
-        function, argument = node.function, node.arguments[0]
-        if function.module != SCALAR or not SCALAR_OPS[function.id].of_angle:
-            return False
-        return isinstance(argument, Name) and argument.id in angles
-
-    found = sorted({node.arguments[0].id for node in walk(loop.body) if is_angle(node)})
-    if not found:
-        return [loop]
-
-    def replaced(way: str) -> For:
-        def change(node: Statement | Expression) -> Statement | Expression:
-            if not is_angle(node):
-                return node
-            assert isinstance(node, Call) and isinstance(node.function, Name)
-            return Call(scalar(f"{node.function.id}_{way}"), node.arguments)
-
-        return over(rewritten(loop.body, change))
-
-    def over(body: Sequence[Statement]) -> For:
-        # Of an index that may be negative Numba makes a choice, which LLVM does not vectorise.
-        (unsigned,) = names("numpy", "uintp")
-        return For(loop.index, call(unsigned, "block"), call(unsigned, "end"), body)
-
-    far = [Assign("far", Infix("|", Name("far"), call(scalar("is_far"), angles[n]))) for n in found]
-    body: list[Statement] = [
-        Assign("end", combine("+", "block", ANGLE_BLOCK)),
-        Assign("end", Choice(combine("<", "end", loop.last), Name("end"), loop.last)),
-        Assign("far", Number(False)),
-        over(far),
-        If(Name("far"), [replaced("apart")], [replaced("near")]),
-    ]
-    return [For("block", loop.first, loop.last, body, Number(ANGLE_BLOCK))]

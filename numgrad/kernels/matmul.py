@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.pointers import element, store
 from numgrad.codegen.llvm.width import use_wide_vectors
 from numgrad.codegen.loop_runtime import distinct

@@ -17,7 +17,8 @@ import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN
+from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
 from numgrad.codegen.llvm.map_ir import Blockwise, make_blockwise
 from numgrad.codegen.llvm.pointers import release, scratch
@@ -26,8 +27,6 @@ from numgrad.kernels.move.layout import Array
 from numgrad.kernels.reduce.driver import parts_of, rows_at_once, spans_of
 from numgrad.kernels.reduce.moments import logarithms, take_logarithms
 from numgrad.kernels.reduce.operations import (
-    ADD,
-    GREATEST,
     ITSELF,
     MAX,
     SHIFTED_EXP,
@@ -80,7 +79,7 @@ def _compile(make: Callable[[Callable[[Blockwise], Any]], Any], name: str) -> _K
         run.__name__ = f"{name}_of_{way}"
         # Equal names would have to mean equal code.
         run.__qualname__ = f"{make.__name__}.{run.__name__}"
-        kernels.append(kernel(run, PlainCompiler))
+        kernels.append(kernel(run, AS_WRITTEN))
     return _Kernels(*kernels)
 
 

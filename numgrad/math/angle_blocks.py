@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import inline
+from numgrad.codegen.compile.dispatchers import inline
 from numgrad.codegen.llvm.pointers import element
 from numgrad.codegen.llvm.width import use_wide_vectors
 from numgrad.codegen.loop_runtime import distinct

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from numgrad.codegen.compile.numba_pipeline import part
+from numgrad.codegen.compile.dispatchers import part
 from numgrad.math.real import (
     exponentials,
     hyperbolic,

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import types
-from numba.core.caching import NullCache
-from numba.np.numpy_support import as_dtype, from_dtype
+from numba import from_dtype, types
 
 from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.define import define
@@ -29,6 +27,7 @@ from numgrad.codegen.loops import (
     Tuple,
     call,
 )
+from numgrad.codegen.numba_private import as_dtype
 from numgrad.codegen.printer import print_module
 from numgrad.math.scalar import stands_in
 
@@ -180,9 +179,8 @@ def _compiled(name: str, formula: Formula, is_rule: bool) -> Any:
     function.__doc__ = (
         f"Return the gradients of `{name[: -len(_VJP)]}`." if is_rule else formula.doc
     )
-    dispatcher = kernel(function)
-    dispatcher._cache = NullCache()  # what it calls is in the cache, and does not follow from it
-    return dispatcher
+    # What it calls is in the cache, and does not follow from it.
+    return kernel(function, cached=False)
 
 
 def _refusal(name: str, formula: Formula, given: Sequence[Any], common: Any) -> str:

@@ -16,12 +16,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba import from_dtype, types
 from numba.extending import overload
-from numba.np.numpy_support import from_dtype
 
-from numgrad.codegen.compile.numba_pipeline import part
+from numgrad.codegen.compile.dispatchers import part
+from numgrad.codegen.numba_private import AbstractTemplate, infer_global
 from numgrad.math.complex import complex_function, divide
 from numgrad.math.real import (
     activations,

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from numba.core.registry import cpu_target
-
 from numgrad.base.progress import Progress, duration
 from numgrad.codegen.compile.cache import counts
 from numgrad.codegen.compile.cache_files import (
@@ -27,6 +25,7 @@ from numgrad.codegen.compile.cache_files import (
     write_file,
 )
 from numgrad.codegen.compile.cache_key import environment, versions
+from numgrad.codegen.numba_private import cpu_target
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.runtime.threads import get_num_threads
 from numgrad.tools.cache_warming import Job, Warmed, warm

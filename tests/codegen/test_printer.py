@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.fold_passes import without_folds
 from numgrad.codegen.loop_passes import names_in, rewritten, statement_count
 from numgrad.codegen.loops import (
     ONE,
@@ -23,6 +24,7 @@ from numgrad.codegen.loops import (
     Choice,
     Do,
     Expression,
+    Fold,
     For,
     Function,
     If,
@@ -159,6 +161,37 @@ def test_control_flow_is_compiled() -> None:
     assert [gcd(12, 18), gcd(7, 5), gcd(4, 0)] == [6, 1, 4]
     with pytest.raises(ValueError, match="b is negative"):
         gcd(1, -1)
+
+
+@settings(max_examples=examples(3), deadline=None)
+@given(st.integers(2, 60), st.integers(1, 3), st.sampled_from(["sum", "max", "prod"]))
+def test_loops_of_an_unknown_number_of_turns(size: int, steps: int, kind: str) -> None:
+    """Reduce again and again while there is more than `bound`: what loops of users become."""
+    x, i = Name("x"), Name("i")
+    fold = Fold("total", kind, Load(x, i), "i", dtype=np.dtype("float64"))
+    small = combine("<", Load(x, i), 0.5)
+    halved = If(small, [Store(x, i, Number(0.5))], [Store(x, i, combine("/", Load(x, i), 2))])
+    turn = [For("i", ZERO, Name("n"), [fold]), For("i", ZERO, Name("n"), [halved])]
+    going = combine("&", combine("<", "turns", steps), combine(">", "total", 0))
+    body = [
+        Assign("total", Number(1.0)),
+        Assign("turns", ZERO),
+        While(going, [*turn, Assign("turns", plus("turns", 1))]),
+        Return(Tuple((Name("total"), Name("turns")))),
+    ]
+    source = print_module(
+        [Function("f", ["x", "n", "room"], without_folds(body, lambda fold, count: "room"))]
+    )
+    values = np.random.default_rng(size).uniform(0.6, 1.4, size)
+    x_after, total = values.copy(), 1.0
+    for _ in range(steps):
+        total = float(getattr(np, kind)(x_after))
+        x_after = np.where(x_after < 0.5, 0.5, x_after / 2)
+    x_given = values.copy()
+    found, turns = compile_source("f", source)(x_given, size, np.empty(size))
+    assert turns == steps
+    np.testing.assert_allclose(found, total, rtol=1e-12)
+    np.testing.assert_array_equal(x_given, x_after)
 
 
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 1e-310, -0.0, complex(1, np.inf)])

@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 
 from numgrad.codegen import fold_runtime
+from numgrad.codegen.llvm.combine_ir import COMBINES
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run import program
 from numgrad.jit.run.program import build
@@ -158,7 +159,7 @@ _PYTHON: dict[str, Any] = {
     "shifted": _in_python(fold_runtime.shifted),
     **{
         f"{name}_{kind}": _in_python(getattr(fold_runtime, f"{name}_{kind}"))
-        for name in ("fold", "total", "merge", "merged", "fold_rows", "join")
-        for kind in fold_runtime.KINDS
+        for name in ("run", "fold", "total", "merge", "merged", "fold_rows", "join")
+        for kind in COMBINES
     },
 }

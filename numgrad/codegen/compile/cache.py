@@ -21,11 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
-from numba.core import runtime
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import compile_result
-from numba.core.serialize import dumps
 
 from numgrad.codegen.compile.cache_files import (
     KERNEL,
@@ -37,6 +32,14 @@ from numgrad.codegen.compile.cache_files import (
     write_entry,
 )
 from numgrad.codegen.compile.cache_key import Indescribable, describe, environment
+from numgrad.codegen.numba_private import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    JITCodeLibrary,
+    compile_result,
+    dumps,
+    run_time_helpers,
+)
 
 __all__ = ["CacheInfo", "KernelCache", "cache_info", "counts"]
 
@@ -177,6 +180,8 @@ class _LoadedLibrary(JITCodeLibrary):
     takes longer than all else. Few loaded kernels are ever inlined, and the names are in the file.
     """
 
+    _shared_module: Any
+
     def __init__(self, codegen: Any, name: str, code: bytes, bitcode: bytes) -> None:
         super().__init__(codegen, name)
         self._bitcode = bitcode
@@ -265,9 +270,8 @@ def _provide(symbols: list[str], target_context: Any) -> None:
     one that is still missing then is an error here.
     """
     missing = [s for s in symbols if s not in _provided and not llvm.address_of_symbol(s)]
-    helpers = getattr(getattr(runtime, "_nrt_python", None), "c_helpers", {})
     for symbol in missing:
-        address = helpers.get(symbol.removeprefix("NRT_"), helpers.get(symbol))
+        address = run_time_helpers.get(symbol.removeprefix("NRT_"), run_time_helpers.get(symbol))
         if address is None:
             target_context.refresh()
             break

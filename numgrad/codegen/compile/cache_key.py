@@ -18,9 +18,9 @@ from typing import Any
 import llvmlite  # type: ignore[import-untyped]
 import numba
 import numpy as np
-from numba.core import config
-from numba.core.dispatcher import Dispatcher
-from numba.core.types import Type
+from numba import config
+from numba import types as numba_types
+from numba.extending import is_jitted
 
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.scalar_ir import BranchFree
@@ -162,7 +162,7 @@ def _inside(value: Any) -> tuple[Any, str]:
     options = ""
     if isinstance(value, BranchFree | Map) and not f"{value.__module__}.".startswith(_COVERED):
         return value.function, type(value).__name__
-    if isinstance(value, Dispatcher):
+    if is_jitted(value):
         options = repr(sorted(value.targetoptions.items(), key=str))
         value = value.py_func
     elif hasattr(value, "_dispatcher"):  # what numba.vectorize returns
@@ -250,7 +250,7 @@ def _describe_value(value: Any) -> str:
         return f"{{{', '.join(sorted(map(_describe_value, value)))}}}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    if isinstance(value, np.dtype | Type):
+    if isinstance(value, np.dtype | numba_types.Type):
         return f"{type(value).__name__} {value}"
     # Modules, builtins, types: this package and the versions say what is in them.
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)

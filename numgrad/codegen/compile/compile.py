@@ -16,19 +16,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from llvmlite.binding import ffi  # type: ignore[import-untyped]
-from numba.core.compiler import CompilerBase
-from numba.core.compiler_lock import global_compiler_lock
-
 from numgrad.codegen.compile.cache import KernelCache
 from numgrad.codegen.compile.cache_files import cache_dir, write_file
-from numgrad.codegen.compile.numba_pipeline import (
-    KernelDispatcher,
-    LeanCompiler,
-    ThoroughCompiler,
-    remember_signature,
-    whole,
-)
+from numgrad.codegen.compile.dispatchers import KernelDispatcher, remember_signature, whole
+from numgrad.codegen.compile.pipelines import LEAN, THOROUGH, pipeline
+from numgrad.codegen.numba_private import HAS_CACHE, LLVM_LOCK, global_compiler_lock
 from numgrad.runtime.forks import forkable_lock
 
 __all__ = ["compile_source", "kernel"]
@@ -50,9 +42,10 @@ _OPTIONS: dict[str, Any] = {
 
 def kernel(
     function: Callable[..., Any],
-    compiler: type[CompilerBase] = LeanCompiler,
+    steps: str = LEAN,
     *,
     inlined: bool = False,
+    cached: bool = True,
 ) -> Any:
     """Make a function a lazily compiled Numba kernel: nogil, NumPy error model, disk cache.
 
@@ -61,10 +54,12 @@ def kernel(
     function : callable
         What to compile, within what Numba's nopython mode allows. Bounds are not checked, division
         by zero gives inf and nan, and no floating point operation is reordered.
-    compiler : class
-        Which passes it goes through; see `pipeline`.
+    steps : str
+        Which pipeline it goes through, of `numgrad.codegen.compile.pipelines`.
     inlined : bool
         Whether it is inlined where compiled code calls it, whatever its size.
+    cached : bool
+        Whether it is kept on disk.
 
     Returns
     -------
@@ -83,9 +78,10 @@ def kernel(
     """
     remember_signature(function)
     options = _OPTIONS | {"forceinline": True} if inlined else _OPTIONS.copy()
-    dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=compiler)
-    # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
-    dispatcher._cache = KernelCache(function)
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options, **pipeline(steps))
+    if cached and HAS_CACHE:
+        # What Dispatcher.enable_caching does, with our cache in the place of Numba's.
+        dispatcher._cache = KernelCache(function)
     return dispatcher
 
 
@@ -148,7 +144,7 @@ def _execute(name: str, source: str, digest: str, for_loops: bool) -> Any:
         if isinstance(defined, FunctionType) and defined.__globals__ is namespace:
             # Numba names machine code after it: equal names must mean equal code.
             defined.__qualname__ += f"_{digest}"
-    return kernel(function, ThoroughCompiler, inlined=True) if for_loops else kernel(function)
+    return kernel(function, THOROUGH, inlined=True) if for_loops else kernel(function)
 
 
 def _publish(basename: str, source: str) -> str:
@@ -169,12 +165,12 @@ def _before_fork() -> None:
     And for what another thread has LLVM do besides, such as forgetting code that nobody uses.
     """
     global_compiler_lock.acquire()
-    ffi.lib._lock.__enter__()
+    LLVM_LOCK.__enter__()
 
 
 def _after_fork() -> None:
     """Let parent and child compile again."""
-    ffi.lib._lock.__exit__()
+    LLVM_LOCK.__exit__(None, None, None)
     global_compiler_lock.release()
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-__all__ = ["ADD", "BOTH", "EITHER", "GREATEST", "LEAST", "MULTIPLY", "Combine", "is_float"]
+__all__ = ["ADD", "COMBINES", "GREATEST", "Combine", "is_float"]
 
 
 class Combine(NamedTuple):
@@ -84,8 +84,13 @@ def highest(dtype: np.dtype[Any]) -> float:
 
 
 ADD = Combine(emit_sum, lambda _: 0)
-MULTIPLY = Combine(emit_product, lambda _: 1)
 GREATEST = Combine(emit_greatest, lowest)
-LEAST = Combine(emit_least, highest)
-BOTH = Combine(emit_both, lambda _: 1)
-EITHER = Combine(emit_either, lambda _: 0)
+#: The kinds of reductions.
+COMBINES = {
+    "sum": ADD,
+    "prod": Combine(emit_product, lambda _: 1),
+    "max": GREATEST,
+    "min": Combine(emit_least, highest),
+    "all": Combine(emit_both, lambda _: 1),
+    "any": Combine(emit_either, lambda _: 0),
+}

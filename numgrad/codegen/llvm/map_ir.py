@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core.imputils import lower_builtin
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic
+from numba.extending import intrinsic, lower_builtin
 
 from numgrad.codegen.llvm.scalar_ir import Number
 from numgrad.codegen.llvm.vector_ir import (
@@ -27,6 +25,7 @@ from numgrad.codegen.llvm.vector_ir import (
     loop,
     splat,
 )
+from numgrad.codegen.numba_private import AbstractTemplate, infer_global, signature
 
 __all__ = ["Blockwise", "Map", "make_any", "make_blockwise"]
 

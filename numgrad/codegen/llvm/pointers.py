@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
+
+from numgrad.codegen.numba_private import cgutils, populate_array
 
 __all__ = ["element", "lesser", "release", "scratch", "store"]
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.np import numpy_support
 
 from numgrad.base.tuning import SUM_BLOCK, SUM_DEPTH, SUM_LANES, SUM_ROWS, SUM_WIDTH
 from numgrad.codegen.llvm.combine_ir import Combine
@@ -25,6 +24,7 @@ from numgrad.codegen.llvm.vector_ir import (
     loop,
     splat,
 )
+from numgrad.codegen.numba_private import as_dtype
 
 __all__ = [
     "RUN",
@@ -69,7 +69,7 @@ def block_rows(columns: int, lanes: int = 0) -> int:
 
 def nothing_of(context: Any, builder: Any, combine: Combine, dtype: Any) -> Any:
     """Return the identity of an operation as a constant of a Numba type."""
-    number = combine.identity(numpy_support.as_dtype(dtype))
+    number = combine.identity(as_dtype(dtype))
     return context.get_constant_generic(builder, dtype, number)
 
 

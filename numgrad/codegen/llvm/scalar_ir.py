@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.core.imputils import lower_builtin
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
+from numba.extending import lower_builtin
+
+from numgrad.codegen.numba_private import AbstractTemplate, infer_global, signature
 
 __all__ = [
     "BranchFree",

@@ -1,7 +1,7 @@
 """Analysis of a loop nest: what is read where, in which pass, before code is generated.
 
-Of every element that it reads or computes: on which loops it depends, after which pass over a row
-it is known, and how many sines are inside each other in it.
+Of every element that it reads or computes: on which loops it depends, and after which pass over a
+row it is known.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from math import gcd
 
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.llvm.run_ir import block_rows, lanes_of_rows
-from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.symbolic_sizes import Place, number, product
 from numgrad.jit.schedule.axes import Loops
@@ -31,8 +30,6 @@ class Analysis:
     plan : Schedule
     position : int
         Which step of the plan it is.
-    supposes_near : bool
-        Whether sines are computed where they are needed, as if no angle was far.
 
     Attributes
     ----------
@@ -40,23 +37,19 @@ class Analysis:
         All that is read or computed, what is needed first.
     inputs : dict
         What each is computed from.
-    depth : dict
-        How many sines are inside each other in it.
     ready : dict
         After how many passes over a row it is known, where that is outside of a pass.
     made : dict
         The output that gives each value that rows are reduced to.
     """
 
-    def __init__(self, plan: Schedule, position: int, *, supposes_near: bool = False) -> None:
+    def __init__(self, plan: Schedule, position: int) -> None:
         nest = plan.steps[position]
         assert isinstance(nest, Nest)
-        self.supposes_near = supposes_near
         self.plan, self.nest, self.position = plan, nest, position
         self.inputs: dict[Element, list[Element]] = {}
         self._axes: dict[Element, frozenset[int]] = {}
         self.ready: dict[Element, int] = {}
-        self.depth: dict[Element, int] = {}
         self.order: list[Element] = []
         self.gather_places: dict[Element, Place] = {}
         self.made: dict[Value, LoopOutput] = {
@@ -102,15 +95,11 @@ class Analysis:
         value, _ = element
         inputs = self.inputs[element]
         self.order.append(element)
-        self.depth[element] = 0
         if inputs:
             self._axes[element] = frozenset().union(*(self._axes[e] for e in inputs))
             if element in self.gather_places:
                 self._axes[element] |= frozenset(self.loops.steps(self.gather_places[element]))
             self.ready[element] = max(self.ready[e] for e in inputs)
-            depth = max(self.depth[e] for e in inputs)
-            if self.level(element) == INNER:
-                self.depth[element] = depth + self.is_trigonometric(element)
         elif value.operation == "constant":
             self._axes[element], self.ready[element] = frozenset(), 0
         elif value in self.made:
@@ -126,17 +115,6 @@ class Analysis:
         if axes & self.inner_axes:
             return INNER
         return ROW if axes or self.ready[element] else TOP
-
-    def is_trigonometric(self, element: Element) -> bool:
-        """Whether an element is a sine or so, which is computed for a block at a time."""
-        return not self.supposes_near and self.has_angle(element)
-
-    def has_angle(self, element: Element) -> bool:
-        """Whether an element is a sine or so, which takes longer if the angle is far."""
-        value = element[0]
-        is_angle = value.is_elementwise and SCALAR_OPS[value.operation].of_angle
-        is_computed = bool(self.inputs[element])  # not read from memory
-        return is_computed and is_angle and value.dtype.kind == "f"
 
     @property
     def appends(self) -> bool:

@@ -5,40 +5,35 @@ The functions that combine, in the order of eager sums, are those of `numgrad.co
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from numgrad.base.tuning import SUM_BLOCK
+from numgrad.codegen.fold_passes import combined, folding, identity
 from numgrad.codegen.loops import (
     ZERO,
     Assign,
-    Call,
     Do,
     Expression,
+    Fold,
     For,
-    If,
     Load,
     Name,
     Statement,
     Store,
-    call,
     combine,
     names,
     plus,
     times,
 )
+from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass
-from numgrad.jit.emit.scalar_code import identity_code, on_stack, size_code
+from numgrad.jit.emit.scalar_code import size_code
 from numgrad.jit.emit.statements import comment_of
 from numgrad.jit.ir.symbolic_sizes import Size, product
 from numgrad.jit.schedule.schedule import LoopOutput
 
-__all__ = ["BlockFolds", "combined", "kind_of"]
+__all__ = ["BlockFolds", "kind_of"]
 
-_RUNTIME = "numgrad.codegen.fold_runtime"
-_LEVELS, _SHIFTED = names(_RUNTIME, "LEVELS", "shifted")
-_SIGNS = {"sum": "+", "prod": "*"}
+(_LEVELS,) = names("numgrad.codegen.fold_runtime", "LEVELS")
 
 
 def kind_of(output: LoopOutput) -> str:
@@ -49,120 +44,70 @@ def kind_of(output: LoopOutput) -> str:
     return kind
 
 
-def folding(function: str, kind: str, *arguments: Any) -> Call:
-    """Return a call of what combines values: ``fold``, ``merge`` ..., of a kind of reduction."""
-    return call(Name(f"{function}_{kind}", _RUNTIME), *arguments)
-
-
-def combined(kind: str, one: Expression, other: Expression) -> Expression:
-    """Return two values combined."""
-    sign = _SIGNS.get(kind)
-    return folding("join", kind, one, other) if sign is None else combine(sign, one, other)
-
-
-def _next(counter: Name) -> Statement:
-    return Assign(counter.id, plus(counter, 1))
-
-
 class BlockFolds:
-    """Writes reductions of a nest of any size.
+    """Writes reductions of a nest.
 
     Parameters
     ----------
     parts : NestParts
         To which the statements are added.
+    is_whole : bool
+        Whether the nest is one item, of so few elements that no reduction is cut up.
     """
 
-    def __init__(self, parts: NestParts) -> None:
+    def __init__(self, parts: NestParts, is_whole: bool) -> None:
+        self.is_whole = is_whole
         self.parts, self.code, self.facts = parts, parts.code, parts.facts
         self._lane: Name | None = None
 
     # --- of the elements of rows ---
 
-    def in_row(
-        self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
-    ) -> None:
+    def in_row(self, output: LoopOutput, value: Expression, here: Pass) -> None:
         """Reduce a value that a pass computed over the elements of a row."""
-        parts, comment = self.parts, comment_of(output.value)
-        if self.facts.targets[output] is not None:
-            self._to_row(output, value, here, lines)
+        parts, loops, comment = self.parts, self.facts.loops, comment_of(output.value)
+        if self.is_whole:
+            is_total = self.facts.targets[output] is None
+            run = parts.over_rows if is_total and loops.rows else loops.inner[0].index
+            here.lines.append(self._whole(output, value, run))
+            if not is_total:
+                here.after.append(parts.stored(output, Name(self.result(output))))
+            return
+        kind, result, block = kind_of(output), self.result(output), f"d{self.result(output)}"
+        counter, run, each = Name(f"k{result}"), loops.inner[0].index, Name(block)
+        following = Assign(counter.id, plus(counter, 1))
+        done: list[Statement]
+        if self.facts.targets[output] is not None:  # to the row's own number
+            levels, nothing = f"l{result}", self.identity(output)
+            self.code.top.append(on_stack(levels, output.value.dtype, _LEVELS))
+            here.before.append(Assign(counter.id, ZERO))
+            done = [Do(folding("merge", kind, levels, counter, each, nothing), comment), following]
+            here.after.append(Assign(result, folding("merged", kind, levels, counter, nothing)))
+            here.after.append(parts.stored(output, Name(result)))
         elif self.facts.appends:
-            partial, counter = self._partial(output, parts.counted("runs")), self._counter(output)
-            inner = self.code.size(product([loop.size for loop in self.facts.loops.inner]))
+            inner = self.code.size(product([loop.size for loop in loops.inner]))
             first = combine("//", times("first_row", inner), SUM_BLOCK)
-            is_single = not self.facts.loops.rows
-            parts.item_start.append(Assign(counter.id, ZERO if is_single else first))
-            places = parts.item_start, here.flush, parts.item_end
-            self._append(
-                output, value, lines, places, lambda block: Store(partial, counter, block, comment)
-            )
+            parts.item_start.append(Assign(counter.id, first if loops.rows else ZERO))
+            run = parts.over_rows if loops.rows else run
+            done = [Store(self._partial(output, parts.counted("runs")), counter, each), following]
         else:
-            partial = self._partial(output, parts.counted("items"))
-            block = self._block(output, value, lines)
-            here.flush.append(Store(partial, Name("item"), block, comment))
+            done = [Store(self._partial(output, parts.counted("items")), Name("item"), each)]
+        here.lines.append(Fold(block, kind, value, run, done, output.value.dtype, comment))
 
-    def _to_row(
-        self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
-    ) -> None:
-        """Reduce the elements of a row to its own number."""
-        kind, result, comment = kind_of(output), self.result(output), comment_of(output.value)
-        counter, levels, identity = self._counter(output), f"l{result}", self.identity(output)
-
-        def merged(block: Expression) -> Statement:
-            return Do(folding("merge", kind, levels, counter, block, identity), comment)
-
-        self.code.top.append(on_stack(levels, output.value.dtype, _LEVELS))
-        here.before.append(Assign(counter.id, ZERO))
-        if len(self.facts.loops.inner) > 1:
-            self._append(output, value, lines, (here.before, here.flush, here.after), merged)
-        else:
-            here.flush += [merged(self._block(output, value, lines)), _next(counter)]
-        here.after.append(Assign(result, folding("merged", kind, levels, counter, identity)))
-        here.after.append(self.parts.stored(output, Name(result)))
-
-    def _counter(self, output: LoopOutput) -> Name:
-        """Return the variable that counts the blocks of a row or an item."""
-        return Name(f"k{self.result(output)}")
-
-    def _block(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> Expression:
-        """Keep what there is of a block; return what it is reduced to."""
-        buffer = f"b{self.result(output)}"
-        self.parts.rooms[buffer] = output.value.dtype
-        lines.append(Store(Name(buffer), self.code.offset(), value))
-        return self.folded(output, buffer, combine("-", "hi", "lo"))
-
-    def _append(
-        self,
-        output: LoopOutput,
-        value: Expression,
-        lines: list[Statement],
-        places: tuple[list[Statement], list[Statement], list[Statement]],
-        found: Callable[[Expression], Statement],
-    ) -> None:
-        """Reduce elements of several loops as if they were one run, which blocks cut anywhere.
-
-        In front of the loops, behind each run of the innermost one, and behind all stands what the
-        `places` get; `found` gives what to do with the result of a block.
-        """
-        result = self.result(output)
-        buffer, filled = f"b{result}", f"f{result}"
-        start, flush, end = places
-        self.code.top.append(on_stack(buffer, output.value.dtype, 2 * SUM_BLOCK))
-        start.append(Assign(filled, ZERO))
-        at = plus(filled, self.code.offset())
-        lines.append(Store(Name(buffer), at, value, comment_of(output.value)))
-        flush.append(Assign(filled, combine("+", filled, combine("-", "hi", "lo"))))
-        following = _next(self._counter(output))
-        whole = found(self.folded(output, buffer, SUM_BLOCK))
-        dropped = Assign(filled, call(_SHIFTED, buffer, filled))
-        flush.append(If(combine(">=", filled, SUM_BLOCK), [whole, dropped, following]))
-        rest = found(self.folded(output, buffer, filled))
-        end.append(If(combine(">", filled, 0), [rest, following]))
+    def _whole(self, output: LoopOutput, value: Expression, run: str) -> Fold:
+        """Return the reduction of what is one run; of one to one number, which is stored."""
+        result, comment = self.result(output), comment_of(output.value)
+        each: list[Statement] = []
+        if self.facts.targets[output] is None:
+            each = [Store(self.parts.buffer(output.value), ZERO, Name(result))]
+        return Fold(result, kind_of(output), value, run, each, output.value.dtype, comment)
 
     # --- of rows ---
 
     def to_number(self, output: LoopOutput, value: Expression, lines: list[Statement]) -> None:
         """Combine a value of each row to one number."""
+        if self.is_whole and self.facts.loops.rows:
+            lines.append(self._whole(output, value, self.parts.over_rows))
+            return
         rows = product([loop.size for loop in self.facts.loops.rows])
         partial = self._partial(output, rows, "fold")
         lines.append(Store(partial, self.flat_row(), value, comment_of(output.value)))
@@ -221,15 +166,11 @@ class BlockFolds:
 
     def identity(self, output: LoopOutput) -> Expression:
         """Return what there is of nothing."""
-        return identity_code(kind_of(output), output.value.dtype)
+        return identity(kind_of(output), output.value.dtype)
 
     def result(self, output: LoopOutput) -> str:
         """Return the variable of what rows are reduced to."""
         return self.code.results[output.value]
-
-    def folded(self, output: LoopOutput, array: str, count: Any) -> Expression:
-        """Return the first elements of an array combined."""
-        return folding("fold", kind_of(output), array, count, self.identity(output))
 
     def _partial(self, output: LoopOutput, size: Size, what: str = "total") -> Name:
         """Return a new array of results of blocks, or of elements (`fold`), reduced in the end."""

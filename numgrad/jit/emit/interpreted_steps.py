@@ -103,7 +103,9 @@ def _enter(function: Any) -> str:
 
 
 def _numba_type(value: Value) -> str:
+    # "bool" is Python's own, unless NumPy has that name, too.
+    dtype = "boolean" if value.dtype.kind == "b" else value.dtype.name
     if not value.shape:
-        return f"Array({value.dtype.name}, 0, 'C')"
+        return f"Array({dtype}, 0, 'C')"
     dims = [*[":"] * (len(value.shape) - 1), "::1"]
-    return f"{value.dtype.name}[{', '.join(dims)}]"
+    return f"{dtype}[{', '.join(dims)}]"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from numgrad.base.tuning import STACK_ELEMENTS, SUM_BLOCK
+from numgrad.codegen.angle_passes import angles_in, near_angles, phases
+from numgrad.codegen.fold_passes import without_folds
 from numgrad.codegen.loop_passes import without_stores
 from numgrad.codegen.loops import (
     ZERO,
@@ -26,7 +29,8 @@ from numgrad.codegen.loops import (
     call,
     combine,
 )
-from numgrad.jit.emit.analysis import INNER, Analysis
+from numgrad.codegen.short_loops import on_stack
+from numgrad.jit.emit.analysis import Analysis
 from numgrad.jit.emit.folds import BlockFolds
 from numgrad.jit.emit.nest_parts import NestParts
 from numgrad.jit.emit.row_passes import Pass, RowPasses
@@ -36,7 +40,6 @@ from numgrad.jit.emit.scalar_code import (
     SPAN,
     cast_code,
     new_array,
-    on_stack,
     size_code,
     type_code,
 )
@@ -68,19 +71,19 @@ class LoopNest:
         The expression of each constant.
     names : iterator of int
         Running numbers, for names.
-    supposes_near : bool
-        Whether to compute sines where they are needed, as if no angle was far; ``far`` then notes
-        if one was.
-    folds : callable
-        Returns what writes reductions: `BlockFolds`, or what has its methods.
     length : int, optional
-        Of the innermost loop, if rows of values that are kept shall be on the stack.
+        Of the innermost loop, of a nest with a single item: values that are kept are on the stack,
+        and no reduction is cut up.
 
     Attributes
     ----------
     unread : set of str
         Arrays that need not be written to.
+    is_near : bool
+        Whether sines are computed in the loops, as if no angle was far.
     """
+
+    is_near = False
 
     def __init__(
         self,
@@ -90,19 +93,19 @@ class LoopNest:
         constants: Mapping[Value, Expression],
         names: count[int],
         *,
-        supposes_near: bool = False,
-        folds: Callable[[NestParts], BlockFolds] = BlockFolds,
         length: int | None = None,
     ) -> None:
         self.given = plan, position, buffers, constants, names
-        self.position, self.length_on_stack = position, length
-        self.facts = Analysis(plan, position, supposes_near=supposes_near)
+        self.position, self.length = position, length
+        self.facts = Analysis(plan, position)
         self.nest, self.loops = self.facts.nest, self.facts.loops
         self.code = ElementCode(self.facts, buffers, constants, names)
         self.parts = NestParts(self.facts, self.code)
-        self.passes = RowPasses(self.parts, self._write_output, self._room_of_row)
+        self.passes = RowPasses(self.code, self._write_output, self._room_of_row)
         self.unread: set[str] = set()
-        self.folds = folds(self.parts)
+        self.rooms_of_angles: dict[str, np.dtype[Any]] = {}
+        self._items: dict[bool, list[Statement]] = {}
+        self.folds = BlockFolds(self.parts, length is not None)
         self._write()
 
     def _write(self) -> None:
@@ -118,22 +121,22 @@ class LoopNest:
             if facts.is_row(output):
                 self._write_row_output(output)
         self._write_checks()
+        for here in self.passes.passes.values():
+            here.loops = phases(self._loop(here), self._room_of_angles) if self.loops.inner else []
 
     # --- outputs ---
 
-    def _write_output(
-        self, output: LoopOutput, value: Expression, here: Pass, lines: list[Statement]
-    ) -> None:
+    def _write_output(self, output: LoopOutput, value: Expression, here: Pass) -> None:
         """Write what becomes of a value that a pass computed at every element of a row."""
         value = cast_code(value, output.source.dtype, output.value.dtype)
         if output.kind == "scatter":
-            lines += self._scattered(output, value, here.names[max(here.names)])
+            here.lines += self._scattered(output, value, here.names)
         elif output.kind != "reduce":
-            lines.append(self.parts.stored(output, value, comment_of(output.value)))
+            here.lines.append(self.parts.stored(output, value, comment_of(output.value)))
         elif self.nest.blocked == output.reduced:
-            self.folds.over_rows(output, value, lines)
+            self.folds.over_rows(output, value, here.lines)
         else:
-            self.folds.in_row(output, value, here, lines)
+            self.folds.in_row(output, value, here)
 
     def _write_row_output(self, output: LoopOutput) -> None:
         """Write what becomes of a value that there is once in each row."""
@@ -181,32 +184,51 @@ class LoopNest:
                 If(Load(self.parts.buffer(flag), ZERO), [Do(error, comment_of(check))])
             )
 
-    # --- facts for others ---
+    # --- sines ---
 
-    def may_suppose_near(self, most: int) -> bool:
-        """Whether it has sines, at `most` so many, and can be done again if an angle was far."""
-        facts = self.facts
-        angles = [e for e in facts.order if facts.level(e) == INNER and facts.has_angle(e)]
+    def near(self, most: int) -> LoopNest | None:
+        """Return the nest with sines in the loops, as if none were far; ``far`` is set if one is.
+
+        None if it has none, or more than `most`, or could not be done again: it overwrites inputs.
+        """
+        passes = self.passes.passes.values() if self.loops.inner else ()
+        angles = [angle for here in passes for angle in angles_in(here.lines)]
         written = {self.parts.buffer(output.value) for output in self.nest.outputs}
-        read = {self.parts.buffer(value) for value, _ in facts.read_places}
-        return 0 < len(angles) <= most and not written & read
+        read = {self.parts.buffer(value) for value, _ in self.facts.read_places}
+        if not 0 < len(angles) <= most or written & read:
+            return None
+        nest = copy(self)
+        nest.is_near = True
+        return nest
+
+    def _room_of_angles(self, variable: str) -> str:
+        room = self.code.fresh("w")
+        self.rooms_of_angles[room] = self.code.types[variable]
+        return room
 
     # --- rooms ---
 
     def _room_of_row(self, name: str, dtype: np.dtype[Any], size: Size) -> Statement:
-        if self.length_on_stack is not None:
-            return on_stack(name, dtype, self.length_on_stack)
+        if self.length is not None:
+            return on_stack(name, dtype, self.length)
         return new_array(name, self.code.size(size), dtype)
 
     def before_items(self, values: Mapping[str, int] | None) -> list[Statement]:
         """Return what stands in front of the loop over items; given the sizes, for just these."""
         length = SUM_BLOCK if values is None else min(SUM_BLOCK, self.facts.length(values))
-        return rooms_of_blocks(self.parts.rooms, length, f"blocks_{self.position}") + self.code.top
+        rooms = self.parts.rooms if self.is_near else self.parts.rooms | self.rooms_of_angles
+        runs = [on_stack(name, *of_run) for name, of_run in self.parts.runs.items()]
+        return [*rooms_of_blocks(rooms, length, f"blocks_{self.position}"), *runs, *self.code.top]
 
     # --- loops ---
 
     def item(self) -> list[Statement]:
         """Return what does one item."""
+        if self.is_near not in self._items:
+            self._items[self.is_near] = without_folds(self._item(), self.parts.room)
+        return self._items[self.is_near]
+
+    def _item(self) -> list[Statement]:
         k, loops, size = self.position, self.loops, self.code.size
         body = self.row()
         head: list[Statement] = []
@@ -231,11 +253,22 @@ class LoopNest:
             head.append(Assign("block", block))
             head.append(Assign("first_row", combine("*", "block", f"rows{k}")))
             head.append(Assign("last_row", call(Name("min"), end, total)))
-            index = loops.rows[0].index
             if len(loops.rows) > 1:
-                index, body = "row", [*self.decoded("row", loops.rows), *body]
-            body = [For(index, Name("first_row"), Name("last_row"), body)]
-        return head + self.parts.item_start + body + self.parts.item_end
+                body = [*self.decoded("row", loops.rows), *body]
+            body = [For(self.parts.over_rows, Name("first_row"), Name("last_row"), body)]
+        return [*head, *self.parts.item_start, *body]
+
+    def indices_of_rows(self, name: str) -> list[Statement]:
+        """Return what finds the indices of a row's loops from that of the loop over all."""
+        if len(self.loops.rows) < 2:
+            return []
+        return [Assign(name, Name(self.parts.over_rows)), *self.decoded(name, self.loops.rows)]
+
+    def dtype_to_hand_on(self, name: str) -> np.dtype[Any] | None:
+        """Return the dtype of a variable of a row, if it can be in an array for all rows."""
+        dtype = np.dtype(np.int64) if name in self.code.bases else self.code.types.get(name)
+        can_be = dtype is not None and (dtype.kind == "f" or name in self.code.bases)
+        return dtype if can_be and not self.passes.kept else None
 
     def decoded(self, name: str, loops: list[Loop]) -> list[Statement]:
         """Find the indices of loops that are counted as one."""
@@ -256,20 +289,19 @@ class LoopNest:
                 lines += self._pass(passes[number])
         return lines
 
-    def phases(self, here: Pass) -> list[Statement]:
-        """Return the loops of a pass over a block of a row."""
+    def _loop(self, here: Pass) -> For:
+        """Return the loop of a pass over a block of a row, as it was written."""
+        return For(self.loops.inner[-1].index, Name("lo"), Name("hi"), here.lines)
+
+    def block(self, here: Pass) -> list[Statement]:
+        """Return what a pass does with a block of a row."""
         if not self.loops.inner:
-            return [line for part in here.phases.values() for line in part]
-        lines: list[Statement] = []
-        for phase, part in here.phases.items():
-            if part:
-                lines.append(For(self.loops.inner[-1].index, Name("lo"), Name("hi"), part))
-            lines += here.trigonometric[phase]
-        return [*lines, *here.flush]
+            return here.lines
+        return [near_angles(self._loop(here))] if self.is_near else here.loops
 
     def _pass(self, here: Pass) -> list[Statement]:
-        lines = self.phases(here)
-        if self.facts.visits_rows and self.loops.inner:
+        lines = self.block(here)
+        if self.facts.visits_rows and self.loops.inner and self.length is None:
             size = self.code.size(self.loops.inner[-1].size)
             body = [_block_end(size), *lines]
             lines = [For("lo", ZERO, size, body, Number(SUM_BLOCK))]

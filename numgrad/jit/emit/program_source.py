@@ -44,6 +44,7 @@ WHAT = 4  # numbers of the header that say what to run
 ALIGNMENT = 64
 WIDE = 16  # elements of a short loop from which on it fills wide vectors
 (_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
+(_NJIT,) = names("numba", "njit")
 (_USE_WIDE_VECTORS,) = names("numgrad.codegen.llvm.width", "use_wide_vectors")
 
 
@@ -171,9 +172,13 @@ class Emitted:
         """Return how many parts of some nests that are done together threads can do."""
         return max([self.values[f"items{k}"] for k in band])
 
-    def source(self, *, origins: bool = False) -> str:
-        """Return the module with the function ``run``."""
-        return print_module([self.function("run", literal=False)], origins=origins)
+    def source(self, *, shown: bool = False) -> str:
+        """Return the module with the function ``run``.
+
+        One to be `shown` says where lines came from, and runs as it stands: compiled by Numba.
+        """
+        run = self.function("run", literal=False, decorator=_NJIT if shown else None)
+        return print_module([run], origins=shown)
 
     def function(self, name: str, *, literal: bool, decorator: Name | None = None) -> Function:
         """Return the function of all nests; `literal` with sizes and constants written out."""

@@ -39,10 +39,8 @@ __all__ = [
     "PART",
     "SPAN",
     "cast_code",
-    "identity_code",
     "is_plain",
     "new_array",
-    "on_stack",
     "operation_code",
     "plain_code",
     "size_code",
@@ -51,15 +49,8 @@ __all__ = [
 
 _PLAIN = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0))
 _EXACT = frozenset(("int64", "float32", "float64", "complex64", "complex128"))
-_STACK, PART, SPAN, FINISHES = names(
-    "numgrad.codegen.loop_runtime", "stack", "part", "span", "finishes"
-)
+PART, SPAN, FINISHES = names("numgrad.codegen.loop_runtime", "part", "span", "finishes")
 (_EMPTY,) = names("numpy", "empty")
-
-
-def on_stack(name: str, dtype: np.dtype[Any], count: int | Name) -> Statement:
-    """Return what makes an array that lives until the function returns."""
-    return Assign(name, call(_STACK, type_code(dtype), count))
 
 
 def new_array(name: str, shape: Any, dtype: np.dtype[Any]) -> Statement:
@@ -93,19 +84,6 @@ def plain_code(value: Any, dtype: np.dtype[Any]) -> Expression:
         parts = literal(float(value.real)), literal(float(value.imag))
         return call(type_code(dtype), call(Name("complex"), *parts))
     return call(type_code(dtype), literal(float(value)))
-
-
-def identity_code(kind: str, dtype: np.dtype[Any]) -> Expression:
-    """Return what a reduction of nothing gives (for extremes: what yields to all others)."""
-    if dtype.kind == "b":
-        return Number(kind in ("all", "min", "prod"))
-    if kind not in ("max", "min"):
-        return call(type_code(dtype), int(kind == "prod"))
-    lowest = kind == "max"
-    if dtype.kind == "f":
-        return plain_code(-np.inf if lowest else np.inf, dtype)
-    limits = np.iinfo(dtype)
-    return plain_code(limits.min if lowest else limits.max, dtype)
 
 
 def cast_code(number: Expression, source: np.dtype[Any], target: np.dtype[Any]) -> Expression:

@@ -6,8 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
 
 from numgrad.base.tuning import THREAD_ELEMENTS_UNIT_VECTORS
 from numgrad.jit.lowering.unit_vectors import Rows

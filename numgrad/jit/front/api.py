@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.serialize import dumps
 
 from numgrad.base import dtypes
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES
+from numgrad.codegen.numba_private import dumps
 from numgrad.graph.modes import interceptors, modes, set_grad_enabled
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.call_cache import CachedCall, call_key

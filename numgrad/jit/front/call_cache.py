@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
 
 from numgrad.base.dtypes import defaults
 from numgrad.base.pytree import LEAF, TreeSpec, unflatten

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba.core.typing.typeof import typeof_impl
+from numba.extending import typeof_impl
 
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.trace_function import Trace

@@ -8,8 +8,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype, types
 
 from numgrad.base.tuning import THREAD_ADDITIONS_JIT
 from numgrad.codegen.compile.compile import compile_source
@@ -49,7 +48,7 @@ class Program:
     @property
     def source(self) -> str:
         """The Python that is compiled; a comment says of each line what it came from."""
-        return self._emitted.source(origins=True)
+        return self._emitted.source(shown=True)
 
     @property
     def steps(self) -> int:

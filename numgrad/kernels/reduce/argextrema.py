@@ -11,7 +11,7 @@ import numpy as np
 
 from numgrad.base.tuning import ARGEXTREMA_BLOCK, THREAD_ELEMENTS_ARGEXTREMA
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN, LEAN
 from numgrad.codegen.llvm.map_ir import Map, make_any
 from numgrad.codegen.llvm.pointers import element, lesser, store
 from numgrad.codegen.llvm.scalar_ir import branch_free, where
@@ -98,10 +98,10 @@ def _make(name: str, better: Any) -> _Kernels:
 
     kernels = []
     for function in (of_rows, of_columns, join):
-        compiler = PlainCompiler if function is of_columns else LeanCompiler
+        steps = AS_WRITTEN if function is of_columns else LEAN
         function.__name__ = f"{name}_{function.__name__}"
         function.__qualname__ = f"_make.{function.__name__}"  # equal names would mean equal code
-        kernels.append(kernel(function, compiler))
+        kernels.append(kernel(function, steps))
     return _Kernels(*kernels)
 
 

@@ -18,22 +18,17 @@ from numgrad.base.tuning import (
     THREAD_ELEMENTS_TWO_PASSES,
 )
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.expression import Symbol
+from numgrad.codegen.fold_runtime import join_max
+from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.kernels.move.gather_blocks import Strided
 from numgrad.kernels.move.layout import Array, arrange, reduced_shape, restore
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce.driver import Run, parts_of, share, spans_of
-from numgrad.kernels.reduce.operations import (
-    ADD,
-    GREATEST,
-    ITSELF,
-    SHIFTED_EXP,
-    SQUARED_DISTANCE,
-    greatest,
-)
+from numgrad.kernels.reduce.operations import ITSELF, SHIFTED_EXP, SQUARED_DISTANCE
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64, amax, as_complex, as_real, sum
 from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
@@ -84,7 +79,7 @@ def _variances(a, means, squares, steps, rows, columns, step, count):  # type: i
     _squared_distances(a, squares, means, steps, step, count)
 
 
-_variances = kernel(_variances, PlainCompiler)
+_variances = kernel(_variances, AS_WRITTEN)
 
 
 def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  # type: ignore[no-untyped-def]
@@ -99,7 +94,7 @@ def _exponentials(a, tops, centres, sums, steps, columns, step, count, logs):  #
     take_logarithms(columns * count if logs else 0, sums, 0, sums, 0)
 
 
-_exponentials = kernel(_exponentials, PlainCompiler)
+_exponentials = kernel(_exponentials, AS_WRITTEN)
 
 
 @kernel
@@ -127,7 +122,7 @@ def _join_exponentials(tops, centres, sums, parts, inner):  # type: ignore[no-un
         p = (i // inner) * parts * inner + i % inner
         top = tops[p]
         for q in range(p + inner, p + parts * inner, inner):
-            top = greatest(top, tops[q])
+            top = join_max(top, tops[q])
         centre = zero if abs(top) == np.inf else top
         total = zero
         for q in range(p, p + parts * inner, inner):
@@ -141,7 +136,7 @@ def _logarithms(numbers, first, last):  # type: ignore[no-untyped-def]
     take_logarithms(last - first, numbers, first, numbers, first)
 
 
-logarithms = kernel(_logarithms, PlainCompiler)
+logarithms = kernel(_logarithms, AS_WRITTEN)
 
 
 def _in_groups(run: Run, part_rows: int) -> Run:

@@ -11,17 +11,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 
-from numgrad.codegen.compile.numba_pipeline import inline
-from numgrad.codegen.llvm.combine_ir import (
-    ADD,
-    BOTH,
-    EITHER,
-    GREATEST,
-    LEAST,
-    MULTIPLY,
-    Combine,
-    is_float,
-)
+from numgrad.codegen.compile.dispatchers import inline
+from numgrad.codegen.llvm.combine_ir import COMBINES, is_float
 from numgrad.codegen.llvm.fold_ir import Transform
 from numgrad.codegen.llvm.scalar_ir import Number
 from numgrad.kernels.reduce.driver import Fold
@@ -46,7 +37,6 @@ __all__ = [
     "SUM_POWERS",
     "SUM_SQUARED_MODULI",
     "SUM_SQUARES",
-    "greatest",
 ]
 
 
@@ -149,36 +139,28 @@ POWER_OF_MAGNITUDE = Transform(power_of_magnitude, None)
 SHIFTED_EXP = Transform(shifted_exp, emit_shifted_exp, is_dear=True)
 
 
-# --- extremes -------------------------------------------------------------------------------------
-
-
-@inline
-def greatest(x, y):  # type: ignore[no-untyped-def]
-    """Return the greater number, or nan; without a branch, as a blend in a vector register."""
-    return x if (x >= y) | (x != x) else y
-
-
 # --- the folds -----------------------------------------------------------------------------------
 
 
-def _fold(name: str, transform: Transform, combine: Combine, merge: Fold | None = None) -> Fold:
+def _fold(name: str, transform: Transform, kind: str, merge: Fold | None = None) -> Fold:
+    combine = COMBINES[kind]
     return Fold(make_fold(name, transform, combine), combine.identity, merge)
 
 
-SUM = _fold("sum", ITSELF, ADD)
-SUM_INTEGERS = _fold("sum_integers", AS_INT64, ADD)
-PROD = _fold("prod", ITSELF, MULTIPLY)
-PROD_INTEGERS = _fold("prod_integers", AS_INT64, MULTIPLY)
-MAX = _fold("max", ITSELF, GREATEST)
-MIN = _fold("min", ITSELF, LEAST)
-ALL = _fold("all", ONE_IF_NONZERO, BOTH)
-ANY = _fold("any", ONE_IF_NONZERO, EITHER)
+SUM = _fold("sum", ITSELF, "sum")
+SUM_INTEGERS = _fold("sum_integers", AS_INT64, "sum")
+PROD = _fold("prod", ITSELF, "prod")
+PROD_INTEGERS = _fold("prod_integers", AS_INT64, "prod")
+MAX = _fold("max", ITSELF, "max")
+MIN = _fold("min", ITSELF, "min")
+ALL = _fold("all", ONE_IF_NONZERO, "all")
+ANY = _fold("any", ONE_IF_NONZERO, "any")
 # The last argument reduces what the parts give, which is not transformed again.
-COUNT = _fold("count", ONE_IF_NONZERO, ADD, SUM_INTEGERS)
-SUM_ABS = _fold("sum_abs", MAGNITUDE, ADD, SUM)
-SUM_SQUARES = _fold("sum_squares", SQUARED, ADD, SUM)
-SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, ADD, SUM)
-SUM_POWERS = _fold("sum_powers", POWER_OF_MAGNITUDE, ADD, SUM)
-SUM_EXPONENTIALS = _fold("sum_exponentials", SHIFTED_EXP, ADD, SUM)
-MAX_ABS = _fold("max_abs", MAGNITUDE, GREATEST, MAX)
-MIN_ABS = _fold("min_abs", MAGNITUDE, LEAST, MIN)
+COUNT = _fold("count", ONE_IF_NONZERO, "sum", SUM_INTEGERS)
+SUM_ABS = _fold("sum_abs", MAGNITUDE, "sum", SUM)
+SUM_SQUARES = _fold("sum_squares", SQUARED, "sum", SUM)
+SUM_SQUARED_MODULI = _fold("sum_squared_moduli", SQUARED_MODULUS, "sum", SUM)
+SUM_POWERS = _fold("sum_powers", POWER_OF_MAGNITUDE, "sum", SUM)
+SUM_EXPONENTIALS = _fold("sum_exponentials", SHIFTED_EXP, "sum", SUM)
+MAX_ABS = _fold("max_abs", MAGNITUDE, "max", MAX)
+MIN_ABS = _fold("min_abs", MAGNITUDE, "min", MIN)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN, LEAN
 from numgrad.codegen.llvm.combine_ir import Combine
 from numgrad.codegen.llvm.fold_ir import (
     FOLD,
@@ -186,4 +186,4 @@ def make_fold(name: str, transform: Transform, combine: Combine) -> Any:
 
     fold.__name__ = name
     fold.__qualname__ = f"make_fold.{name}"  # equal names would have to mean equal code
-    return kernel(fold, PlainCompiler if transform.emit else LeanCompiler)
+    return kernel(fold, AS_WRITTEN if transform.emit else LEAN)

@@ -12,7 +12,7 @@ import numpy as np
 
 from numgrad.base.tuning import RECURRENCE_BLOCK
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.pointers import element, lesser, release, scratch, store
 from numgrad.codegen.llvm.scalar_ir import where
@@ -127,7 +127,7 @@ def _make_logcumsumexp() -> Scan:
         release(tops)
         release(sums)
 
-    return make_scan("logcumsumexp", rows, columns, PlainCompiler)
+    return make_scan("logcumsumexp", rows, columns, AS_WRITTEN)
 
 
 _LOGCUMSUMEXP = _make_logcumsumexp()

@@ -13,11 +13,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.compiler import CompilerBase
 
 from numgrad.base.tuning import FEW_ELEMENTS, THREAD_ELEMENTS_SCAN
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import LeanCompiler, PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN, LEAN
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.pointers import element, lesser, release, scratch, store
 from numgrad.codegen.llvm.scalar_ir import branch_free, where
@@ -74,16 +73,14 @@ class Scan(NamedTuple):
         return self.rows if inner == 1 else self.columns
 
 
-def make_scan(
-    name: str, rows: Any, columns: Any, compiler: type[CompilerBase] = LeanCompiler
-) -> Scan:
+def make_scan(name: str, rows: Any, columns: Any, steps: str = LEAN) -> Scan:
     """Make kernels of two functions that do the same, as closures of what made them."""
     kernels = []
     for way, function in (("rows", rows), ("columns", columns)):
         function.__name__ = f"{name}_of_{way}"
         # Equal names would have to mean equal code.
         function.__qualname__ = f"{function.__module__}.{function.__name__}"
-        kernels.append(kernel(function, compiler))
+        kernels.append(kernel(function, steps))
     return Scan(*kernels)
 
 
@@ -176,7 +173,7 @@ def _make_extreme(name: str, better: Any) -> Scan:
                 q, p = p, p + inner
                 go_on(columns, values, p, indices, p, a, p, values, q, indices, q, i)
 
-    return make_scan(name, rows, columns, PlainCompiler)
+    return make_scan(name, rows, columns, AS_WRITTEN)
 
 
 _CUMMAX, _CUMMIN = _make_extreme("cummax", not_below), _make_extreme("cummin", not_above)

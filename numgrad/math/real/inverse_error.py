@@ -16,7 +16,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.np.numpy_support import from_dtype
+from numba import from_dtype
 
 from numgrad.codegen.llvm.scalar_ir import copysign, sqrt, where
 from numgrad.math.real.bits import fma

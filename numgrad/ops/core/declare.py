@@ -68,6 +68,7 @@ class Declared(ElementwisePrimitive):
         deciding: Callable[[list[Array]], list[Array]] | None = None,
         kernel_name: str | None = None,
         refuses: Mapping[str, Exception] | None = None,
+        check: Callable[..., None] | None = None,
         example: str | None = None,
         closer: Rule | None = None,
         gradients_lie: Mapping[str, Rule] | None = None,
@@ -101,6 +102,7 @@ class Declared(ElementwisePrimitive):
         )
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
         self.refuses = dict(refuses or {})
+        self.check = check
 
     def check_dtype(self, dtype: dtypes.dtype) -> None:
         """Raise PyTorch's error if the operation does not compute with a dtype."""
@@ -113,6 +115,12 @@ class Declared(ElementwisePrimitive):
         raise NotImplementedError(
             f"\"{self.kernel_name}\" not implemented for '{dtype.scalar_name}'"
         )
+
+    def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
+        """Return the operands that are tensors; raise for those that it does not take."""
+        if self.check is not None:
+            self.check(*operands)
+        return super()._check_operands(operands)
 
     def _dtypes(self, common: dtypes.dtype) -> tuple[np.dtype[Any], np.dtype[Any]]:
         """Return the NumPy dtypes of the computation and of the result."""

@@ -22,10 +22,10 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.registry import CPUDispatcher
-from numba.np.ufunc.dufunc import DUFunc
+from numba.extending import is_jitted
 
 from numgrad.codegen.expression import Symbol, literal
+from numgrad.codegen.numba_private import DUFunc
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.graph.frames import is_of_package
 from numgrad.graph.tensor import Tensor
@@ -106,11 +106,17 @@ def _on_symbols(name: str, operands: Sequence[Any], options: dict[str, Any]) -> 
                 and {*primitive.inputs} == {*known}
                 and (
                     name in (primitive.name, primitive.function_name)
-                    or function is FUNCTIONS.get(primitive.function_name)
+                    or _is_alias(function, primitive.function_name)
                 )
             ):
                 return primitive(*[known[key] for key in primitive.inputs])
     return None
+
+
+def _is_alias(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function is one of that name, by another name."""
+    named = FUNCTIONS.get(name)
+    return named is not None and inspect.unwrap(named) is inspect.unwrap(function)
 
 
 @functools.cache
@@ -211,7 +217,7 @@ def _stand_in(value: Any, known: dict[int, Any]) -> Any:
     """Return what takes the place of what a name means; the same thing if nothing has to."""
     if isinstance(value, ModuleType):
         return _Attributes(value)
-    if isinstance(value, (CPUDispatcher, DUFunc)):
+    if is_jitted(value) or isinstance(value, DUFunc):
         inner = rebound(value, known)
 
         def helper(*operands: Any, **options: Any) -> Any:
@@ -274,7 +280,7 @@ def rebound(function: Any, known: dict[int, Any] | None = None) -> Any:
     are returned as they are.
     """
     known = {} if known is None else known
-    if isinstance(function, (CPUDispatcher, DUFunc)):
+    if is_jitted(function) or isinstance(function, DUFunc):
         compiled: Any = getattr(function, "_dispatcher", function)  # the one of a ufunc
         return rebound(compiled.py_func, known)
     if not isinstance(function, FunctionType) or is_of_package(function.__code__.co_filename):

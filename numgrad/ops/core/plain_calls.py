@@ -119,49 +119,74 @@ def _entry_call(operands: list[str], outputs: list[str], spare: bool) -> list[st
     ]
 
 
-def front_source(arity: int) -> str:
-    """Return the source of the public function of an elementwise primitive.
+def front_source(
+    names: Sequence[str], options: Sequence[str] = (), *, declared: bool = False, rule: str = ""
+) -> str:
+    """Return the source of the public function, the method or an operator of a primitive.
 
     It runs the plain case on the spot: tensors of one shape and dtype, of few elements that lie row
     by row, or one such tensor and a number. What else there is has a key in `apply`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the operands are called.
+    options : sequence of str
+        The keywords that it has beside, all of them with a default.
+    declared : bool
+        Whether `otherwise` says what is wrong with arguments, those that are missing or too many,
+        too.
+    rule : str
+        What is called with operands that are as declared; `apply` if nothing has to be looked at.
     """
-    second = ["", "other"][arity - 1]
-    operands = "input, other" if second else "input"
+    first, second = names[0], names[1] if len(names) == 2 else ""
+    operands = ", ".join(names)
+    checked = rule or f"apply(({operands},))"
+    if declared:
+        keywords = "".join([f", {name}=default_{name}" for name in options])
+        given = "".join([f", {name}={name}" for name in options])
+        head = f"{', '.join([f'{name}=REQUIRED' for name in names])}, *extra{keywords}"
+        conditions = ["extra", *[f"{name} is not default_{name}" for name in options]]
+        elsewhere = f"otherwise({operands}, *extra{given})"
+    else:
+        head, conditions, elsewhere = operands, [], f"otherwise({operands})"
+    odd = " or ".join([f"type({first}) is not Tensor", *conditions, "call_interceptors"])
     lines = [
-        f"def function({operands}, *, out=None):",
-        "    if type(input) is not Tensor or out is not None or call_interceptors:",
-        f"        if out is None: return otherwise({operands})",
-        f"        return primitive({operands}, out=out)",
-        "    array = input._array",
+        f"def function({head}):",
+        f"    if {odd}:",
+        f"        return {elsewhere}",
+        f"    array = {first}._array",
         "    dtype = array.dtype",
-    ]
-    plain = _plain_call("entries", ["array", "right"][:arity], [*operands.split(", ")], "t" * arity)
-    if not second:
-        return "\n".join([*lines, "    shape = array.shape", *plain]) + "\n"
-    lines += [
-        "    if type(other) is Tensor:",
-        "        right = other._array",
-        "        shape = array.shape",
-        "        if dtype is not right.dtype or shape != right.shape:",
-        "            return apply((input, other))",
-        *[f"    {line}" for line in plain],
-        "    if not (type(other) is float or type(other) is int):",
-        "        return otherwise(input, other)",
         "    shape = array.shape",
-        *_plain_call("number_entries", ["array"], ["input"], "tn"),
+    ]
+    arrays = ["array", "right"][: len(names)]
+    plain = _plain_call("entries", arrays, names, "t" * len(names), checked)
+    if not second:
+        return "\n".join([*lines, *plain]) + "\n"
+    lines += [
+        f"    if type({second}) is Tensor:",
+        f"        right = {second}._array",
+        "        if dtype is not right.dtype or shape != right.shape:",
+        f"            return {checked}",
+        *[f"    {line}" for line in plain],
+        f"    if not (type({second}) is float or type({second}) is int):",
+        f"        return otherwise({operands})",
+        *_plain_call("number_entries", ["array"], names, "tn", checked),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _plain_call(entries: str, arrays: list[str], tensors: list[str], kinds: str) -> list[str]:
+def _plain_call(
+    entries: str, arrays: list[str], names: Sequence[str], kinds: str, otherwise: str
+) -> list[str]:
     """Return the lines that run a kernel's entry, wrap its result and attach a node."""
     number = "n" in kinds
+    tensors = names[: len(arrays)]
     contiguous = " and ".join([f"{array}.flags.c_contiguous" for array in arrays])
     given = [f"{array}.ravel()" for array in arrays] + ["right"] * number
-    otherwise = "otherwise(input, other)" if number else f"apply(({', '.join(tensors)},))"
-    needs = "input._edge is not NO_EDGE"
+    needs = f"{tensors[0]}._edge is not NO_EDGE"
     if len(tensors) == 2:
-        needs = f"({needs}) + (other._edge is not NO_EDGE) * 2"
+        needs = f"({needs}) + ({tensors[1]}._edge is not NO_EDGE) * 2"
     operands = ", ".join([*tensors, *["right"] * number])
     return [
         *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
@@ -172,7 +197,7 @@ def _plain_call(entries: str, arrays: list[str], tensors: list[str], kinds: str)
         "    ):",
         f"        if entry is None: find_entry(dtype, {number})",
         f"        return {otherwise}",
-        *["    right = float(other)"] * number,
+        *[f"    right = float({names[-1]})"] * number,
         "    value = empty(shape, dtype)",
         f"    entry({', '.join(given)}, value if len(shape) == 1 else value.ravel())",
         "    tensor = new(Tensor)",

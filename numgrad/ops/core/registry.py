@@ -1,8 +1,8 @@
 """From primitives to public functions, methods and in-place methods.
 
 `FUNCTIONS` holds what becomes ``numgrad.name``, `METHODS` what becomes ``Tensor.name``, and
-`INPLACE` which functions also give a method ``name_``. `public` enters a function written by
-hand; `publish` makes the function of an elementwise primitive and enters it.
+`INPLACE` which functions also give a method ``name_``. `public` enters a function; those that are
+declared (`numgrad.ops.signatures`) come here, too.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ __all__ = [
     "METHODS",
     "OPERANDS",
     "binders",
-    "make_function",
+    "make_front",
     "make_operator",
     "public",
-    "publish",
 ]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
@@ -79,23 +78,6 @@ def public(*names: Any, function: bool = True, method: bool = True, inplace: boo
     return enter
 
 
-def publish(primitive: ElementwisePrimitive, *aliases: str, inplace: bool = True) -> Any:
-    """Make the public function of an elementwise primitive and enter it under all its names."""
-    function = make_function(primitive)
-    name = primitive.function_name
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "numgrad"
-    function.__doc__ = primitive.doc
-    for alias in (name, *aliases):
-        public(alias, inplace=inplace)(function)
-    return function
-
-
-def make_function(primitive: ElementwisePrimitive) -> Callable[..., Any]:
-    """Make the function of a primitive of one or two operands; the plain case takes a fast path."""
-    return _make_front(primitive, primitive)
-
-
 def make_operator(
     primitive: ElementwisePrimitive, *, reflected: bool = False
 ) -> Callable[..., Any]:
@@ -112,13 +94,19 @@ def make_operator(
             return primitive(input, FUNCTIONS["as_tensor"](other))
         return NotImplemented
 
-    return _make_front(primitive, foreign)
+    return make_front(primitive, foreign, front_source(primitive.inputs), {})
 
 
-def _make_front(
-    primitive: ElementwisePrimitive, otherwise: Callable[..., Any]
+def make_front(
+    primitive: ElementwisePrimitive,
+    otherwise: Callable[..., Any],
+    source: str,
+    names: dict[str, Any],
 ) -> Callable[..., Any]:
-    """Make a function of one or two operands; `otherwise` takes what is not the plain case."""
+    """Make a function of one or two operands; `otherwise` takes what is not the plain case.
+
+    Its source is what `front_source` returned; `names` are those beside the primitive's own.
+    """
     kernel, plain = primitive.kernel, primitive.plain_dtypes
     arity = len(primitive.inputs)
     entries: tuple[dict[Any, Any], ...] = ({}, {})
@@ -153,14 +141,9 @@ def _make_front(
         "new_counter": new_counter,
         "number_entries": entries[1],
         "otherwise": otherwise,
-        "primitive": primitive,
         **{f"find_recorder_{kinds}": known.get for kinds, known in recorders.items()},
         "make_recorder": make_recorder,
         "refresh_view": refresh_view,
     }
-    title = f"front of functions of {arity}"
-    function = define("function", front_source(arity), title, namespace)
-    operand = "Tensor" if arity == 1 else "Any"
-    names = dict.fromkeys(("input", "other", "return"), operand)
-    function.__annotations__ = {**names, "out": "Tensor | None"}
-    return function
+    namespace |= names
+    return define("function", source, f"front of functions of {arity}", namespace)

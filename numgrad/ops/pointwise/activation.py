@@ -8,11 +8,12 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, UNIT, number
-from numgrad.ops.core.registry import make_function, public, publish
 from numgrad.ops.pointwise.complex import absolute, conj, is_complex, zero_of
 from numgrad.ops.pointwise.exponential import exp
 from numgrad.ops.pointwise.logarithms import logit
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["erf", "erfc", "erfinv", "logit", "logsigmoid", "relu", "sigmoid", "softplus"]
 
@@ -164,8 +165,8 @@ _SOFTPLUS = elementwise(
 )
 
 
-@public(method=False)
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+@declare("softplus(Tensor input, number beta=1, number threshold=20)", method=False)
+def softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     """Return ``ln(1 + exp(beta * input)) / beta``, and `input` where ``beta * input > threshold``.
 
     Derivative: sigmoid(beta x), 1 above the threshold. PyTorch has it in ``nn.functional``.
@@ -191,10 +192,9 @@ _LOGSIGMOID = unary(
     gradients_lie={"input": lambda g: g * 1},
     doc="Return ln(sigmoid(x)).",
 )
-_logsigmoid = make_function(_LOGSIGMOID)
 
 
-@public(method=False)
+@declare("logsigmoid(Tensor input)", method=False, plain=_LOGSIGMOID)
 def logsigmoid(input: Tensor) -> Tensor:
     """Return ``ln(1 / (1 + exp(-input)))``, without overflow or loss of digits on the way.
 
@@ -204,5 +204,5 @@ def logsigmoid(input: Tensor) -> Tensor:
     >>> ng.logsigmoid(ng.tensor([0.0, -100.0]))
     tensor([  -0.6931, -100.0000])
     """
-    result: Tensor = _logsigmoid(input)
+    result: Tensor = _LOGSIGMOID(input)
     return result

@@ -12,12 +12,11 @@ from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
 from numgrad.ops.core.declare import binary, elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, number
-from numgrad.ops.core.elementwise import Number
 from numgrad.ops.core.promotion import result_dtype
-from numgrad.ops.core.registry import make_function, public, publish
 from numgrad.ops.pointwise.complex import absolute, conj
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +43,7 @@ _MINUS = binary(
     (lambda g: g, lambda g: -g),
     (REAL, REAL),
     accepts="fciu",
+    check=lambda input, other: _check_not_bool(input, other),
     doc="Return the difference of two operands.",
 )
 # a + alpha b and a - alpha b: the node's name is that of the plain operation.
@@ -104,16 +104,10 @@ _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
     )
     for by_number in (True, False)
 )
-_plus, _minus = make_function(_PLUS), make_function(_MINUS)
 
 
-def _checked_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
+def _checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
     """Return `alpha` as a number that has no vote on the dtype; raise where PyTorch does."""
-    if isinstance(alpha, Tensor):
-        alpha = alpha.item()
-    elif not isinstance(alpha, Number):
-        kind = type(alpha).__name__
-        raise TypeError(f"{name}(): argument 'alpha' must be Number, not {kind}")
     common = result_dtype([input, other])
     if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -131,18 +125,20 @@ def _checked_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
     return alpha
 
 
-@public(inplace=True)
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+_SCALED = "operand input, operand other, *, number alpha=1, Tensor? out=None"
+
+
+@declare(f"add({_SCALED})", inplace=True, plain=_PLUS)
+def add(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input + alpha * other``.
 
     Derivative: 1 for `input`, `alpha` for `other`.
 
     Parameters
     ----------
-    input : tensor
-    other : tensor or number
+    other
         Broadcasts with `input`.
-    alpha : number
+    alpha
         What `other` is multiplied by.
 
     >>> import numgrad as ng
@@ -150,10 +146,10 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     tensor([21., 22.])
     """
     if type(alpha) is int and alpha == 1:
-        return _plus(input, other, out=out)
-    alpha = _checked_alpha("add", input, other, alpha)
+        return _PLUS(input, other, out=out)
+    alpha = _checked_alpha(input, other, alpha)
     if isinstance(alpha, bool):
-        return _plus(input, mul(other, alpha), out=out)
+        return _PLUS(input, mul(other, alpha), out=out)
     return _PLUS_SCALED(input, other, alpha, out=out)
 
 
@@ -175,8 +171,8 @@ def _check_not_bool(input: Any, other: Any) -> None:
         )
 
 
-@public("sub", "subtract", inplace=True)
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Any:
+@declare(f"sub({_SCALED})", inplace=True, aliases=("subtract",), plain=_MINUS)
+def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input - alpha * other``.
 
     Derivative: 1 for `input`, -`alpha` for `other`.
@@ -190,16 +186,19 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     >>> ng.sub(ng.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([-19., -18.])
     """
-    if type(other) is not float or (isinstance(input, Tensor) and input._array.dtype.kind == "b"):
-        _check_not_bool(input, other)
     if type(alpha) is int and alpha == 1:
-        return _minus(input, other, out=out)
-    alpha = _checked_alpha("sub", input, other, alpha)
+        return _MINUS(input, other, out=out)
+    _check_not_bool(input, other)
+    alpha = _checked_alpha(input, other, alpha)
     return _MINUS_SCALED(input, other, alpha, out=out)
 
 
-@public(method=False)
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+@declare(
+    "rsub(Tensor input, Tensor other, *, number alpha=1)",
+    "rsub(Tensor input, number other, number alpha=1)",
+    method=False,
+)
+def rsub(input: Tensor, other: Any, alpha: Any) -> Any:
     """Return ``other - alpha * input``, what ``other - input`` computes for a number `other`.
 
     Derivative: -`alpha` for `input`, 1 for `other`.
@@ -212,7 +211,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     by_tensor = isinstance(other, Tensor)
     if type(alpha) is int and alpha == 1:
         return (_RMINUS_TENSOR if by_tensor else _RMINUS)(input, other)
-    alpha = _checked_alpha("rsub", input, other, alpha)
+    alpha = _checked_alpha(input, other, alpha)
     return (_RMINUS_TENSOR_SCALED if by_tensor else _RMINUS_SCALED)(input, other, alpha)
 
 
@@ -235,13 +234,18 @@ _NEG = unary(
     REAL,
     kind="same",
     accepts="fciu",
+    refuses={
+        "b": RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    },
     doc="Return the negative.",
 )
-_neg = make_function(_NEG)
 
 
-@public("neg", "negative", inplace=True)
-def neg(input: Tensor, *, out: Tensor | None = None) -> Any:
+@declare("neg(Tensor input, *, Tensor? out=None)", inplace=True, aliases=("negative",), plain=_NEG)
+def neg(input: Tensor, out: Tensor | None) -> Any:
     """Return the negative.
 
     Derivative: -1.
@@ -255,15 +259,10 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Any:
     >>> ng.neg(ng.tensor([1.0, -2.0]))
     tensor([-1.,  2.])
     """
-    if isinstance(input, Tensor) and input._array.dtype.kind == "b":
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-            "invert a mask, use the `~` or `logical_not()` operator instead."
-        )
-    return _neg(input, out=out)
+    return _NEG(input, out=out)
 
 
-@public()
+@declare("positive(Tensor input)")
 def positive(input: Tensor) -> Tensor:
     """Return the tensor itself, what ``+input`` gives.
 
@@ -397,8 +396,12 @@ _LERP = {
 }
 
 
-@public(inplace=True)
-def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Any:
+@declare(
+    "lerp(Tensor input, Tensor end, Tensor weight, *, Tensor? out=None)",
+    "lerp(Tensor input, Tensor end, number weight, *, Tensor? out=None)",
+    inplace=True,
+)
+def lerp(input: Tensor, end: Tensor, weight: Any, out: Tensor | None) -> Any:
     """Return ``input + weight * (end - input)``, the point between two ends.
 
     Derivative: 1 - weight, weight, and end - input.

@@ -11,13 +11,19 @@ from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.core.domains import REAL, number
-from numgrad.ops.core.registry import FUNCTIONS, publish
+from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["allclose", "eq", "equal", "heaviside", "isclose", "isfinite", "isinf", "isnan"]
 
 _NO_GRADIENT = "No gradient flows."
+_OPERANDS = (
+    "Tensor input, Tensor other",
+    "number input, Tensor other",
+    "Tensor input, number other",
+)
 
 # (name, alias, what the docstring says, dtype kinds, what the example gives)
 for _name, _alias, _words, _accepts, _values in (
@@ -51,6 +57,8 @@ for _name, _alias, _words, _accepts, _values in (
             example=f"ng.{_name}(ng.tensor([1.0, 2.0, 3.0]), 2.0)\ntensor([{_values}])",
         ),
         *_alias,
+        # NumPy's functions of these names take a number first.
+        signatures=("operand input, Tensor other", _OPERANDS[-1]),
     )
 
 eq = FUNCTIONS["eq"]
@@ -153,7 +161,8 @@ for _name, _words, _values in (
             accepts="iub",
             doc=f"Return the bits {_words}. {_NO_GRADIENT}",
             example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([2, 1, 3]))\ntensor([{_values}])",
-        )
+        ),
+        signatures=_OPERANDS,
     )
 for _name, _kernel, _direction, _values in (
     ("bitwise_left_shift", "lshift_cpu", "up", " 2, 12, 48"),
@@ -171,7 +180,8 @@ for _name, _kernel, _direction, _values in (
             The sign of `input` is kept. By a negative number of places, or by as many as there are
             bits, nothing is left but the sign to the right, and 0 to the left. {_NO_GRADIENT}""",
             example=f"ng.{_name}(ng.tensor([1, 3, 6]), ng.tensor([1, 2, 3]))\ntensor([{_values}])",
-        )
+        ),
+        signatures=_OPERANDS,
     )
 publish(
     unary(

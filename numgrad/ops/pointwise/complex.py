@@ -15,9 +15,10 @@ from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import NONZERO, REAL
 from numgrad.ops.core.places import laid_out
-from numgrad.ops.core.registry import public, publish
 from numgrad.ops.movement.complex_views import real as real_view
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["absolute", "angle", "conj", "is_complex", "real", "sgn", "zero_of"]
 
@@ -41,7 +42,7 @@ _conj_physical = _declare_conj("conj_physical", "ConjPhysicalBackward0")
 _conj_physical_in_place = _declare_conj("conj_physical_in_place", "ConjPhysicalBackward1", "fc")
 
 
-@public()
+@declare("conj(operand input)")
 def conj(input: Any) -> Any:
     """Return the complex conjugate; a real tensor is returned as it is.
 
@@ -62,8 +63,8 @@ def conj(input: Any) -> Any:
     return input.conjugate()
 
 
-@public()
-def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("conj_physical(Tensor input, *, Tensor? out=None)")
+def conj_physical(input: Tensor, out: Tensor | None) -> Tensor:
     """Return the complex conjugate in new memory; a real tensor is returned as it is.
 
     The cotangent is conjugated.
@@ -75,8 +76,10 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _conjugated(_conj_physical, input, out)
 
 
-@public("conj_physical", function=False, method=False, inplace=True)
-def conj_physical_in_place(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    "conj_physical(Tensor input, *, Tensor? out=None)", function=False, method=False, inplace=True
+)
+def conj_physical_in_place(input: Tensor, out: Tensor | None) -> Tensor:
     """Return what ``input.conj_physical_()`` writes; see `conj_physical`.
 
     >>> import numgrad as ng
@@ -97,7 +100,7 @@ def _conjugated(primitive: Any, input: Tensor, out: Tensor | None) -> Tensor:
     return result
 
 
-@public()
+@declare("resolve_conj(Tensor input)")
 def resolve_conj(input: Tensor) -> Tensor:
     """Return the tensor itself: no tensor is the conjugate of others' memory.
 
@@ -108,7 +111,7 @@ def resolve_conj(input: Tensor) -> Tensor:
     return input
 
 
-@public()
+@declare("resolve_neg(Tensor input)")
 def resolve_neg(input: Tensor) -> Tensor:
     """Return the tensor itself: no tensor is the negative of others' memory.
 
@@ -119,7 +122,7 @@ def resolve_neg(input: Tensor) -> Tensor:
     return input
 
 
-@public()
+@declare("is_conj(Tensor input)")
 def is_conj(input: Tensor) -> bool:
     """Return False: conjugates are in memory of their own, see `conj`.
 
@@ -130,7 +133,7 @@ def is_conj(input: Tensor) -> bool:
     return False
 
 
-@public()
+@declare("is_neg(Tensor input)")
 def is_neg(input: Tensor) -> bool:
     """Return False: negatives are in memory of their own.
 
@@ -200,8 +203,14 @@ absolute = publish(
 )
 
 
-@public("abs", "absolute", function=False, method=False, inplace=True)
-def absolute_in_place(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    "abs(Tensor input, *, Tensor? out=None)",
+    function=False,
+    method=False,
+    inplace=True,
+    aliases=("absolute",),
+)
+def absolute_in_place(input: Tensor, out: Tensor | None) -> Tensor:
     """Return what ``input.abs_()`` writes; see `abs`.
 
     Raises
@@ -251,8 +260,8 @@ _ANGLE = unary(
 )
 
 
-@public()
-def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+@declare("angle(Tensor input, *, Tensor? out=None)")
+def angle(input: Tensor, out: Tensor | None) -> Tensor:
     """Return the angle of a complex number, from -pi to pi; 0 or pi for a real one.
 
     The gradient of a complex input is i g x / abs(x)**2, of a real one 0.

@@ -13,8 +13,8 @@ from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, interval, number
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import result_dtype
-from numgrad.ops.core.registry import make_function, public
 from numgrad.ops.pointwise.complex import conj, zero_of
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["div"]
 
@@ -32,7 +32,6 @@ _TRUE_DIVIDE = binary(
     function_name="div",
     doc="Return the quotient of two operands.",
 )
-_true_divide = make_function(_TRUE_DIVIDE)
 # Quotients rounded to integers are piecewise constant.
 _ROUNDED = {
     mode: binary(
@@ -49,18 +48,23 @@ _ROUNDED = {
 }
 
 
-@public("div", "divide", inplace=True)
-def div(
-    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
-) -> Any:
+_OPERANDS = "operand input, operand other"
+
+
+@declare(
+    f"div({_OPERANDS}, *, str? rounding_mode=None, Tensor? out=None)",
+    inplace=True,
+    aliases=("divide",),
+    plain=_TRUE_DIVIDE,
+)
+def div(input: Any, other: Any, rounding_mode: str | None, out: Tensor | None) -> Any:
     """Return the quotient; integers give floating point numbers unless it is rounded.
 
     Derivative: 1/other for `input`, -input/other**2 for `other`; 0 with a rounding mode.
 
     Parameters
     ----------
-    input : tensor
-    other : tensor or number
+    other
         Broadcasts with `input`.
     rounding_mode : {None, "floor", "trunc"}
         Round the quotient down, or towards 0.
@@ -75,7 +79,7 @@ def div(
     tensor([-4.,  3.])
     """
     if rounding_mode is None:
-        return _true_divide(input, other, out=out)
+        return _TRUE_DIVIDE(input, other, out=out)
     if rounding_mode not in _ROUNDED:
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -85,8 +89,13 @@ def div(
     return _ROUNDED[rounding_mode](input, other, out=out)
 
 
-@public("true_divide", inplace=True)
-def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+@declare(
+    f"true_divide({_OPERANDS}, *, Tensor? out=None)",
+    "true_divide(operand input, number other)",
+    inplace=True,
+    plain=_TRUE_DIVIDE,
+)
+def true_divide(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the quotient; the same as `div` without a rounding mode.
 
     Derivative: 1/other for `input`, -input/other**2 for `other`.
@@ -95,7 +104,7 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     >>> ng.true_divide(ng.tensor([1, 2]), 2)
     tensor([0.5000, 1.0000])
     """
-    return _true_divide(input, other, out=out)
+    return _TRUE_DIVIDE(input, other, out=out)
 
 
 def _integer_divisor(input: Any, other: Any) -> Any:
@@ -125,8 +134,12 @@ def _check_divisor(divisor: Array) -> Array:
     return divisor
 
 
-@public(inplace=True)
-def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+@declare(
+    f"floor_divide({_OPERANDS}, *, Tensor? out=None)",
+    "floor_divide(operand input, number other)",
+    inplace=True,
+)
+def floor_divide(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the quotient rounded down, what ``//`` computes.
 
     It is not differentiable: as in PyTorch, the result requires grad, and a backward pass through
@@ -195,8 +208,13 @@ _FMOD = {
 }
 
 
-@public(inplace=True)
-def remainder(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+@declare(
+    "remainder(Tensor input, Tensor other, *, Tensor? out=None)",
+    "remainder(number input, Tensor other)",
+    "remainder(Tensor input, number other, *, Tensor? out=None)",
+    inplace=True,
+)
+def remainder(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the remainder of the division rounded down, what ``%`` computes; it has other's sign.
 
     Derivative: 1 for `input`, -floor(input / other) for `other`.
@@ -214,8 +232,12 @@ def remainder(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     return _REMAINDER[not isinstance(other, Tensor)](input, other, out=out)
 
 
-@public(inplace=True)
-def fmod(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+@declare(
+    "fmod(operand input, Tensor other, *, Tensor? out=None)",
+    "fmod(Tensor input, number other, *, Tensor? out=None)",
+    inplace=True,
+)
+def fmod(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the remainder of the division truncated towards 0; it has the sign of `input`.
 
     Derivative: 1 for `input`, -trunc(input / other) for `other`.

@@ -13,9 +13,10 @@ from numgrad.graph.upward import upward
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import POSITIVE, REAL, number
-from numgrad.ops.core.registry import public, publish
 from numgrad.ops.pointwise.complex import conj, is_complex, real, zero_of
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["LN_2", "exp", "exp2", "log", "log1p", "pow", "rsqrt", "sqrt"]
 
@@ -243,8 +244,15 @@ def log_of(base: Any) -> Any:
     return math.log(base) if base > 0 else (-math.inf if base == 0 else math.nan)
 
 
-@public(inplace=True)
-def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
+_POWER = (
+    "(Tensor input, Tensor exponent, *, Tensor? out=None)",
+    "(number input, Tensor exponent, *, Tensor? out=None)",
+    "(Tensor input, number exponent, *, Tensor? out=None)",
+)
+
+
+@declare(*[f"pow{each}" for each in _POWER], inplace=True)
+def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent``; one of them may be a number.
 
     Derivative: exponent * input**(exponent - 1), 0 where the exponent is 0; and y ln(input) for
@@ -259,31 +267,28 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
     >>> ng.pow(ng.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
-    if isinstance(exponent, (int, float, complex)):
-        if isinstance(input, Symbol):
+    if not isinstance(input, Tensor):
+        if isinstance(input, Symbol) and isinstance(exponent, (int, float, complex)):
             easy = _EASY_POWERS.get(exponent)
             return Symbol.apply("pow", input, exponent) if easy is None else easy(input)
-        if not isinstance(input, Tensor):
-            raise TypeError(
-                f"pow(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
-            )
-        kind = input._array.dtype.kind
-        if kind in "iub" and isinstance(exponent, int) and exponent < 0:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
-        if kind in "iu" and type(exponent) is int and exponent >= _SMALL:
-            scalar_array(exponent, input._array.dtype)  # raises if it does not fit
-        if kind in "fc" or (kind in "iu" and type(exponent) is int):
-            return _EASY.get(exponent, _POW_NUMBER)(input, exponent, out=out)
-        return _POW_NUMBER(input, exponent, out=out)
-    if isinstance(input, Symbol) or isinstance(exponent, Symbol):
-        return Symbol.apply("pow", input, exponent)
-    if isinstance(input, Tensor):
-        return _POW_TENSORS(input, exponent, out=out)
-    return _POW_OF_NUMBER(exponent, input, out=out)
+        if isinstance(input, Symbol) or isinstance(exponent, Symbol):
+            return Symbol.apply("pow", input, exponent)
+        return _POW_OF_NUMBER(exponent, input, out=out)
+    if isinstance(exponent, Tensor):
+        return _POW_TENSORS.apply((input, exponent), out)
+    kind = input._array.dtype.kind
+    if kind in "iub" and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if kind in "iu" and type(exponent) is int and exponent >= _SMALL:
+        scalar_array(exponent, input._array.dtype)  # raises if it does not fit
+    power = _POW_NUMBER
+    if kind in "fc" or (kind in "iu" and type(exponent) is int):
+        power = _EASY.get(exponent, _POW_NUMBER)
+    return power.apply((input, exponent), out)
 
 
-@public(inplace=True)
-def square(input: Tensor, *, out: Tensor | None = None) -> Any:
+@declare("square(Tensor input, *, Tensor? out=None)", inplace=True)
+def square(input: Tensor, out: Tensor | None) -> Any:
     """Return ``input * input``.
 
     Derivative: 2 x.
@@ -295,8 +300,8 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Any:
     return pow(input, 2, out=out)
 
 
-@public(inplace=True)
-def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
+@declare(*[f"float_power{each}" for each in _POWER], inplace=True)
+def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent`` computed in float64, or in complex128 for a complex operand.
 
     Derivative: that of `pow`.

@@ -7,11 +7,11 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import Declared, binary, elementwise
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
-from numgrad.ops.core.registry import public, publish
 from numgrad.ops.pointwise.complex import conj, real
 from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p, log_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 NAN = float("nan")
 
@@ -109,8 +109,13 @@ _XLOGY_BY_NUMBER = _declare_xlogy(
 )
 
 
-@public(inplace=True)
-def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    "xlogy(Tensor input, Tensor other, *, Tensor? out=None)",
+    "xlogy(number input, Tensor other, *, Tensor? out=None)",
+    "xlogy(Tensor input, number other, *, Tensor? out=None)",
+    inplace=True,
+)
+def xlogy(input: Any, other: Any, out: Tensor | None) -> Tensor:
     """Return ``input * ln(other)``, 0 where `input` is 0 (and `other` is not nan).
 
     Derivative: ln(other) for `input`, 0 where `input` is 0 and `other` not positive; input / other

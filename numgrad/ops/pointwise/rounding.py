@@ -13,12 +13,12 @@ from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, REAL, away_from, number
-from numgrad.ops.core.registry import make_function, public, publish
 from numgrad.ops.movement.casts import clone
 from numgrad.ops.pointwise.comparison import isfinite, isnan
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["ceil", "copysign", "floor", "frac", "nan_to_num", "round", "sign", "trunc"]
 
@@ -45,17 +45,14 @@ def _declare(name: str, words: str, values: str, *aliases: str) -> Any:
         doc=f"Return {words}; integers are returned as they are.\n\nDerivative: 0.",
         example=f"ng.{name}(ng.tensor([-1.5, 2.7]))\ntensor([{values}])",
     )
-    compute = make_function(primitive)
 
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def rule(input: Any, out: Tensor | None) -> Tensor:
         if isinstance(input, Tensor) and input._array.dtype.kind in "iu":
             return _copy_to(input, out)
-        result: Tensor = compute(input, out=out)
+        result: Tensor = primitive(input, out=out)
         return result
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = primitive.doc
-    return public(name, *aliases, inplace=True)(function)
+    return publish(primitive, *aliases, rule=rule)
 
 
 floor = _declare("floor", "the largest integer not above x", "-2.,  2.")
@@ -71,7 +68,6 @@ _ROUND = unary(
     kernel_name="round_vml_cpu",
     doc="Return the nearest integer, the even one at ties.",
 )
-_round = make_function(_ROUND)
 _ROUND_TO = elementwise(
     "round_decimals",
     ("input", "scale"),
@@ -86,8 +82,13 @@ _ROUND_TO = elementwise(
 )
 
 
-@public(inplace=True)
-def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+@declare(
+    "round(Tensor input, *, int decimals=0, Tensor? out=None)",
+    inplace=True,
+    plain=_ROUND,
+    direct=False,
+)
+def round(input: Tensor, decimals: int, out: Tensor | None) -> Tensor:
     """Return the nearest number of so many decimals, the even one at ties.
 
     Derivative: 0.
@@ -97,9 +98,9 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     tensor([0., 2., 2.])
     """
     if decimals == 0:
-        if input._array.dtype.kind in "iu":
+        if isinstance(input, Tensor) and input._array.dtype.kind in "iu":
             return _copy_to(input, out)
-        result: Tensor = _round(input, out=out)
+        result: Tensor = _ROUND(input, out=out)
         return result
     _ROUND_TO.check_dtype(input.dtype)
     scale = 10.0**decimals if decimals > 0 else 1 / 10.0**-decimals
@@ -165,8 +166,12 @@ _COPYSIGN = {
 }
 
 
-@public(inplace=True)
-def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    "copysign(operand input, Tensor other, *, Tensor? out=None)",
+    "copysign(Tensor input, number other, *, Tensor? out=None)",
+    inplace=True,
+)
+def copysign(input: Tensor, other: Any, out: Tensor | None) -> Tensor:
     """Return the size of `input` with the sign of `other`, a tensor or a number.
 
     Derivative: 1 or -1 for `input`, 0 where it is 0; 0 for `other`.

@@ -14,7 +14,8 @@ from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
 from numgrad.ops.core.promotion import result_dtype
-from numgrad.ops.core.registry import public, publish
+from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["clamp", "maximum", "minimum", "nonzero_by_dim", "where"]
 
@@ -39,10 +40,15 @@ _where = elementwise(
 )
 
 
-@public(method=False)
-def where(
-    condition: Any, input: Any = None, other: Any = None, *, out: Tensor | None = None
-) -> Any:
+@declare(
+    "where(mask condition)",
+    "where(mask condition, Tensor input, Tensor other, *, Tensor? out=None)",
+    "where(mask condition, number input, Tensor other)",
+    "where(mask condition, Tensor input, number other)",
+    "where(mask condition, number input, number other)",
+    method=False,
+)
+def where(condition: Any, input: Any, other: Any, out: Tensor | None) -> Any:
     """Return elements of `input` where `condition` holds, and of `other` elsewhere.
 
     With the condition alone, return the indices of its True elements, one tensor a dimension.
@@ -94,6 +100,7 @@ def where(
             if type(value) in (int, float) and not is_small:  # it has to fit, or it raises
                 dtype = result_dtype([input, other]).numpy
                 scalar_array(value, dtype, checks_half=False)
+        return _where.apply((condition, input, other), out)
     return _where(condition, input, other, out=out)
 
 
@@ -110,12 +117,20 @@ def _chosen(chosen: Any, left: Any) -> Any:
     return fresh(np.full(left._array.shape, chosen, left._array.dtype))
 
 
-def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
-    """Return `self` where `condition` holds, `other` elsewhere; see `numgrad.where`."""
-    return where(condition, self, other)
+@declare(
+    "where(Tensor input, mask condition, Tensor other)",
+    "where(Tensor input, mask condition, number other)",
+    function=False,
+)
+def where_method(input: Tensor, condition: Tensor, other: Any) -> Any:
+    """Return the tensor where `condition` holds, `other` elsewhere; see `numgrad.where`.
 
+    >>> import numgrad as ng
+    >>> ng.tensor([-1.0, 2.0]).where(ng.tensor([False, True]), 0.0)
+    tensor([0., 2.])
+    """
+    return where(condition, input, other)
 
-public("where", function=False)(_where_method)
 
 # maximum and minimum give nan if either operand is nan; fmax and fmin then give the other.
 _EXTREMA = {
@@ -258,15 +273,19 @@ _ONE_SIDED = {
 }
 
 
-@public("clamp", "clip", inplace=True)
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    "clamp(Tensor input, Tensor? min=None, Tensor? max=None, *, Tensor? out=None)",
+    "clamp(Tensor input, number? min=None, number? max=None, *, Tensor? out=None)",
+    inplace=True,
+    aliases=("clip",),
+)
+def clamp(input: Tensor, min: Any, max: Any, out: Tensor | None) -> Tensor:
     """Return elements limited to the range from `min` to `max`; nan stays nan.
 
     Derivative: 1 inside the range and at its bounds, 0 outside.
 
     Parameters
     ----------
-    input : tensor
     min, max : tensor or number, optional
         The bounds; tensors broadcast. Where ``min > max`` the result is `max`.
 
@@ -303,6 +322,9 @@ def _check_bounds(input: Any, *bounds: Any) -> None:
             scalar_array(bound, dtype.numpy)
 
 
+_BOUNDS = ("Tensor", "number")
+
+
 def _clamp_one_side(
     side: str, generic: bool, input: Tensor, bound: Any, out: Tensor | None
 ) -> Tensor:
@@ -313,8 +335,10 @@ def _clamp_one_side(
     return result
 
 
-@public(inplace=True)
-def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    *[f"clamp_min(Tensor input, {kind} min, *, Tensor? out=None)" for kind in _BOUNDS], inplace=True
+)
+def clamp_min(input: Tensor, min: Any, out: Tensor | None) -> Tensor:
     """Return elements not below `min`; see `clamp`.
 
     Derivative: 1 at and above `min`, 0 below; the other way round for `min`.
@@ -326,8 +350,10 @@ def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     return _clamp_one_side("min", False, input, min, out)
 
 
-@public(inplace=True)
-def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+@declare(
+    *[f"clamp_max(Tensor input, {kind} max, *, Tensor? out=None)" for kind in _BOUNDS], inplace=True
+)
+def clamp_max(input: Tensor, max: Any, out: Tensor | None) -> Tensor:
     """Return elements not above `max`; see `clamp`.
 
     Derivative: 1 at and below `max`, 0 above; the other way round for `max`.

@@ -8,10 +8,10 @@ from typing import Any
 from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import NONZERO, REAL, UNIT, away_from, interval
-from numgrad.ops.core.registry import publish
 from numgrad.ops.pointwise.complex import absolute, conj, is_complex
 from numgrad.ops.pointwise.exponential import rsqrt
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.published import publish
 
 __all__ = ["cos", "cosh", "sin", "sinh", "tanh"]
 

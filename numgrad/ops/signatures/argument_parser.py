@@ -33,8 +33,10 @@ def bind(
             values = _bind_one(signature, arguments, keywords, raises=False)
             if values is not None:
                 return signature, values
-        count = len(arguments) + len(keywords)
-        of_this_count = [each for each in signatures if each.least <= count <= len(each.parameters)]
+        # A method in place gives itself as `out`, which does not count.
+        count = len(arguments) + len(keywords.keys() - {"out"})
+        unused = ("out",) if "out" in keywords else ()
+        of_this_count = [each for each in signatures if each.least <= count <= each.most(unused)]
         if len(of_this_count) != 1:
             kinds = [*map(type_name, arguments)]
             kinds += [f"{name}={type_name(value)}" for name, value in keywords.items()]

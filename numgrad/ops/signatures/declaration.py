@@ -94,6 +94,26 @@ class Declaration:
         return alternatives(self.signatures)
 
     @functools.cached_property
+    def ways(self) -> tuple[Signature, ...]:
+        """The signatures whose kinds go with each other, the first of them `signature`.
+
+        The others have the same parameters, and kinds that `signature` leaves out.
+        """
+        whole = self.signature
+        kinds = {each.name: each.kinds for each in whole.parameters}
+        shape = [(each.name, each.keyword_only) for each in whole.parameters]
+        return (
+            whole,
+            *[
+                one
+                for one in self.signatures
+                if [(each.name, each.keyword_only) for each in one.parameters] == shape
+                and any(each.kind not in kinds[each.name] for each in one.parameters)
+                and not any(KINDS[each.kind].plain for each in one.parameters)
+            ],
+        )
+
+    @functools.cached_property
     def handed(self) -> list[str]:
         """The parameters that the rule takes; of a method, without the tensor itself."""
         code = inspect.unwrap(self.rule).__code__

@@ -26,6 +26,7 @@ from types import FunctionType
 from typing import Any
 
 from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
@@ -33,6 +34,7 @@ from numgrad.ops.signatures.declared_docs import complete
 from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.out import write_result
+from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
 __all__ = ["DECLARED", "declare", "declared_function"]
@@ -163,6 +165,8 @@ def declare(
     finish: Callable[..., Any] | None = None,
     casts: bool = False,
     dispatched: bool = False,
+    plain: ElementwisePrimitive | None = None,
+    direct: bool = True,
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -185,6 +189,11 @@ def declare(
         Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
         apply primitives to its tensors, by what they are and by the other arguments, whatever
         numbers they hold.
+    plain : ElementwisePrimitive, optional
+        What the rule comes to where nothing but the operands is given, and they are tensors of its
+        plain dtypes, or one of them and a number.
+    direct : bool
+        Whether it is that for tensors of all dtypes.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -201,6 +210,8 @@ def declare(
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
+            if bound:
+                signatures = tuple([each for each in signatures if each.has_method])
             declaration = Declaration(
                 signatures,
                 rule,
@@ -212,14 +223,18 @@ def declare(
                 casts=casts,
                 calls=calls,
             )
-            made.append(declared_function(declaration, module))
-            DECLARED[made[-1]] = declaration
-            return made[-1]
+            new = declared_function(declaration, module)
+            if plain is not None and not writes:
+                new = plain_front(plain, declaration, new, direct=direct)
+            made.append(new)
+            DECLARED[new] = declaration
+            return new
 
         for name in (first, *aliases):
             module = rule.__module__ if name == rule.__name__ else "numgrad"
             if function:
                 public(name, method=False)(make(name, module, bound=False))
+            if function or name != rule.__name__:
                 module = methods.__name__
             if method:
                 public(name, function=False)(make(name, module, bound=True))

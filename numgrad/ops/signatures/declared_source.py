@@ -77,13 +77,18 @@ def function_source(declaration: Declaration) -> str:
     if not declaration.spread:
         lines += _moved(declaration)
         conditions += _at_odds(declaration)
-    for each in declaration.signature.parameters:
-        if declaration.signature.variadic and each is positional[0]:
-            continue
-        if any(KINDS[kind].plain for kind in each.kinds):
-            lines += _plain(declaration, each, local.get(each.name, each.name))
-            local[each.name] = f"of_{each.name}"
-        conditions += _conditions(each, local.get(each.name, each.name), declaration.finish)
+    ways: list[list[str]] = []
+    for way in declaration.ways:
+        odd: list[str] = []
+        for each in way.parameters:
+            if way.variadic and each is positional[0]:
+                continue
+            if any(KINDS[kind].plain for kind in each.kinds):
+                lines += _plain(declaration, each, local.get(each.name, each.name))
+                local[each.name] = f"of_{each.name}"
+            odd += _conditions(each, local.get(each.name, each.name), declaration.finish)
+        ways.append(odd)
+    conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
         conditions += _given_at_least(declaration)
     targets = [local.get(name, name) for name in declaration.used]
@@ -107,6 +112,10 @@ def function_source(declaration: Declaration) -> str:
 
 def _tuple(names: list[str]) -> str:
     return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _either(conditions: list[str]) -> str:
+    return f"({' or '.join([f'({one})' if ' and ' in one else one for one in conditions])})"
 
 
 def _result(declaration: Declaration, handed: list[str], out: str) -> list[str]:
@@ -280,6 +289,7 @@ def _at_odds(declaration: Declaration) -> list[str]:
         for name in row:
             rows.setdefault(name, []).append(row)
     found: list[str] = []
+    anyway = _given_at_least(declaration)
     for at, each in enumerate(parameters):
         if len(rows[each.name]) == len(signatures):
             continue
@@ -294,6 +304,7 @@ def _at_odds(declaration: Declaration) -> list[str]:
                 and other.default is None
                 and len(with_other) == len(rows[each.name])
                 and all(one.default is REQUIRED and not one.optional for one in needed)
+                and f"{other.name} is None" not in anyway
             ):
                 found.append(f"{given} and {other.name} is None")
     return found

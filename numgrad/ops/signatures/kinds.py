@@ -16,6 +16,7 @@ from numgrad.base.device import device as Device
 from numgrad.base.layouts import layout as Layout
 from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import strided
+from numgrad.codegen.expression import Symbol
 from numgrad.graph.modes import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor
@@ -42,6 +43,7 @@ __all__ = [
 OWNERS: dict[type, str] = dict.fromkeys((dtypes.dtype, Layout, MemoryFormat, Device, Size), "torch")
 
 
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 # The names of a function and of its parameter.
 Where = tuple[str, str]
 
@@ -79,7 +81,7 @@ def is_number(value: Any) -> bool:
     """Whether `value` is a number: Python's, NumPy's, or a 0-d tensor that needs no gradient."""
     if isinstance(value, Tensor):
         return not value._array.ndim and value._edge is NO_EDGE
-    return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
+    return isinstance(value, NUMBERS)
 
 
 def as_number(value: Any) -> Any:
@@ -295,7 +297,23 @@ KINDS = {
         "Tensor",
         "tensor",
         "not isinstance({0}, Tensor)",
-        lambda value: isinstance(value, Tensor),
+        lambda value: isinstance(value, (Tensor, Symbol)),
+    ),
+    # What PyTorch takes for a tensor in arithmetic.
+    "operand": Kind(
+        "Tensor",
+        "Tensor | Number",
+        "tensor or number",
+        "not isinstance({0}, Tensor) and type({0}) is not float and type({0}) is not int",
+        lambda value: isinstance(value, (Tensor, Symbol, *NUMBERS)),
+    ),
+    # Rules choose by what is True or False for all elements, too.
+    "mask": Kind(
+        "Tensor",
+        "Tensor",
+        "bool tensor",
+        "not isinstance({0}, Tensor)",
+        lambda value: isinstance(value, (Tensor, Symbol, bool, np.bool_)),
     ),
     "Tensor[]": Kind(
         "tuple of Tensors",

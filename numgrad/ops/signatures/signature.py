@@ -12,6 +12,7 @@ import functools
 import itertools
 import keyword
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -84,11 +85,25 @@ class Signature:
         """How many arguments a call has to give."""
         return sum(each.default is REQUIRED for each in self.parameters)
 
+    def most(self, without: tuple[str, ...] = ()) -> int:
+        """How many arguments a call can give, `without` some."""
+        return sum(each.name not in without for each in self.parameters)
+
     @functools.cached_property
     def variadic(self) -> bool:
         """Whether the ints of its one positional parameter may be given one by one."""
         positional = self.positional
         return len(positional) == 1 and positional[0].kind in ("int[]", "size")
+
+    def begins(self, other: Signature) -> bool:
+        """Whether its positional parameters are the first that another one has."""
+        names = [each.name for each in self.positional]
+        return names == [each.name for each in other.positional[: len(names)]]
+
+    @property
+    def has_method(self) -> bool:
+        """Whether a tensor comes first, which has it as a method."""
+        return self.parameters[0].kind in ("Tensor", "operand", "mask")
 
     def of_method(self, *, writes: bool = False) -> Signature:
         """Return the signature of the method: without the tensor itself.
@@ -152,8 +167,9 @@ def parse(text: str) -> Signature:
 def merged(signatures: tuple[Signature, ...]) -> Signature:
     """Return one signature that takes what each of several does, and perhaps more.
 
-    A parameter that one of them does without gets the default None. The kinds are those of the last
-    of the signatures with most arguments, and of the others where any of them go with each other.
+    A parameter that one of them does without gets the default None; one that is a keyword only in
+    one of them is that, if others stand in its place. The kinds are those of the last of the
+    signatures with most arguments, and of the others where any of them go with each other.
     What is told by its kind (`alternatives`) has a place of its own only by name.
     """
     if len(signatures) == 1:
@@ -175,16 +191,22 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
             elif here is not None and here.default is not REQUIRED and each.default is REQUIRED:
                 optional = each.optional or here.optional
                 named[name] = each._replace(default=here.default, optional=optional)
+            if here is not None and here.keyword_only and not signature.begins(longest):
+                named[name] = named[name]._replace(keyword_only=True)
     ordered = sorted(named.values(), key=lambda each: each.keyword_only)
     count = sum(not each.keyword_only for each in ordered)
-    rows = kinds_of_calls((longest,) if replacing else signatures, count)
-    for at, kinds in enumerate(zip(*rows, strict=True)):
-        others = tuple([kind for kind in dict.fromkeys(kinds) if kind != ordered[at].kind])
-        ordered[at] = ordered[at]._replace(others=others)
     whole = Signature(signatures[0].name, tuple(ordered))
-    if is_covered(whole, signatures, count):
-        return whole
-    return Signature(whole.name, tuple([each._replace(others=()) for each in ordered]))
+    # Of all of them, or of those that begin as that one does.
+    alike = [each for each in signatures if each.parameters[:1] == whole.parameters[:1]]
+    for some in ((longest,),) if replacing else (signatures, alike):
+        parameters = list(whole.parameters)
+        for at, kinds in enumerate(zip(*kinds_of_calls(some, count), strict=True)):
+            others = tuple([each for each in dict.fromkeys(kinds) if each != parameters[at].kind])
+            parameters[at] = parameters[at]._replace(others=others)
+        several = Signature(whole.name, tuple(parameters))
+        if is_covered(several, signatures, count):
+            return several
+    return whole
 
 
 def _longest(signatures: tuple[Signature, ...]) -> Signature:
@@ -193,7 +215,12 @@ def _longest(signatures: tuple[Signature, ...]) -> Signature:
 
 
 # Kinds of which an argument may plainly be two.
-_OVERLAPPING = ({"int", "float", "number"}, {"int[]", "size"})
+_OVERLAPPING = (
+    {"int", "float", "number", "operand"},
+    {"int[]", "size"},
+    {"Tensor", "operand", "mask"},
+    {"bool", "mask"},
+)
 
 
 def _are_told_apart(kind: str, other: str) -> bool:
@@ -225,7 +252,7 @@ def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
     return found
 
 
-def kinds_of_calls(signatures: tuple[Signature, ...], count: int) -> list[tuple[str, ...]]:
+def kinds_of_calls(signatures: Sequence[Signature], count: int) -> list[tuple[str, ...]]:
     """Return the kinds of `count` arguments by position, for each signature that takes so many."""
     return [
         tuple([each.kind for each in one.positional[:count]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import PlainCompiler
+from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.llvm.map_ir import Map, make_any, make_blockwise
 from numgrad.codegen.llvm.pointers import release, scratch
 from numgrad.codegen.llvm.scalar_ir import where
@@ -42,7 +42,7 @@ def _fill_columns(a, b, out, p, q, n, inner, width, first, last):  # type: ignor
     weighted_columns(a, b, out, p, q, n, inner, width, first, last)
 
 
-fill_rows, fill_columns = kernel(_fill_rows, PlainCompiler), kernel(_fill_columns, PlainCompiler)
+fill_rows, fill_columns = kernel(_fill_rows, AS_WRITTEN), kernel(_fill_columns, AS_WRITTEN)
 
 
 def random(dtype: Any, *shape: int) -> np.ndarray:

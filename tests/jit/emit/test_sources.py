@@ -9,17 +9,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 
 from numgrad import codegen
 from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.printer import print_module
 from numgrad.jit import emit
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run.program import build
 from tests.jit import graphs as g
+from tests.jit.random_graphs import random_arrays, random_graph
 
 
 def layer(rows: int, columns: int, dtype: type = np.float64, factor: float = 0.7) -> Graph:
@@ -35,7 +39,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Graph], Any]:
 
     def compile_graph(graph: Graph) -> Any:
         program = build(graph)
-        function = compile_source("run", program.source)  # with comments, so none that is known
+        run = program._emitted.function("run", literal=False)
+        function = compile_source("run", print_module([run], origins=True))  # none that is known
         arrays = [np.ones(array.shape, array.dtype) for array in program._emitted.arguments]
         header = program._emitted.header()
         function(*arrays, header, np.empty(program._emitted.room_bytes, np.uint8))
@@ -46,6 +51,26 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Graph], Any]:
 
 def test_other_sizes_and_constants_are_the_same_source() -> None:
     assert build(layer(5, 6)).source == build(layer(500, 70, factor=0.3)).source
+
+
+@pytest.mark.parametrize("seed", [5, 9])  # several loops, sums, a maximum
+def test_what_is_shown_runs_as_it_stands(seed: int) -> None:
+    """Pasted somewhere else, compiled by Numba as users do, it has the same bits."""
+    graph = random_graph(Random(seed), 200)
+    program, arrays = build(graph), random_arrays(graph, seed)
+    namespace: dict[str, Any] = {}
+    exec(program.source, namespace)
+    assert isinstance(namespace["run"], CPUDispatcher)
+    emitted = program._emitted
+    given = iter(map(np.ascontiguousarray, arrays))
+    memory = [
+        next(given) if array.role == "input" else np.empty(array.shape, array.dtype)
+        for array in emitted.arguments
+    ]
+    namespace["run"](*memory, emitted.header(), np.empty(emitted.room_bytes, np.uint8))
+    named = dict(zip([array.name for array in emitted.arguments], memory, strict=True))
+    for output, expected in zip(graph.outputs, program(arrays), strict=True):
+        assert named[emitted.buffers[output]].tobytes() == expected.tobytes()
 
 
 def test_lines_say_what_they_came_from() -> None:

@@ -19,8 +19,8 @@ from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.formulas import rebound, try_out
-from numgrad.ops.core.registry import publish
 from numgrad.ops.numpy.names import UFUNCS
+from numgrad.ops.signatures.published import publish
 
 NAME = "of_the_users"
 pytestmark = pytest.mark.usefixtures("forgotten")

@@ -24,9 +24,11 @@ GOOD = {
     "int": "1",
     "int[]": "(0, 1)",
     "layout": "torch.strided",
+    "mask": "torch.ones(2, 2, dtype=torch.bool)",
     "memory_format": "torch.contiguous_format",
     "number": "2",
     "object": "[1.0]",
+    "operand": "torch.ones(2, 2)",
     "size": "(2, 3)",
     "str": "'a'",
 }
@@ -129,6 +131,7 @@ def complaint(module: Any, call: Call) -> str | None:
 # or tells what is given by position from what is given by name.
 MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
 MORE_WAYS += ("kthvalue", "topk", "sort", "argsort", "repeat_interleave")
+MORE_WAYS += ("add", "div", "divide", "multiply", "sub", "subtract")
 # Here some take by either name, or by position, too, what there is told apart.
 FEWER_WAYS = (
     "argsort",
@@ -142,17 +145,43 @@ FEWER_WAYS = (
     "var",
     "var_mean",
 )
+MORE = f"{PARSER}|takes 3 positional|takes from 3"
+# Where PyTorch takes tensors alone, these take a number for one of them; what it calls `self` where
+# it takes a number is `input` here.
+NUMBERS_TOO = ("arctan2", "atan2", "conj", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2")
+NUMBERS_TOO += ("logical_and", "logical_or", "logical_xor", "maximum", "minimum")
+NUMBER_FIRST = ("bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift")
+NUMBER_FIRST += ("copysign", "fmod", "eq", "ge", "greater", "greater_equal", "gt", "le", "less")
+NUMBER_FIRST += (
+    "less_equal",
+    "lt",
+    "ne",
+    "not_equal",
+    "bitwise_xor",
+    "float_power",
+    "pow",
+    "remainder",
+    "xlogy",
+)
+# A bool tells rules which of two is meant; a default is as good as nothing, wherever it stands.
+NUMBER_FIRST += ("where", "rsub")
 
 
 def agree(ours: str | None, theirs: str | None, name: str) -> bool:
     """Whether two complaints say the same, or Python sees to it what the parser does not take."""
-    if theirs is None and ours is not None and name in MORE_WAYS:
-        return PARSER in ours
-    if ours is None and theirs is not None and name.removesuffix("_") in FEWER_WAYS:
-        return PARSER in theirs
+    if theirs is None and ours is not None and name in MORE_WAYS and PARSER in ours:
+        return True
+    if ours is None and theirs is not None:
+        if name.removesuffix("_") in FEWER_WAYS:
+            return PARSER in theirs
+        if name.removesuffix("_") in NUMBERS_TOO:
+            return re.search("be Tensor, not (float|int|bool|complex|numpy)", theirs) is not None
+        return name in NUMBER_FIRST and re.search(f"{PARSER}|not bool", theirs) is not None
+    if ours is not None and theirs is None:  # numbers alone
+        return name in ("true_divide", "floor_divide") and "must be Tensor, not" in ours
     if ours is None or theirs is None or ours == theirs:
         return ours is theirs or ours == theirs
-    if name.removesuffix("_") in MORE_WAYS and (PARSER in theirs or "3 positional" in theirs):
+    if name.removesuffix("_") in MORE_WAYS and re.search(MORE, theirs):
         return True
     if "takes no " in theirs:  # functions without arguments are not parsed
         return "takes 0" in ours or "unexpected keyword" in ours

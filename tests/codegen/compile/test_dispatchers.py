@@ -9,7 +9,7 @@ import pytest
 from numba.core.caching import NullCache
 
 from numgrad.codegen.compile.compile import kernel
-from numgrad.codegen.compile.numba_pipeline import inline, part
+from numgrad.codegen.compile.dispatchers import inline, part
 
 
 @part

@@ -1,0 +1,146 @@
+"""Dispatchers of kernels, and of functions that are parts of kernels.
+
+A dispatcher compiles a function for each kind of arguments. Those of kernels do it as a whole or
+not at all, whatever interrupts them, and say what is wrong with arguments that compiled code can't
+take. Parts are built into kernels; Python does not call them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from numba import config, types
+from numba.extending import register_jitable
+
+from numgrad.codegen.compile.pipelines import PART, pipeline
+from numgrad.codegen.numba_private import CPUDispatcher, global_compiler_lock
+from numgrad.runtime.interrupts import undisturbed
+
+__all__ = ["KernelDispatcher", "inline", "part", "whole"]
+
+# What makes Numba compile a function as a part of others, inlined whatever its size: a call that is
+# left over keeps LLVM from vectorising the loop.
+_PART_OPTIONS: Any = {
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+# Marks functions that can be handed on to others that are built into kernels, as an argument. (A
+# dispatcher would put its address into the machine code, and such code can't be cached.) LLVM
+# decides whether they are inlined; from Python they are what they were.
+inline = register_jitable(**_PART_OPTIONS | {"forceinline": False} | pipeline(PART))
+
+
+_settings: Any = config  # whose attributes come from the environment
+
+
+def whole(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a part of the compiler so that nothing can tear it, and nothing keeps it from compiling.
+
+    ``NUMBA_DISABLE_JIT=1`` is there for who looks for an error in a program: it makes their own
+    ``@njit`` functions plain ones. Kernels have nothing to do with that. Most of what they consist
+    of has no meaning in Python, and Numba's own part of them is compiled functions, too.
+    """
+    if not _settings.DISABLE_JIT:
+        return undisturbed(function, *arguments)
+    return undisturbed(_while_enabled, function, *arguments)
+
+
+def _while_enabled(function: Callable[..., Any], *arguments: Any) -> Any:
+    with global_compiler_lock:  # of two threads, the second must not find it disabled again
+        before, _settings.DISABLE_JIT = _settings.DISABLE_JIT, 0
+        try:
+            return function(*arguments)
+        finally:
+            _settings.DISABLE_JIT = before
+
+
+class KernelDispatcher(CPUDispatcher):
+    """A dispatcher whose compiling is done as a whole, or not at all."""
+
+    def compile(self, sig: Any) -> Any:
+        for position, given in enumerate(getattr(sig, "args", sig)):
+            # In compiled code it gets as far as here: Numba has a type for it, but no numbers.
+            if getattr(given, "dtype", given) == types.float16:
+                self._refuse(position, "an array of float16")
+        return whole(super().compile, sig)
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        for position, argument in enumerate(args):
+            self._check_type(position, argument)
+        return whole(super()._compile_for_args, *args)  # type: ignore[misc]
+
+    def _check_type(self, position: int, argument: Any) -> None:
+        """Raise for what Numba has no type for, or none that it compiles without a word."""
+        dtype = getattr(argument, "dtype", None)
+        found = self.typeof_pyval(argument)
+        unknown = getattr(found, "dtype", found) in (types.pyobject, types.float16)
+        if not (unknown or isinstance(found, (types.List, types.Set))):
+            return
+        what = f"a {type(argument).__name__}"
+        if isinstance(dtype, np.dtype):
+            order = "" if dtype.isnative else " in foreign byte order"
+            what = f"an array of {dtype.name}{order}"
+        self._refuse(position, what)
+
+    def _refuse(self, position: int, what: str) -> NoReturn:
+        raise TypeError(
+            f"argument {position} is {what}, but compiled code takes numbers, and NumPy arrays of "
+            "bool, integers, float32, float64, complex64 and complex128 in native byte order"
+        )
+
+
+class _Part(KernelDispatcher):
+    """A dispatcher that only compiled code can call."""
+
+    def add_overload(self, compiled: Any) -> None:
+        # Not where a call from Python would find it: there is nothing to be called.
+        self.overloads[tuple(compiled.signature.args)] = compiled
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> NoReturn:
+        raise TypeError(f"{self.py_func.__name__} is a part of kernels: only these can call it")
+
+
+def part(function: Callable[..., Any], *, inlined: bool = True) -> Any:
+    """Make a function one that kernels are built of.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile, within what Numba's nopython mode allows, without exceptions.
+    inlined : bool
+        Whether to inline it whatever its size; else LLVM decides. A call that is left over keeps it
+        from vectorising the loop.
+
+    Returns
+    -------
+    numba.core.dispatcher.Dispatcher
+        For compiled functions to call; from Python it raises a `TypeError`.
+
+    Examples
+    --------
+    >>> from numgrad.codegen.compile.compile import kernel
+    >>> @part
+    ... def twice(x):
+    ...     return x + x
+    >>> @kernel
+    ... def six_times(x):
+    ...     return 3 * twice(x)
+    >>> six_times(2.0)
+    12.0
+    """
+    remember_signature(function)
+    options = _PART_OPTIONS | {"nopython": True, "forceinline": inlined}
+    return _Part(function, targetoptions=options, **pipeline(PART))
+
+
+def remember_signature(function: Any) -> None:
+    """Keep a function's signature with it: a dispatcher asks for that four times as it is made."""
+    function.__signature__ = inspect.signature(function)

@@ -1,0 +1,182 @@
+"""Numba compiler pipelines of our own, which compile kernels in less time.
+
+Numba optimises a function three times: by itself, again after linking what it calls, lightly, so
+that counts of references meet and cancel, and then in earnest. The first is a third of the time
+that LLVM takes for a kernel, and leaves nothing in the result that the last does not find. And
+every function gets a second entry, for C, which no kernel needs.
+
+Functions that only ever become a part of others need nothing of this, no entry for Python and no
+machine code of their own: LLVM sees them in the functions that they are built into. (Those without
+branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
+
+Where Numba has not what this takes (`HAS_PIPELINES` of `numgrad.codegen.numba_private`), kernels go
+through its own pipeline.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding  # type: ignore[import-untyped]
+
+from numgrad.codegen.llvm.width import interleave
+from numgrad.codegen.numba_private import (
+    HAS_PIPELINES,
+    CompilerBase,
+    DefaultPassBuilder,
+    FunctionPass,
+    JITCodeLibrary,
+    NativeLowering,
+    NopythonTypeInference,
+    make_function,
+    register_pass,
+)
+
+__all__ = ["AS_WRITTEN", "LEAN", "PART", "THOROUGH", "pipeline"]
+
+
+class _LeanLibrary(JITCodeLibrary):
+    """Optimises once what was linked."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        interleave(ir_module)
+        super().add_ir_module(ir_module)
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+
+class _AsWrittenLibrary(_LeanLibrary):
+    """For code that is written as it shall be: loops are left as they are."""
+
+    def _optimize_final_module(self) -> None:
+        options = binding.create_pipeline_tuning_options(speed_level=1)
+        options.loop_unrolling = options.loop_vectorization = options.slp_vectorization = False
+        builder = binding.create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
+
+
+class _PartLibrary(_LeanLibrary):
+    """For what others link: it is never optimised by itself, nor made machine code."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _UseLibrary(FunctionPass):
+    """Has the machine code made by the library that the compiler names."""
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    library: Any
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()  # as Numba's own pass does when it makes one
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UseLeanLibrary(_UseLibrary):
+    _name = "numgrad_lean_library"
+    library = _LeanLibrary
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UseAsWrittenLibrary(_UseLibrary):
+    _name = "numgrad_as_written_library"
+    library = _AsWrittenLibrary
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UsePartLibrary(_UseLibrary):
+    _name = "numgrad_part_library"
+    library = _PartLibrary
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UseThoroughLibrary(_UseLibrary):
+    _name = "numgrad_thorough_library"
+    library = JITCodeLibrary
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPart(NativeLowering):
+    """Leaves the function as it is, for others to link."""
+
+    _name = "numgrad_lower_part"
+
+    def run_pass(self, state: Any) -> bool:
+        state.flags.no_compile = True
+        NativeLowering.run_pass(self, state)
+        lowered, library = state.cr, state.library
+        # By this the function is known; it does not lead to any code.
+        key = make_function(
+            lowered.fndesc.lookup_module(), lowered.fndesc.qualname, "", 0, lowered.env, (library,)
+        )
+        state.targetctx.insert_user_function(key, lowered.fndesc, [library])
+        state.cr = lowered._replace(cfunc=key)
+        return True
+
+
+class _LeanCompiler(CompilerBase):
+    use: type[_UseLibrary] = _UseLeanLibrary
+
+    def define_pipelines(self) -> list[Any]:
+        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        steps.add_pass_after(self.use, NopythonTypeInference)
+        steps.finalize()
+        return [steps]
+
+
+class _AsWrittenCompiler(_LeanCompiler):
+    use = _UseAsWrittenLibrary
+
+
+class _ThoroughCompiler(_LeanCompiler):
+    use = _UseThoroughLibrary
+
+
+class _PartCompiler(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        steps.add_pass_after(_UsePartLibrary, NopythonTypeInference)
+        steps.passes = [
+            (_LowerPart if step is NativeLowering else step, says) for step, says in steps.passes
+        ]
+        steps.finalize()
+        return [steps]
+
+
+#: Numba's compiler, less the optimisation of functions by themselves.
+LEAN = "lean"
+#: The same for loops that are vectorised already.
+AS_WRITTEN = "as written"
+#: The same with the optimisation of functions by themselves. Straight-line code with short arrays
+#: on the stack takes half as long after it: LLVM knows what is in them before it decides on loops.
+THOROUGH = "thorough"
+#: For functions that are built into others and that Python does not call.
+PART = "part"
+
+_COMPILERS: dict[str, Any] = {
+    LEAN: _LeanCompiler,
+    AS_WRITTEN: _AsWrittenCompiler,
+    THOROUGH: _ThoroughCompiler,
+    PART: _PartCompiler,
+}
+
+
+def pipeline(name: str) -> dict[str, Any]:
+    """Return the option by which Numba compiles with a pipeline of ours; none without them.
+
+    Examples
+    --------
+    >>> sorted(pipeline(LEAN)) in (["pipeline_class"], [])
+    True
+    """
+    return {"pipeline_class": _COMPILERS[name]} if HAS_PIPELINES else {}

@@ -1,0 +1,219 @@
+"""Passes over loops with reductions in them: a `Fold` becomes memory for a block, and calls.
+
+What is called stands in `numgrad.codegen.fold_runtime`, and combines in the order of eager sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.base.tuning import SUM_BLOCK
+from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.loops import (
+    ZERO,
+    Assign,
+    Call,
+    Expression,
+    Fold,
+    For,
+    If,
+    Load,
+    Name,
+    Number,
+    Prefix,
+    Statement,
+    Store,
+    While,
+    call,
+    combine,
+    literal,
+    plus,
+    times,
+)
+
+__all__ = ["combined", "folding", "identity", "without_folds"]
+
+SPELLED = 16  # numbers whose sum is one expression
+_RUNTIME = "numgrad.codegen.fold_runtime"
+_SIGNS = {"sum": "+", "prod": "*"}
+
+Room = Callable[[Fold, int | None], str]
+
+
+def folding(function: str, kind: str, *arguments: Any) -> Call:
+    """Return a call of what combines values: ``fold``, ``merge`` ..., of a kind of reduction."""
+    return call(Name(f"{function}_{kind}", _RUNTIME), *arguments)
+
+
+def combined(kind: str, one: Expression, other: Expression) -> Expression:
+    """Return two values combined."""
+    sign = _SIGNS.get(kind)
+    return folding("join", kind, one, other) if sign is None else combine(sign, one, other)
+
+
+def identity(kind: str, dtype: np.dtype[Any] | None) -> Expression:
+    """Return what a reduction of nothing gives (for extremes: what yields to all others)."""
+    if dtype is None:
+        return ZERO
+    number = COMBINES[kind].identity(dtype)
+    if dtype.kind == "b":
+        return Number(bool(number))
+    return call(Name(dtype.name, "numpy"), literal(number))
+
+
+def without_folds(
+    statements: Sequence[Statement], room: Room, turns: Mapping[str, int] | None = None
+) -> list[Statement]:
+    """Return statements with memory and calls in the place of reductions.
+
+    A `Fold` whose run begins further out, or in front of an `If` or `While`, stays as it is.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+    room : callable
+        Returns the name of an array for so many values of a `Fold`; for those of a block, if the
+        number is None.
+    turns : mapping, optional
+        How many turns loops have, by their index. Few values are combined in one expression.
+
+    Examples
+    --------
+    >>> from numgrad.codegen.loops import Function
+    >>> from numgrad.codegen.printer import print_module
+    >>> fold = Fold("s", "sum", Load(Name("x"), Name("i")), "i", dtype=np.dtype("float64"))
+    >>> loop = For("i", Name("lo"), Name("hi"), [fold])
+    >>> lines = without_folds([loop], lambda fold, count: "room")
+    >>> print(print_module([Function("f", ["x", "lo", "hi"], lines)]).partition("def ")[2])
+    f(x, lo, hi):
+        for i in range(lo, hi):
+            store(room, i - lo, element(x, i))
+        s = run_sum(room, 0, hi - lo, np.float64(0))
+    <BLANKLINE>
+    """
+    return _Lowering(room, turns or {}).of(statements, ())
+
+
+class _Lowering:
+    """What `without_folds` does; `open` are the runs whose loops have not ended yet."""
+
+    def __init__(self, room: Room, turns: Mapping[str, int]) -> None:
+        self.room, self.turns = room, turns
+        self.open: list[_Run] = []
+
+    def of(self, statements: Sequence[Statement], around: tuple[For, ...]) -> list[Statement]:
+        """Return statements in some loops, the outermost first."""
+        lines: list[Statement] = []
+        for line in statements:
+            if type(line) is For:
+                lines += self._loop(line, around)
+            elif type(line) is If:  # a run in it begins in it: of others not all values are there
+                lines.append(
+                    If(line.condition, self.of(line.then, ()), self.of(line.otherwise, ()))
+                )
+            elif type(line) is While:
+                lines.append(While(line.condition, self.of(line.body, ())))
+            elif type(line) is Fold and any(loop.index == line.run for loop in around):
+                start = next(k for k, loop in enumerate(around) if loop.index == line.run)
+                run = _Run(line, around[start:], self.room, self.turns)
+                self.open.append(run)
+                lines.append(Store(run.array, run.place, line.value, line.origin))
+            else:
+                lines.append(line)
+        return lines
+
+    def _loop(self, loop: For, around: tuple[For, ...]) -> list[Statement]:
+        """Return a loop, with what runs need in front of it and behind."""
+        outside, self.open = self.open, []
+        body = self.of(loop.body, (*around, loop))
+        lines: list[Statement] = [For(loop.index, loop.first, loop.last, body, loop.step)]
+        for run in self.open:
+            if run.is_cut and run.loops[-1] is loop:
+                lines += run.whole_block()
+            if run.loops[0] is loop:
+                lines = [*run.start(), *lines, *run.end()]
+            else:
+                outside.append(run)
+        self.open = outside
+        return lines
+
+
+class _Run:
+    """What becomes of one `Fold`.
+
+    Its values are combined when they are all there, if there is a block of them at most or it is
+    known how many there are. Else the run is cut into blocks, anywhere (`is_cut`): `filled` values
+    wait in an array for twice as many.
+    """
+
+    def __init__(
+        self, fold: Fold, loops: tuple[For, ...], room: Room, turns: Mapping[str, int]
+    ) -> None:
+        self.fold, self.loops = fold, loops
+        self.nothing = identity(fold.kind, fold.dtype)
+        inner = loops[-1]
+        self.length = combine("-", inner.last, inner.first)
+        self.place: Expression = plus(inner.index, *_negative(inner.first))
+        self.count: int | None = None
+        if all(loop.index in turns for loop in loops):
+            self.count = turns[inner.index]
+            for loop in reversed(loops[:-1]):
+                self.place = plus(times(loop.index, self.count), self.place)
+                self.count *= turns[loop.index]
+        self.is_cut = self.count is None and len(loops) > 1
+        if self.is_cut:
+            self.filled = Name(f"f{fold.target}")
+            self.place = plus(self.filled, self.place)
+        self.array = Name(room(fold, 2 * SUM_BLOCK if self.is_cut else self.count))
+
+    def start(self) -> list[Statement]:
+        """Return what stands in front of its loops."""
+        return [Assign(self.filled.id, ZERO)] if self.is_cut else []
+
+    def whole_block(self) -> list[Statement]:
+        """Return what stands behind the innermost loop of a run that is cut into blocks."""
+        filled, shifted = self.filled, Name("shifted", _RUNTIME)
+        dropped = Assign(filled.id, call(shifted, self.array, filled))
+        block = [*self._done(self._block(SUM_BLOCK)), dropped]
+        more = Assign(filled.id, combine("+", filled, self.length))
+        return [more, If(combine(">=", filled, SUM_BLOCK), block)]
+
+    def end(self) -> list[Statement]:
+        """Return what stands behind its loops."""
+        if self.is_cut:
+            return [If(combine(">", self.filled, 0), self._done(self._block(self.filled)))]
+        if self.count is None:
+            return self._done(self._block(self.length))
+        if self.count > SPELLED:
+            fold = folding("fold", self.fold.kind, self.array, self.count, self.nothing)
+            return self._done(fold)
+        return self._done(self._spelled(self.count))
+
+    def _done(self, result: Expression) -> list[Statement]:
+        return [Assign(self.fold.target, result, self.fold.origin), *self.fold.each]
+
+    def _block(self, count: Any) -> Expression:
+        return folding("run", self.fold.kind, self.array, 0, count, self.nothing)
+
+    def _spelled(self, count: int) -> Expression:
+        """Return few values combined, written out in the order of a block."""
+        kind, dtype = self.fold.kind, self.fold.dtype
+        terms: list[Expression] = [Load(self.array, Number(k)) for k in range(count)]
+        if dtype.kind == "c":
+            terms = [combined(kind, self.nothing, term) for term in terms]
+        half = SPELLED // 2
+        while half:
+            rest = terms[max(0, len(terms) - half) : half]
+            terms = [combined(kind, *pair) for pair in zip(terms, terms[half:], strict=False)]
+            terms += rest
+            half //= 2
+        # Of zeros below 0 the sum that begins with 0 is above; everywhere else it is the same.
+        begins = kind == "sum" and dtype.kind == "f"
+        return combined(kind, terms[0], self.nothing) if begins else terms[0]
+
+
+def _negative(first: Expression) -> list[Expression]:
+    return [] if first == ZERO else [Prefix("-", first)]

@@ -1,0 +1,156 @@
+"""All that is used of Numba besides its public interface, and whether this Numba has it.
+
+No other module imports from ``numba.core`` or the like. What is here is of three kinds:
+
+*Needed.* What functions that write LLVM's instructions are made with. Numba's documentation has
+them as its low-level interface for extensions, though they stand in ``numba.core``. There is no
+other way to hand an instruction on, so nothing takes their place.
+
+*To compile in less time* (`HAS_PIPELINES`): the steps that Numba's compiler goes through, of which
+`numgrad.codegen.compile.pipelines` leaves some out.
+
+*To keep what was compiled* (`HAS_CACHE`): the machine code in a compiled function, for
+`numgrad.codegen.compile.cache`. Numba's own cache knows a function by its file and the time this
+was written, and not what it calls or refers to, so it can't hold code that is generated.
+
+What the latter two gain was measured with Numba 0.68: seconds of a processor that it takes, on
+first use, to multiply by a transposed tensor, exp, sum, tanh, softmax, their backward pass and a
+compiled function of sin, a sum and logsumexp.
+
+==============================  ===
+all of it                       3.8
+without pipelines               5.3
+without either                  5.3
+all of it, run again            0.24
+without pipelines, run again    0.28
+==============================  ===
+
+Where a Numba lacks something of a kind, or ``NUMGRAD_NUMBA=plain`` says so, kernels are compiled as
+``numba.njit`` does it, anew in every process: later, and with the same bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from importlib import import_module
+from typing import Any
+
+from llvmlite.binding import ffi  # type: ignore[import-untyped]
+from numba.core import cgutils
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.serialize import dumps
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.np.arrayobj import populate_array
+from numba.np.numpy_support import as_dtype
+from numba.np.ufunc.dufunc import DUFunc
+
+__all__ = [
+    "HAS_CACHE",
+    "HAS_PIPELINES",
+    "IS_PLAIN",
+    "LLVM_LOCK",
+    "PARTS",
+    "AbstractTemplate",
+    "CPUDispatcher",
+    "CompileResultCacheImpl",
+    "CompilerBase",
+    "DUFunc",
+    "DefaultPassBuilder",
+    "FunctionCache",
+    "FunctionPass",
+    "JITCodeLibrary",
+    "NativeLowering",
+    "NopythonTypeInference",
+    "as_dtype",
+    "cgutils",
+    "compile_result",
+    "cpu_target",
+    "dumps",
+    "global_compiler_lock",
+    "impl_ret_borrowed",
+    "infer_global",
+    "look_up",
+    "make_function",
+    "populate_array",
+    "register_pass",
+    "run_time_helpers",
+    "signature",
+]
+
+
+#: Whether ``NUMGRAD_NUMBA=plain`` forbids what can be done without.
+IS_PLAIN = os.environ.get("NUMGRAD_NUMBA") == "plain"
+
+_LIBRARY = "add_ir_module enable_object_caching _finalize_final_module"
+#: What can be done without, by kind: where it stands, and the methods of it that classes derived
+#: from it call or override.
+PARTS: dict[str, dict[str, str]] = {
+    "pipelines": {
+        "numba._dynfunc.make_function": "",
+        "numba.core.codegen.JITCodeLibrary": _LIBRARY
+        + " _finalize_dynamic_globals _optimize_functions _optimize_final_module",
+        "numba.core.compiler.CompilerBase": "define_pipelines",
+        "numba.core.compiler.DefaultPassBuilder": "define_nopython_pipeline",
+        "numba.core.compiler_machinery.FunctionPass": "",
+        "numba.core.compiler_machinery.register_pass": "",
+        "numba.core.typed_passes.NativeLowering": "run_pass",
+        "numba.core.typed_passes.NopythonTypeInference": "",
+    },
+    "cache": {
+        "numba.core.caching.CompileResultCacheImpl": "check_cachable reduce",
+        "numba.core.caching.FunctionCache": "enable load_overload save_overload",
+        "numba.core.codegen.JITCodeLibrary": _LIBRARY
+        + " _set_compiled_object _get_module_for_linking",
+        "numba.core.compiler.compile_result": "",
+        "numba.core.dispatcher.Dispatcher": "enable_caching",
+        "numba.core.runtime._nrt_python.c_helpers": "",
+    },
+}
+
+
+def look_up(kind: str) -> dict[str, Any]:
+    """Return the parts of a kind by their names; none if this Numba lacks one of them.
+
+    Examples
+    --------
+    >>> "compile_result" in look_up("cache") or not look_up("cache")
+    True
+    """
+    found = {}
+    for path, methods in PARTS[kind].items():
+        module, name = path.rsplit(".", 1)
+        try:
+            found[name] = part = getattr(import_module(module), name)
+        except (ImportError, AttributeError):
+            return {}
+        if not all(hasattr(part, method) for method in methods.split()):
+            return {}
+    return found
+
+
+# Where a part is not there, classes derived from these are nothing that is made use of.
+_pipelines, _cache = ({} if IS_PLAIN else look_up(kind) for kind in ("pipelines", "cache"))
+HAS_PIPELINES, HAS_CACHE = bool(_pipelines), bool(_cache)
+
+make_function: Any = _pipelines.get("make_function")
+JITCodeLibrary: Any = (_pipelines or _cache).get("JITCodeLibrary", object)
+CompilerBase: Any = _pipelines.get("CompilerBase", object)
+DefaultPassBuilder: Any = _pipelines.get("DefaultPassBuilder")
+FunctionPass: Any = _pipelines.get("FunctionPass", object)
+register_pass: Any = _pipelines.get("register_pass", lambda **_: lambda cls: cls)
+NativeLowering: Any = _pipelines.get("NativeLowering", object)
+NopythonTypeInference: Any = _pipelines.get("NopythonTypeInference")
+
+CompileResultCacheImpl: Any = _cache.get("CompileResultCacheImpl", object)
+FunctionCache: Any = _cache.get("FunctionCache", object)
+compile_result: Any = _cache.get("compile_result")
+#: The functions of Numba's run time that machine code may call, by name: their addresses.
+run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
+
+# --- LLVM's lock ---------------------------------------------------------------------------------
+
+# llvmlite calls LLVM under it. A process that forks meanwhile would leave it locked in the child.
+LLVM_LOCK: Any = getattr(ffi.lib, "_lock", contextlib.nullcontext())

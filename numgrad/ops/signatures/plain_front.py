@@ -1,0 +1,42 @@
+"""What stands in front of a declared function of one or two operands: the plain calls, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.plain_calls import front_source
+from numgrad.ops.core.registry import make_front
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.signature import REQUIRED
+
+__all__ = ["plain_front"]
+
+
+def plain_front(
+    primitive: ElementwisePrimitive,
+    declaration: Declaration,
+    function: Callable[..., Any],
+    *,
+    direct: bool,
+) -> Callable[..., Any]:
+    """Return a declared function that hands the plain calls to a primitive's kernel itself.
+
+    Every other call goes to `function`, which reads it; if nothing but operands was given, and they
+    are plainly as declared, to the rule, or to the primitive where it is `direct`.
+    """
+    defaults = declaration.defaults
+    names = ["self"] * declaration.bound + [name for name, d in defaults.items() if d is REQUIRED]
+    options = [name for name in defaults if name not in names]
+    handed = ["self"] * declaration.bound + declaration.handed
+    given = [name if name in names else f"default_{name}" for name in handed]
+    namespace: dict[str, Any] = {f"default_{name}": defaults.get(name) for name in handed + options}
+    namespace |= {"REQUIRED": REQUIRED, "rule": declaration.rule}
+    rule = "" if direct else f"rule({', '.join(given)})"
+    source = front_source(names, options, declared=True, rule=rule)
+    front = make_front(primitive, function, source, namespace)
+    front.__module__, front.__name__ = function.__module__, function.__name__
+    front.__qualname__, front.__doc__ = function.__qualname__, function.__doc__
+    front.__dict__.update(function.__dict__)
+    return front

@@ -1,0 +1,74 @@
+"""The public functions, methods and in-place methods of elementwise primitives."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.signatures.declared import declare
+
+__all__ = ["publish"]
+
+
+def publish(
+    primitive: ElementwisePrimitive,
+    *aliases: str,
+    inplace: bool = True,
+    signatures: tuple[str, ...] = (),
+    rule: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """Make the public function of an elementwise primitive and enter it under all its names.
+
+    Parameters
+    ----------
+    primitive : ElementwisePrimitive
+        Of one operand or two.
+    *aliases : str
+        Other names of the function.
+    inplace : bool
+        Whether there is a method that writes, ``Tensor.name_``.
+    signatures : tuple of str
+        What stands between the parentheses of its signatures, if not its operands alone: tensors,
+        one of which may be a number where there are two.
+    rule : function, optional
+        What is computed of the operands and of `out`, if there is something to look at first.
+    """
+    if not signatures:
+        kind = "Tensor" if len(primitive.inputs) == 1 else "operand"
+        signatures = (", ".join([f"{kind} {name}" for name in primitive.inputs]),)
+    name = primitive.function_name
+    texts = [f"{name}({signature}, *, Tensor? out=None)" for signature in signatures]
+    direct = rule is None
+    function = declare(*texts, inplace=inplace, aliases=aliases, plain=primitive, direct=direct)
+    rule = rule or _rule_of(primitive)
+    rule.__name__ = rule.__qualname__ = name
+    rule.__module__ = "numgrad"
+    rule.__doc__ = _indented(primitive.doc)
+    return function(rule)
+
+
+def _rule_of(primitive: ElementwisePrimitive) -> Callable[..., Any]:
+    """Return the primitive as the rule of its function: nothing else is looked at."""
+    rule: Callable[..., Any]
+    if len(primitive.inputs) == 1:
+
+        def rule(input: Tensor, out: Tensor | None) -> Tensor:
+            result: Tensor = primitive(input, out=out)
+            return result
+
+    else:
+
+        def rule(input: Any, other: Any, out: Tensor | None) -> Tensor:
+            result: Tensor = primitive(input, other, out=out)
+            return result
+
+    return rule
+
+
+def _indented(text: str) -> str:
+    """Return a docstring as it stands in a function: all but the first line indented."""
+    return textwrap.indent(inspect.cleandoc(text), "    ").lstrip() + "\n"
