@@ -94,6 +94,14 @@ class Declaration:
         return alternatives(self.signatures)
 
     @functools.cached_property
+    def sequence(self) -> Parameter | None:
+        """The sequence of tensors that the function takes, if it takes one."""
+        for each in self.signature.parameters:
+            if each.kind == "Tensor[]" and each.name != "out":
+                return each
+        return None
+
+    @functools.cached_property
     def ways(self) -> tuple[Signature, ...]:
         """The signatures whose kinds go with each other, the first of them `signature`.
 
@@ -112,6 +120,16 @@ class Declaration:
                 and not any(KINDS[each.kind].plain for each in one.parameters)
             ],
         )
+
+    def kinds_of(self, name: str) -> set[str]:
+        """Return all kinds that a parameter has."""
+        return {
+            kind
+            for one in (self.signature, *self.signatures)
+            for each in one.parameters
+            if each.name == name
+            for kind in each.kinds
+        }
 
     @functools.cached_property
     def handed(self) -> list[str]:

@@ -31,7 +31,7 @@ from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete
-from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.out import write_result
 from numgrad.ops.signatures.plain_front import plain_front
@@ -203,10 +203,7 @@ def declare(
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
-        calls = None
-        if dispatched:
-            sequence = any(each.kind == "Tensor[]" for each in declared[0].positional)
-            calls = Calls(rule, sequence)
+        calls = Calls(rule) if dispatched else None
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
@@ -223,6 +220,9 @@ def declare(
                 casts=casts,
                 calls=calls,
             )
+            if calls is not None:
+                check_remembered(declaration)
+                calls.sequence = declaration.sequence is not None
             new = declared_function(declaration, module)
             if plain is not None and not writes:
                 new = plain_front(plain, declaration, new, direct=direct)

@@ -37,7 +37,7 @@ from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
 
-__all__ = ["WITHOUT_EFFECT", "function_source"]
+__all__ = ["WITHOUT_EFFECT", "check_remembered", "function_source"]
 
 # There is one device, one layout and no pinned memory: these are checked, and that is all.
 WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
@@ -99,12 +99,9 @@ def function_source(declaration: Declaration) -> str:
         "    ):",
         f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
     ]
-    # A method's rule may name what only the function takes, `out` for one.
-    known = {name: local.get(name, name) for name in declaration.defaults}
-    handed = [known.get(name, "None") for name in declaration.handed]
     if declaration.calls is not None:
-        lines += _remembered(declaration, handed)
-    lines += _result(declaration, handed, known.get("out", ""))
+        lines += _remembered(declaration, local)
+    lines += _result(declaration, local)
     if declaration.bound:
         head.insert(0, "self")
     return "\n".join([f"def {declaration.name}({', '.join(head)}):", *lines]) + "\n"
@@ -118,11 +115,15 @@ def _either(conditions: list[str]) -> str:
     return f"({' or '.join([f'({one})' if ' and ' in one else one for one in conditions])})"
 
 
-def _result(declaration: Declaration, handed: list[str], out: str) -> list[str]:
+def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that call the rule, and make of its result what the function returns."""
+    # A method's rule may name what only the function takes, `out` for one.
+    known = {name: local.get(name, name) for name in declaration.defaults}
+    handed = [known.get(name, "None") for name in declaration.handed]
     call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
     if declaration.finish is None:
-        if not out or "out" in declaration.handed:
+        out = known.get("out")
+        if out is None or "out" in declaration.handed:
             return [f"    return {call}"]
         lines = [f"    if {out} is None:", f"        return {call}"]
         if declaration.casts:
@@ -171,7 +172,7 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
     if parameter.optional:
         plain = f"None if {value} is None else {plain}"
     lines = []
-    if declaration.calls is not None and parameter.name != "out" and parameter.kind == "Tensor[]":
+    if declaration.calls is not None and parameter is declaration.sequence:
         lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")
         plain = f"{plain} if facts_ is None else tuple({value})"
     return [*lines, f"    of_{parameter.name} = {plain}"]
@@ -179,42 +180,65 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
 
 # Of these kinds, values that are equal are the same.
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
+_TENSORS = {"Tensor", "operand", "mask"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number"}
 
 
-def _remembered(declaration: Declaration, handed: list[str]) -> list[str]:
+def check_remembered(declaration: Declaration) -> None:
+    """Raise if calls can't be told apart by what the signature says of the arguments.
+
+    Raises
+    ------
+    ValueError
+        If the rule takes other things than tensors, numbers, strings and dtypes, or no tensor, or
+        some in a sequence and others beside it.
+    """
+    kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
+    sequences = [each for each in kinds.values() if "Tensor[]" in each]
+    tensors = [each for each in kinds.values() if each <= _TENSORS and each]
+    others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
+    if others:
+        raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
+    if len(sequences) + bool(tensors or declaration.bound) != 1 or declaration.finish is not None:
+        raise ValueError(
+            f"{declaration.name}: calls are remembered of functions of tensors, or of one sequence"
+        )
+
+
+def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that run a call by the program of its key, if it has one."""
     parameters = {each.name: each for each in declaration.signature.parameters}
-    tensors, statics, key, absent = ["self"] * declaration.bound, [], [], []
-    sequence = ""
+    tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
+    statics, key, absent = [], [], []
     if "out" in parameters:  # whoever writes there
         absent.append("out is None")
-    for name, value in zip(declaration.handed, handed, strict=True):
-        if name not in parameters or name == "out":
+    for name in declaration.handed:
+        value = local.get(name, name) if name in parameters else "None"
+        arguments.append(value)
+        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
-        kinds = parameters[name].kinds
-        if kinds == ("Tensor[]",):
-            sequence = value
-        elif kinds == ("Tensor",) and not parameters[name].optional:
-            tensors.append(value)
-        elif kinds == ("Tensor",):
-            absent.append(f"{value} is None")
-        else:
-            if "Tensor" in kinds:
-                absent.append(f"not isinstance({value}, Tensor)")
-            statics.append(value)
-            telling = {*kinds} <= _TELLING or kinds == ("bool",)
-            key += [value] if telling else [value, f"type({value})"]
+        kinds = declaration.kinds_of(name)
+        if kinds <= _TENSORS:
+            if parameters[name].optional:
+                absent.append(f"{value} is None")
+            else:
+                tensors.append(value)
+            continue
+        if kinds & _TENSORS:
+            absent.append(f"not isinstance({value}, Tensor)")
+        statics.append(value)
+        telling = kinds <= _TELLING or kinds == {"bool"}
+        key += [value] if telling else [value, f"type({value})"]
     look: list[str] = []
-    if sequence:
-        given, facts, conditions = sequence, ["facts_"], ["facts_ is not None"]
-        tensors = [sequence]
+    if declaration.sequence is not None:
+        given = local[declaration.sequence.name]
+        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
     else:
         given = _tuple(tensors)
         look, facts = tensor_lines(tensors)
         conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
-    arguments = _tuple([*["self"] * declaration.bound, *handed])
     look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {arguments})")
+    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)})")
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
-from numgrad.ops.core.dispatch import typed
+from numgrad.ops.core.dispatch import _go_the_long_way, typed
+from numgrad.ops.signatures.declared import DECLARED
 from tests.ops.catalogue_strategies import array_primitives
 
 SAMPLES = [
@@ -52,6 +53,19 @@ CALLS: dict[str, Callable[..., Any]] = {
     "contiguous": lambda x, y: x.contiguous(),
     "roll": lambda x, y: x.roll(1, 0),
     "flip": lambda x, y: x.flip(0),
+    "hstack": lambda x, y: ng.hstack((x, y)),
+    "vstack": lambda x, y: ng.vstack([x, y[0]]),
+    "dstack": lambda x, y: ng.dstack((x, y)),
+    "column_stack": lambda x, y: ng.column_stack((x, y[:, 0])),
+    "expand_as": lambda x, y: x[0].expand_as(y),
+    "broadcast_to": lambda x, y: ng.broadcast_to(x[:, :1], (3, 4)),
+    "inner": lambda x, y: ng.inner(x, y),
+    "movedim": lambda x, y: x.movedim(0, -1),
+    "split_with_sizes": lambda x, y: x.split_with_sizes((1, 2)),
+    "swapaxes": lambda x, y: x.swapaxes(0, 1),
+    "ravel": lambda x, y: x.ravel(),
+    "view_as": lambda x, y: y.view_as(x.reshape(2, 6)),
+    "reshape_as": lambda x, y: x.reshape_as(y.reshape(4, 3)),
     "rot90": lambda x, y: x.rot90(1, (0, 1)),
     "repeat": lambda x, y: x.repeat(2, 1),
     "tile": lambda x, y: x.tile((2,)),
@@ -98,7 +112,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "view_as_real": lambda x, y: ng.view_as_real(ng.complex(x, y)),
     "view_as_complex": lambda x, y: ng.view_as_complex(ng.stack((x, y), 2)),
     "imag": lambda x, y: ng.imag(ng.complex(x, y)),
-    "imag of complex": lambda x, y: x.imag,
+    "imag of a product": lambda x, y: (x * 1j).imag,
     "nan_to_num": lambda x, y: (x / 0).nan_to_num(posinf=1.0),
     "logit": lambda x, y: x.logit(),
     "logit within": lambda x, y: x.logit(0.25),
@@ -121,6 +135,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "amax": lambda x, y: x.amax(1),
     "max": lambda x, y: x.max(1),
     "max of all": lambda x, y: x.max(),
+    "argmax": lambda x, y: x.argmax(1),
+    "argmin": lambda x, y: ng.argmin(x, dim=0, keepdim=True),
+    "all": lambda x, y: x.all(1),
+    "any": lambda x, y: ng.any(x),
     "prod": lambda x, y: x.prod(1),
     "var": lambda x, y: x.var(0),
     "norm": lambda x, y: x.norm(2.0, 1),
@@ -136,6 +154,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "where": lambda x, y: ng.where(x > 0, x, y[0]),
     "where of numbers": lambda x, y: ng.where(x > 0, x, -0.0),
     "pow": lambda x, y: x**3,
+    "count_nonzero": lambda x, y: x.count_nonzero(1),
+    "nanmean": lambda x, y: x.nanmean(1),
 }
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "row by row": lambda make: make(3, 4),
@@ -241,6 +261,35 @@ def test_samples(primitive: Any, sample: Any) -> None:
         return function(*tensors, **keywords)
 
     agree(call)
+
+
+def test_every_function_that_is_dispatched_has_a_call_that_is_remembered() -> None:
+    """So that the tests above are of all of them: each stands in the table, or in a sample."""
+    dispatched = [each for each in DECLARED.values() if each.calls is not None]
+    before = [each.calls.programs.copy() for each in dispatched]
+    for each in dispatched:
+        each.calls.programs.clear()
+        each.calls.seen.clear()
+    generator = np.random.default_rng(0)
+
+    def make(*shape: int, **_: Any) -> Any:
+        return ng.from_numpy(generator.uniform(0.5, 3, shape)).requires_grad_()
+
+    for call in CALLS.values():
+        for _ in range(3):
+            call(make(3, 4), make(3, 4))
+    for _, sample in [each.values for each in SAMPLES]:
+        for _ in range(3):
+            function, tensors, keywords = sample(make)
+            function(*tensors, **keywords)
+    missing = {
+        each.name
+        for each in dispatched
+        if all(program is _go_the_long_way for program in each.calls.programs.values())
+    }
+    for each, programs in zip(dispatched, before, strict=True):
+        each.calls.programs.update(programs)
+    assert not missing, sorted(missing)
 
 
 @given(st.data())

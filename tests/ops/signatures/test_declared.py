@@ -13,7 +13,7 @@ import pytest
 import numgrad as ng
 from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.declared import DECLARED, declared_function
+from numgrad.ops.signatures.declared import DECLARED, declare, declared_function
 from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import NAMES
 from numgrad.ops.signatures.signature import REQUIRED, alternatives, merged, parse
@@ -142,6 +142,25 @@ def test_a_declared_function_looks_like_one_written_by_hand(function) -> None:
 def test_a_declared_function_is_pickled_by_its_name(function) -> None:
     if not DECLARED[function].writes:  # those are called by the methods in place
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "int n",
+        "Tensor input, object extra",
+        "Tensor input, device? device=None",
+        "Tensor[]? out",
+        "Tensor[] tensors, Tensor[] others",
+        "Tensor input, Tensor[] others",
+    ],
+)
+def test_calls_that_no_key_tells_apart_are_not_remembered(parameters: str) -> None:
+    names = [each.split("=")[0].split()[-1] for each in parameters.split(", ")]
+    rule = eval(f"lambda {', '.join(names)}: None")
+    with pytest.raises(ValueError, match="remembered"):
+        declare(f"told_by_nothing({parameters})", method=False, dispatched=True)(rule)
+    assert not hasattr(ng, "told_by_nothing")
 
 
 def test_many_threads_may_call_a_function_first() -> None:
