@@ -32,6 +32,7 @@ from numgrad.codegen.loops import (
     literal,
     plus,
     times,
+    type_code,
 )
 
 __all__ = ["combined", "folding", "identity", "without_folds"]
@@ -61,7 +62,7 @@ def identity(kind: str, dtype: np.dtype[Any] | None) -> Expression:
     number = COMBINES[kind].identity(dtype)
     if dtype.kind == "b":
         return Number(bool(number))
-    return call(Name(dtype.name, "numpy"), literal(number))
+    return call(type_code(dtype), literal(number))
 
 
 def without_folds(

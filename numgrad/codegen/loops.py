@@ -12,7 +12,10 @@ import cmath
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 __all__ = [
     "ONE",
@@ -50,6 +53,7 @@ __all__ = [
     "names",
     "plus",
     "times",
+    "type_code",
 ]
 
 
@@ -355,6 +359,12 @@ def literal(value: Any) -> Expression:
         special = Name("nan" if math.isnan(value) else "inf", "numpy")
         return Prefix("-", special) if value < 0 else special
     return Number(value)
+
+
+@lru_cache(64)
+def type_code(dtype: np.dtype[Any]) -> Name:
+    """Return a dtype's type."""
+    return Name("bool_" if dtype.kind == "b" else dtype.name, "numpy")
 
 
 ZERO, ONE = Number(0), Number(1)

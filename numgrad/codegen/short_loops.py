@@ -22,6 +22,7 @@ from numgrad.codegen.loops import (
     Store,
     call,
     names,
+    type_code,
 )
 
 __all__ = ["distributed", "on_stack", "unseen"]
@@ -31,8 +32,7 @@ _STACK, _UNSEEN = names("numgrad.codegen.loop_runtime", "stack", "unseen")
 
 def on_stack(name: str, dtype: np.dtype[Any], count: int | Name) -> Statement:
     """Return what makes an array that lives until the function returns."""
-    kind = Name("bool_" if dtype.kind == "b" else dtype.name, "numpy")
-    return Assign(name, call(_STACK, kind, count))
+    return Assign(name, call(_STACK, type_code(dtype), count))
 
 
 def unseen(turns: int) -> Expression:

@@ -28,6 +28,7 @@ from numgrad.codegen.loops import (
     Unpack,
     call,
     combine,
+    type_code,
 )
 from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.analysis import Analysis
@@ -41,7 +42,6 @@ from numgrad.jit.emit.scalar_code import (
     cast_code,
     new_array,
     size_code,
-    type_code,
 )
 from numgrad.jit.emit.statements import ElementCode, comment_of
 from numgrad.jit.ir.graph import Value

@@ -28,10 +28,11 @@ from numgrad.codegen.loops import (
     Statement,
     call,
     names,
+    type_code,
 )
 from numgrad.codegen.printer import print_module
 from numgrad.jit.emit.loop_nest import LoopNest, band_statements
-from numgrad.jit.emit.scalar_code import PART, is_plain, plain_code, type_code
+from numgrad.jit.emit.scalar_code import PART, is_plain, plain_code
 from numgrad.jit.emit.unrolled import nest_statements
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.schedule.index_maps import LEAVES

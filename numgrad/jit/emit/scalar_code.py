@@ -29,6 +29,7 @@ from numgrad.codegen.loops import (
     names,
     plus,
     times,
+    type_code,
 )
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Value
@@ -44,7 +45,6 @@ __all__ = [
     "operation_code",
     "plain_code",
     "size_code",
-    "type_code",
 ]
 
 _PLAIN = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0))
@@ -56,12 +56,6 @@ PART, SPAN, FINISHES = names("numgrad.codegen.loop_runtime", "part", "span", "fi
 def new_array(name: str, shape: Any, dtype: np.dtype[Any]) -> Statement:
     """Return what makes an array, of undefined values."""
     return Assign(name, call(_EMPTY, shape, type_code(dtype)))
-
-
-@lru_cache(64)
-def type_code(dtype: np.dtype[Any]) -> Expression:
-    """Return a dtype's type."""
-    return Name("bool_" if dtype.kind == "b" else dtype.name, "numpy")
 
 
 def is_plain(value: Any, dtype: np.dtype[Any]) -> bool:

@@ -39,12 +39,13 @@ from numgrad.codegen.loops import (
     names,
     plus,
     times,
+    type_code,
 )
 from numgrad.codegen.printer import print_module
 from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.program_source import Array, Emitted, emit, used_by_steps
-from numgrad.jit.emit.scalar_code import PART, new_array, type_code
+from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.schedule import Nest
