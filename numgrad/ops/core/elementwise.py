@@ -244,7 +244,7 @@ class ElementwisePrimitive(Primitive):
         if program is not None:
             return program(*operands)
         if all(type(each) in _EXACT for each in operands):
-            return self.calls.meet(key, operands, (), tuple(operands), {})
+            return self.calls.meet(key, operands, (), tuple(operands))
         return self._run(operands)
 
     def _run(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
