@@ -317,10 +317,6 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
-    mask = mask_alone(key)
-    if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
-        _fill_where(input, mask, source)
-        return
     if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
         part = getitem(input, key)
         if part._array.shape == input._array.shape and _are_slices(key):
@@ -330,30 +326,43 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     elif key is Ellipsis:
         part = input
     else:
+        mask = mask_alone(key)
+        if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
+            _fill_where(input, mask, source)
+            return
         part, indices = apply_key(input, key)
-    if indices is None and source._array.dtype != part._array.dtype:
-        source = cast(source, part._array.dtype)
-    shape = source._array.shape
-    if shape and shape[0] == 1:
-        leading = next((at for at, length in enumerate(shape) if length != 1), len(shape))
-        source = view(source, shape[leading:])
     if indices is not None:
+        if source._array.shape[:1] == (1,):
+            source = _without_leading_ones(source)
         if type(part._array) is np.ndarray and _is_plain(part, source):
             _check_values(part, indices, source)
             _write(part, tuple([slice(None) if i is None else i for i in indices]), source)
         else:
             part.index_put_(indices, source)
         return
-    if source._array.ndim and source._array.shape != part._array.shape:
-        source = expand(source, part._array.shape)
-    if repeats_elements(part._array):
+    array, target = source._array, part._array
+    if array.dtype.kind == "c" and target.dtype.kind not in "bc":
+        source = cast(source, target.dtype)  # which warns
+    if array.shape != target.shape and array.ndim:
+        source = _without_leading_ones(source)
+        if source._array.shape != target.shape:
+            source = expand(source, target.shape)
+    if repeats_elements(target):
         raise RuntimeError(OVERLAPS_ITSELF)
-    if _is_plain(part, source):
+    shared = source._counter is part._counter
+    if (shared or interceptors) and _is_plain(part, source):
         _write(part, ..., source)
-    elif source._array.ndim:
+    elif array.ndim or not target.ndim:
         part.copy_(source)
     else:
         part.fill_(source)
+
+
+def _without_leading_ones(source: Tensor) -> Tensor:
+    """Return a tensor without the dims of length 1 that stand first, if there are some."""
+    shape = source._array.shape
+    leading = next((at for at, length in enumerate(shape) if length != 1), len(shape))
+    return view(source, shape[leading:])
 
 
 def _are_slices(key: Any) -> bool:

@@ -24,8 +24,9 @@ from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
+from numgrad.ops.core.nodes import PrimitiveNode, make_node_class
 from numgrad.ops.core.places import relaid
-from numgrad.ops.core.primitive import Primitive, PrimitiveNode, make_node_class
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.movement.casts import clone
 from numgrad.ops.pointwise.division import div

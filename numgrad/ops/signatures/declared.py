@@ -226,6 +226,8 @@ def declare(
             new = declared_function(declaration, module)
             if plain is not None and not writes:
                 new = plain_front(plain, declaration, new, direct=direct)
+            if plain is not None and direct:
+                new.__dict__["primitive"] = plain
             made.append(new)
             DECLARED[new] = declaration
             return new
