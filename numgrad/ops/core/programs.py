@@ -621,10 +621,10 @@ def _compile_rules(
         for array, name in zip(step.written, outputs, strict=True):
             names[id(array)] = name
     for number, each in enumerate(results):
-        known = None if each is None else id(each._array)
-        if known in constants and known not in names:  # a copy, which may be written to
-            namespace[f"k{number}"] = constants[known]
-            names[known] = f"x_{number}"
+        given = 0 if each is None else id(each._array)
+        if given in constants and given not in names:  # a copy, which may be written to
+            namespace[f"k{number}"] = constants[given]
+            names[given] = f"x_{number}"
             lines.append(f"x_{number} = k{number}.copy('K')")
     found = ["None" if each is None else names.get(id(each._array), "") for each in results]
     if "" in found:
