@@ -3,7 +3,11 @@
 PYTHON ?= python
 ARGS ?=
 
-.PHONY: help test lint types bench docs ci
+# What depends on Numba most: kernels, compiled functions, dispatchers, the cache.
+SAMPLE = tests/codegen tests/kernels/pointwise tests/math/test_functions.py \
+	tests/jit/test_jit.py tests/jit/test_dispatcher_arguments.py
+
+.PHONY: help test lint types oldest bench docs ci
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/'
@@ -18,6 +22,11 @@ lint: ## ruff: lint and format
 types: ## mypy, of the package and of a page of a user's code
 	mypy
 	mypy --strict --follow-imports=silent tests/docs/typed_program.py
+
+oldest: ## a sample of the tests on the oldest Numba and NumPy that pyproject.toml declares
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/pip install --quiet numba==0.61.0 numpy==1.26.4 .[test]
+	build/oldest/bin/python -m pytest $(if $(ARGS),$(ARGS),-n auto $(SAMPLE))
 
 bench: ## every benchmark once, on what is in the working tree
 	asv run --python=same --quick $(ARGS)

@@ -72,7 +72,7 @@ from numgrad.graph.tensor import Size, is_inference
 from numgrad.io.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.io.serialization import load, save
 from numgrad.jit.front.decorator import jit
-from numgrad.ops.core.primitive import CATALOGUE, RESERVED
+from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation.from_data import tensor
 from numgrad.ops.creation.legacy_types import LEGACY_TYPES

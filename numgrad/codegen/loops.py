@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "NJIT",
     "ONE",
     "ZERO",
     "Assign",
@@ -274,12 +275,17 @@ Statement = (
 
 @dataclass(slots=True, frozen=True)
 class Function:
-    """A function of arrays and numbers; others that it calls may be `decorator`-ated kernels."""
+    """A function of arrays and numbers; `decorator` is what compiles it, with `options` behind."""
 
     name: str
     parameters: Sequence[str]
     body: Sequence[Statement]
     decorator: Name | None = None
+    options: str = ""
+
+
+#: The decorator of kernels, and its options: division by zero raises nothing.
+NJIT = Name("njit", "numba"), '(error_model="numpy", nogil=True)'
 
 
 # --- making expressions --------------------------------------------------------------------------

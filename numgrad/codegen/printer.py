@@ -88,7 +88,7 @@ class _Printer:
         """Write a function."""
         self.lines += ["", ""]
         if function.decorator is not None:
-            self.lines.append(f"@{self._name(function.decorator)}")
+            self.lines.append(f"@{self._name(function.decorator)}{function.options}")
         self.lines.append(f"def {function.name}({', '.join(function.parameters)}):")
         self._body(function.body, "    ")
 

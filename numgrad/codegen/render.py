@@ -15,6 +15,7 @@ from numgrad.codegen.angle_passes import blocked_angles
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.fold_passes import without_folds
 from numgrad.codegen.loops import (
+    NJIT,
     ZERO,
     Assign,
     Attribute,
@@ -114,7 +115,7 @@ def _without_branches(line: Statement, reads: dict[str, Expression]) -> list[Sta
 
 
 def _printed(name: str, pattern: str, parameters: Sequence[str], body: Sequence[Statement]) -> str:
-    function = Function("loop", parameters, body)
+    function = Function("loop", parameters, body, *NJIT)
     return print_module([function], doc=f"{name}, for operands {pattern}.")
 
 

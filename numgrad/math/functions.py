@@ -18,6 +18,7 @@ from numgrad.codegen.compile.compile import compile_source, kernel
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import (
+    NJIT,
     Assign,
     Expression,
     Function,
@@ -27,7 +28,7 @@ from numgrad.codegen.loops import (
     Tuple,
     call,
 )
-from numgrad.codegen.numba_private import as_dtype
+from numgrad.codegen.numba_private import DUFunc, as_dtype
 from numgrad.codegen.printer import print_module
 from numgrad.math.scalar import stands_in
 
@@ -108,11 +109,12 @@ def scalar_function(name: str) -> Any:
 def ufunc(name: str) -> Any:
     """Return an elementwise operation as a NumPy ufunc.
 
-    It takes what Numba's ufuncs take (``out=``, operands that broadcast; not ``where=``) and has
-    their methods (``reduce``, ``accumulate``, ``outer``, ``at``). It is ``numba.vectorize`` of the
-    function in `numgrad.math` of that name, so it gives the bits that the operation gives on
-    tensors. Dtypes are NumPy's business: where there is no loop for integers they are cast to
-    floating point numbers. Its loops, one for each dtype, are compiled when it is asked for.
+    It takes what NumPy's ufuncs take (``out=``, ``where=``, ``dtype=``, operands of any strides
+    that broadcast) and has their methods (``reduce``, ``accumulate``, ``outer``, ``at``). It is
+    ``numba.vectorize`` of the function in `numgrad.math` of that name, so it gives the bits that
+    the operation gives on tensors. Dtypes are NumPy's business: where there is no loop for integers
+    they are cast to floating point numbers. Its loops, one for each dtype, are compiled when it is
+    asked for first in a process.
 
     Parameters
     ----------
@@ -145,10 +147,63 @@ def ufunc(name: str) -> Any:
             (from_dtype(np.dtype(code)),) * count for code in _LOOPS if np.dtype(code).kind in kinds
         ]
         vectorise = numba.vectorize(signatures, identity=_IDENTITIES.get(name))
-        made = vectorise(scalar_function(name).py_func)
+        made: Any = vectorise(scalar_function(name).py_func)
+        made.__class__ = _Ufunc
         made.__doc__ = formula.doc
         known = _ufuncs[name] = formula, made
     return known[1]
+
+
+class _Ufunc(DUFunc):
+    """A ufunc of Numba's that can be called with ``where=``.
+
+    Numba has outputs read as well as written. That takes the place of what NumPy notes about
+    masked ones, so it refuses the call. Methods such as `reduce` know ``where=`` themselves.
+    """
+
+    def __call__(self, *operands: Any, **options: Any) -> Any:
+        """Compute elements, all or those that ``where`` says."""
+        if options.get("where", True) is True or any(map(_is_foreign, operands)):
+            return super().__call__(*operands, **options)
+        return _called_where(super().__call__, self.ufunc.nin, operands, **options)
+
+
+def _is_foreign(operand: Any) -> bool:
+    """Whether an operand has a say in what ufuncs do to it, as a tensor has."""
+    own = getattr(type(operand), "__array_ufunc__", None)
+    return own is not None and own is not np.ndarray.__array_ufunc__
+
+
+def _called_where(
+    call: Callable[..., Any],
+    count: int,
+    operands: Sequence[Any],
+    *,
+    where: Any,
+    out: Any = None,
+    **options: Any,
+) -> Any:
+    """Call a ufunc of `count` operands on those elements that a mask chooses."""
+    *given, out = (*operands, out) if len(operands) == count else operands
+    (out,) = out if isinstance(out, tuple) else (out,)
+    mask = np.asarray(where).astype(bool, casting="safe")
+    written = () if out is None else np.shape(out)
+    shape = np.broadcast_shapes(mask.shape, written, *map(np.shape, given))
+    if out is not None and written != shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {written} doesn't match the broadcast "
+            f"shape {shape}"
+        )
+    chosen = np.broadcast_to(mask, shape)
+    taken = [np.broadcast_to(each, shape)[chosen] if np.ndim(each) else each for each in given]
+    if out is not None:
+        values = out[chosen]
+        call(*taken, out=values, **options)
+    else:
+        values = np.asarray(call(*taken, **options))
+        out = np.empty(shape, values.dtype)
+    out[chosen] = values
+    return out
 
 
 def operation_of(function: Any) -> str | None:
@@ -265,6 +320,6 @@ def _of_type(
         # Numba computes small integers as int64.
         is_common = formula.kind in ("same", "float") and not is_rule
         result = call(of_type, code.results[0]) if is_common else code.results[0]
-    function = Function(name, inputs, [*body, Return(result)])
+    function = Function(name, inputs, [*body, Return(result)], *NJIT)
     source = print_module([function], doc=f"{name}, of numbers in {common}.")
     return compile_source(name, source, for_loops=True)

@@ -64,7 +64,7 @@ def check_operation(operation: str | Callable[..., Any], *, seed: int = 0) -> li
     """
     primitive = _find(operation)
     random = np.random.default_rng(seed)
-    if isinstance(primitive, Primitive):
+    if not isinstance(primitive, ElementwisePrimitive):
         return _check_samples(primitive, random)
     checked = []
     for kind in ("float64", "complex128"):

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.autograd import forward_ad
 from numgrad.graph.modes import interceptors, modes
-from numgrad.ops.core.primitive import Primitive
 from tests.jit.layout_programs import laid_out
 from tests.ops.catalogue_strategies import array_primitives
 
@@ -202,7 +201,6 @@ def samples() -> list[Any]:
     return [
         pytest.param(sample, id=f"{primitive.name}-{number}")
         for primitive in array_primitives()
-        if isinstance(primitive, Primitive)
         for number, sample in enumerate(primitive.samples)
     ]
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numba import njit
 from numba.core.errors import NumbaError
 
@@ -21,6 +23,7 @@ import numgrad as ng
 from numgrad import math
 from numgrad.math.functions import FORMULAS
 from numgrad.ops.core.primitive import CATALOGUE
+from tests.cases import examples
 
 SPECIAL = [0.0, -0.0, 0.25, 1.0, -1.5, 2.0, 3.75, np.inf, -np.inf, np.nan, 1e-40, 800.0]
 # One of each way to be declared; all of them where everything is run.
@@ -108,6 +111,60 @@ def test_a_ufunc_broadcasts_casts_reduces_and_writes_where_it_is_told() -> None:
     assert hypot.outer([3.0], [4.0, 0.0]).shape == (1, 2)
 
 
+def drawn_view(data: Any, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Draw an array that broadcasts to a shape: transposed, flipped, by steps, of few dims."""
+    own = [data.draw(st.sampled_from([length, 1])) for length in shape]
+    own = own[data.draw(st.integers(0, len(own))) :]
+    order = data.draw(st.permutations(range(len(own))))
+    steps = [data.draw(st.sampled_from([1, 2, -1, -3])) for _ in own]
+    room = [own[dim] * abs(steps[dim]) for dim in order]
+    numbers = np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=room).astype(dtype)
+    view = numbers.transpose(np.argsort(order))
+    return view[tuple(slice(None, None, step) for step in steps)]
+
+
+@settings(max_examples=examples(100))
+@given(st.data(), st.sampled_from(["add", "hypot", "tanh"]))
+def test_a_ufunc_has_the_bits_of_the_operation_for_all_layouts(data: Any, name: str) -> None:
+    ufunc, count = math.ufunc(name), len(FORMULAS[name].inputs)
+    shape = tuple(data.draw(st.lists(st.integers(1, 5), max_size=3)))
+    dtype = data.draw(st.sampled_from(["float32", "float64"]))
+    arrays = [drawn_view(data, shape, dtype) for _ in range(count)]
+    expected = CATALOGUE[name](*(ng.tensor(array) for array in arrays)).numpy()
+    found = np.asarray(ufunc(*arrays))
+    assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+    mask = drawn_view(data, shape, dtype) > 0
+    full = np.broadcast_to(expected, np.broadcast_shapes(expected.shape, mask.shape))
+    out = np.full(full.shape, 7, dtype)[::-1] if full.ndim else np.full((), 7, dtype)
+    assert ufunc(*arrays, where=mask, **data.draw(ways_of_out(out))) is out
+    assert out.tobytes() == np.where(mask, full, np.asarray(7, dtype)).tobytes()
+    fresh = ufunc(*arrays, where=mask)
+    assert fresh.shape == full.shape and fresh.dtype == full.dtype
+    chosen = np.broadcast_to(mask, full.shape)
+    assert fresh[chosen].tobytes() == full[chosen].tobytes()
+
+
+def ways_of_out(out: np.ndarray) -> Any:
+    return st.sampled_from([{"out": out}, {"out": (out,)}])
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"where": np.array([0.5, 1.0]), "out": None}, TypeError),
+        ({"where": np.ones(3, bool), "out": None}, ValueError),
+        ({"where": np.ones((2, 2), bool), "out": np.zeros(2)}, ValueError),
+        ({"where": np.array([True, False]), "out": np.zeros(2, int)}, TypeError),
+    ],
+)
+def test_a_mask_or_output_that_does_not_fit_is_refused(options: Any, error: Any) -> None:
+    calls = (math.ufunc("hypot"), np.hypot)  # ours, and one of NumPy's own
+    for ufunc in calls:
+        with pytest.raises(error):
+            ufunc(np.ones(2), np.ones(2), **options)
+
+
 @pytest.mark.parametrize("name", ["tanh", "hypot", "addcmul", "pow_tensors"])
 def test_a_ufunc_of_tensors_is_the_operation(name: str) -> None:
     ufunc, count = math.ufunc(name), len(FORMULAS[name].inputs)
@@ -127,6 +184,7 @@ def test_a_ufunc_of_tensors_is_the_operation(name: str) -> None:
         (lambda f, t: f.outer(t, t), "outer"),
         (lambda f, t: f.accumulate(t), "accumulate"),
         (lambda f, t: f(t, t, out=np.ones(2)), "out="),
+        (lambda f, t: f(t, t, where=np.array([True, False])), "where="),
         (lambda f, t: f(np.ones(2), np.ones(2), out=t), "out="),
     ],
 )

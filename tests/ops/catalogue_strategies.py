@@ -31,7 +31,9 @@ def array_primitives() -> list[Primitive]:
     """Return the other primitives with a derivative; one without samples is an error."""
     found = []
     for primitive in CATALOGUE.values():
-        if not isinstance(primitive, Primitive) or all(rule is None for rule in primitive.rules):
+        if isinstance(primitive, ElementwisePrimitive) or all(
+            rule is None for rule in primitive.rules
+        ):
             continue
         if not primitive.samples:
             raise RuntimeError(f"{primitive.name}: no samples to differentiate it at")

@@ -23,9 +23,8 @@ from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.accumulate import add_arrays
-from numgrad.ops.core.gradient_plan import ElementwiseNode
-from numgrad.ops.core.primitive import PrimitiveNode
-from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.elementwise_node import ElementwiseNode
+from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.strided import strided, strided_scatter
 from numgrad.ops.mutation.history import CopySlices
@@ -67,19 +66,15 @@ class TangentMaps:
         return [None] * node.num_outputs
 
     def _push_elementwise(self, node: ElementwiseNode, tangents: Tangents) -> Tangents:
-        if node.metas is None:
+        if node.shapes is None:
             shape, dtype = next((t._array.shape, t._array.dtype) for t in tangents if t is not None)
             plain = not modes.grad and modes.trace is None and modes.dual is None
             if dtype.kind == "f" and dtype != HALF and plain:
                 return [_push_arrays(node, tangents)]
         else:
-            dtype, metas = node.metas
-            shape = broadcast_shapes([meta[0] for meta in metas if meta is not None])
+            shape, dtype = node.output_metas[0][0], node.parameters["compute"]
         if dtype.kind == "c":  # there the transpose is the tangent map, the rule itself may not be
-            result = dtype
-            if node.primitive.kind == "real":
-                result = np.empty(0, dtype).real.dtype
-            return self._transposed(node, [(shape, result)], tangents)
+            return self._transposed(node, node.output_metas or [(shape, dtype)], tangents)
         environment = node.restore()
         total: Tensor | None = None
         for position, tangent in enumerate(tangents):

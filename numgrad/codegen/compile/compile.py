@@ -96,7 +96,7 @@ def compile_source(name: str, source: str, *, for_loops: bool = False) -> Any:
     name : str
         The function in `source` to compile.
     source : str
-        A module: its imports, and a plain function called `name`.
+        A module: its imports, and a function called `name`, plain or under ``@njit``.
     for_loops : bool
         Whether it is short, and there to be called in loops of other compiled code: it is optimised
         with more effort, and inlined.
@@ -136,7 +136,8 @@ def _execute(name: str, source: str, digest: str, for_loops: bool) -> Any:
     # Numba imports the module that a cached function says it is from, so it says this one.
     namespace: dict[str, Any] = {"__name__": __name__}
     exec(compile(source, filename, "exec"), namespace)
-    function = namespace.get(name)
+    # What says @njit runs as it stands wherever it is copied to; here it is a kernel.
+    function = getattr(namespace.get(name), "py_func", namespace.get(name))
     if not isinstance(function, FunctionType):
         raise ValueError(f"the emitted source defines no function {name!r}:\n{source}")
     for value in namespace.values():

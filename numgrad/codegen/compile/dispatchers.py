@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-from numba import config, types
+from numba import NumbaError, config, types
 from numba.extending import register_jitable
 
 from numgrad.codegen.compile.pipelines import PART, pipeline
@@ -76,6 +76,13 @@ class KernelDispatcher(CPUDispatcher):
         for position, argument in enumerate(args):
             self._check_type(position, argument)
         return whole(super()._compile_for_args, *args)  # type: ignore[misc]
+
+    def typeof_pyval(self, val: Any) -> Any:
+        """Return Numba's type of an argument, by which it looks for what it has compiled."""
+        try:
+            return super().typeof_pyval(val)
+        except NumbaError:  # what some versions of Numba raise, and others take for an object
+            return types.pyobject
 
     def _check_type(self, position: int, argument: Any) -> None:
         """Raise for what Numba has no type for, or none that it compiles without a word."""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numgrad.ops.core.primitive import replaced
+from numgrad.ops.core.catalogue import replaced
 
 __all__ = ["jit"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from numgrad.codegen.compile.compile import kernel
 from numgrad.codegen.llvm.pointers import element
 
@@ -58,4 +60,8 @@ def raise_outside(positions: Any, count: int, low: int, which: int, dim: int, si
     for k in range(count):
         position = element(positions, k)
         if position < low or position >= size:
-            raise OutsideError(which, position, dim, size)
+            # A constant is a type of its own for Numba, but the function by which it hands on an
+            # exception's arguments has one name for all of them. With Numba 0.64, a kernel from the
+            # disk cache finds that of another kernel, with other constants.
+            numbers = np.int64(which), np.int64(dim), np.int64(size)
+            raise OutsideError(numbers[0], position, numbers[1], numbers[2])

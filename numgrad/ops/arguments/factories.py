@@ -1,4 +1,4 @@
-"""What functions that make tensors have in common: options, numbers of a dtype, `out`."""
+"""What functions that make tensors have in common: options, numbers of a dtype."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import order_in_memory
-from numgrad.graph.inplace import bump_version, write_elements
-from numgrad.graph.modes import modes
 from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import Tensor, fresh
-from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.signatures.kinds import type_name
+from numgrad.ops.signatures.out import check_out, write_array
 
 __all__ = [
     "LIKE_OPTIONS",
     "OPTIONS",
     "Array",
     "check_memory_format",
-    "check_out",
     "checked_number",
     "empty_in_order",
     "filled",
     "finish",
     "numpy_dtype",
     "require_grad",
-    "write_result",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -74,38 +70,6 @@ def empty_in_order(shape: tuple[int, ...], dtype: dtypes.dtype, memory_format: A
     return array.transpose(sorted(range(len(order)), key=order.__getitem__))
 
 
-def check_out(function: str, out: Any) -> None:
-    """Raise unless `out` can be written to: a tensor that gradients do not flow to."""
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if modes.grad and out.requires_grad:
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-
-
-def write_result(function: str, result: Tensor, out: Tensor | None) -> Tensor:
-    """Return a computed tensor, or write it to `out`, which takes its shape.
-
-    Raises
-    ------
-    RuntimeError
-        If gradients flow to either, or the dtypes differ.
-    """
-    if out is None:
-        return result
-    if modes.grad and result.requires_grad:
-        check_out(function, result)
-    check_out(function, out)
-    if out._array.dtype != result._array.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {result.dtype.cpp_name}, but got "
-            f"{out.dtype.cpp_name} instead"
-        )
-    return _write(function, result._array, out, None)
-
-
 def finish(
     function: str,
     array: Array,
@@ -122,26 +86,10 @@ def finish(
     """
     if out is not None:
         check_out(function, out)
-    tensor = fresh(array) if out is None else _write(function, array, out, dtype)
+    tensor = fresh(array) if out is None else write_array(function, array, out, dtype)
     if requires_grad:
         require_grad(tensor)
     return tensor
-
-
-def _write(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
-    if dtype is not None and array.dtype != out._array.dtype:
-        raise RuntimeError(
-            f"dtype {dtypes.of_numpy(array.dtype).scalar_name} does not match dtype of out "
-            f"parameter ({out.dtype.scalar_name})"
-        )
-    if out._array.shape == array.shape:
-        write_elements(out, ..., array)
-    else:
-        out._array = array.astype(out._array.dtype)
-        if type(array) is np.ndarray:
-            out._array = laid_out_like(out._array, array)
-        bump_version(out)
-    return out
 
 
 def require_grad(tensor: Tensor) -> None:

@@ -21,7 +21,7 @@ from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
-from numgrad.ops.core.primitive import replaced
+from numgrad.ops.core.catalogue import replaced
 from numgrad.ops.core.programs import compile_call
 from numgrad.ops.core.steps import Steps, note_steps
 
@@ -111,11 +111,16 @@ class Calls:
         Keys that were met once: whose calls may differ every time.
     """
 
-    __slots__ = ("__weakref__", "function", "programs", "seen", "sequence")
+    __slots__ = ("__weakref__", "elementwise", "function", "programs", "seen", "sequence")
 
-    def __init__(self, function: Callable[..., Any], sequence: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], sequence: bool = False, elementwise: bool = False
+    ) -> None:
         self.function = function
         self.sequence = sequence  # whether the tensors are given as one sequence
+        # Whether it applies one primitive to just its arguments, of which some are numbers, and
+        # its keys tell the default dtype.
+        self.elementwise = elementwise
         self.programs: dict[Any, Any] = {}
         self.seen: set[Any] = set()
         _TABLES.add(self)
@@ -154,16 +159,16 @@ class Calls:
                 self.seen.add(key)
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
-        in_order = self.sequence and _takes_just(steps, tensors)
+        in_order = (self.sequence or self.elementwise) and _takes_just(steps, tensors)
         if self.sequence and not in_order and len(set(map(id, tensors))) < len(tensors):
             return result
-        if _follows_default_dtype(tensors, steps):
+        if not self.elementwise and _follows_default_dtype(tensors, steps):
             program = None
         else:
             program = compile_call(
                 tensors, steps, result, sequence=self.sequence, in_order=in_order
             )
-        self.keep(key, program or _go_the_long_way)
+        self.keep(key, program or (function if self.elementwise else _go_the_long_way))
         return result
 
     def keep(self, key: Any, program: Any) -> Any:

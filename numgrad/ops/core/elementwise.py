@@ -7,37 +7,38 @@ domain that tests draw from. `numgrad.ops.core.declare` has the functions that d
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol, literal
-from numgrad.graph.anomaly import note_node, note_write
-from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.recorder import at_hand, note_given
-from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
-from numgrad.kernels.move.memory_order import as_dtype, empty_for, in_order_of
+from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
+from numgrad.ops.core.catalogue import check_name, enter
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.domains import Domain
-from numgrad.ops.core.gradient_plan import ElementwiseNode, GradientPlan, UnequalCall
+from numgrad.ops.core.elementwise_node import ElementwiseNode
+from numgrad.ops.core.gradient_plan import GradientPlan
 from numgrad.ops.core.half_kernels import ElementwiseKernel
-from numgrad.ops.core.primitive import Rule, check_name, check_names, enter, make_node_class
-from numgrad.ops.core.programs import attach_for, compile_call
+from numgrad.ops.core.nodes import Call
+from numgrad.ops.core.out_argument import arrays_among, write_out
+from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
-from numgrad.ops.core.steps import Step, Steps
 
 __all__ = ["ElementwisePrimitive"]
 
 Array = np.ndarray[Any, Any]
 Number = (bool, int, float, complex, np.number, np.bool_)
 _EXACT = (Tensor, bool, int, float, complex)
+
+_BOOL = np.dtype(bool)
 
 # What `kind` may be: how dtypes of operands decide the dtype of the computation and the result.
 #   same    compute and return the promoted dtype
@@ -47,51 +48,79 @@ _EXACT = (Tensor, bool, int, float, complex)
 _KINDS = ("same", "float", "bool", "real")
 
 
-def _assign(target: Array, values: Array) -> None:
-    """Write values of any dtype; what `target` can't hold is infinite there, without a word."""
-    if values.dtype is target.dtype:
-        target[...] = values
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        target[...] = values
-
-
-class ElementwisePrimitive:
-    """An elementwise operation: one declaration from which everything else follows.
+class ElementwisePrimitive(Primitive):
+    """A primitive whose forward is a formula, and whose gradients are one fused kernel.
 
     Calling it runs it on tensors, Python numbers, or the symbols of a formula.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Its name in the catalogue, and of its scalar function.
-    inputs : tuple of str
+    inputs : sequence of str
         The names of its operands.
-    rules : tuple
-        For each operand (rule, names of the rule's parameters), or None where no gradient flows.
-    domains : tuple of Domain
+    vjp : sequence of rules
+        For each operand its rule, or None where no gradient flows.
+    domains : sequence of Domain
         For each operand, where it is defined and smooth; tests draw from it.
+    doc : str
+        The docstring of its function.
+    formula : callable, optional
+        What it computes of symbols; by default the scalar function of its name.
+    kind : {"same", "float", "bool", "real"}
+        How the dtype of the result follows from those of the operands.
+    accepts : str
+        The kinds of dtypes that it computes with, in NumPy's letters.
+    node : str, optional
+        PyTorch's name of the node.
+    masks, numbers : sequence of str
+        The operands that are bool, and those that are never tensors.
+    function_name : str, optional
+        The name of its function, if that is another one.
+    deciding : callable, optional
+        Which of its arrays decide on the layout of the result, if not all in their order.
+    kernel_name : str, optional
+        What PyTorch calls its kernel; it stands in the error for a dtype that has none.
+    refuses : mapping, optional
+        For dtype kinds that PyTorch refuses in other words, the error to raise.
+    check : callable, optional
+        What is called with the operands of a new kind, and raises for those that it does not take.
+    example : str, optional
+        A line of code and, below it, what it prints; it ends the docstring.
+    closer : rule, optional
+        Of an operation of one operand, a rule that names the input beside the output, and is the
+        more accurate for it; see `numgrad.ops.core.spare`.
+    gradients_lie : mapping, optional
+        For operands whose gradient PyTorch computes in another order than the rule, a function of
+        what that names which has that order, and a number where gradients lie row by row: how they
+        lie in memory follows from it.
+    listed : bool
+        Whether it is an operation of the catalogue, and not a part of one.
     """
 
-    view = by_numbers = multiple_views = False
-    writes = None
+    node_type = ElementwiseNode
+    plan_type = GradientPlan
 
     def __init__(
         self,
         name: str,
         inputs: Sequence[str],
-        formula: Callable[..., Any] | None,
         vjp: Sequence[Rule | None],
-        *,
-        node: str,
-        kind: str,
-        accepts: str,
         domains: Sequence[Domain],
+        *,
         doc: str,
+        formula: Callable[..., Any] | None = None,
+        kind: str = "same",
+        accepts: str = "fciu",
+        node: str | None = None,
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
         function_name: str | None = None,
         deciding: Callable[[list[Array]], list[Array]] | None = None,
+        kernel_name: str | None = None,
+        refuses: Mapping[str, Exception] | None = None,
+        check: Callable[..., None] | None = None,
+        example: str | None = None,
         closer: Rule | None = None,
         gradients_lie: Mapping[str, Rule] | None = None,
         listed: bool = True,
@@ -105,27 +134,17 @@ class ElementwisePrimitive:
             raise ValueError(f"{name}: every operand needs a domain to draw test points from")
         if len(vjp) != len(inputs):
             raise ValueError(f"{name}: every operand needs a rule, or None")
-        check_names(name, inputs)
-        self.name = name
         self.function_name = function_name or name
-        self.inputs = tuple(inputs)
         self.formula = formula
-        self.rules: tuple[tuple[Rule, tuple[str, ...]] | None, ...] = tuple(
-            None if rule is None else (rule, tuple(inspect.signature(rule).parameters))
-            for rule in vjp
-        )
+        self.kernel = ElementwiseKernel(name, inputs, self._formula)
+        self.declare(name, node or f"{name.title().replace('_', '')}Backward0", inputs, vjp)
         for declared in self.rules:
-            unknown = set(declared[1]) - {"g", "y", *inputs} if declared else set()
+            unknown = {*declared.parameters} - {"g", "y", *inputs} if declared else set()
             if unknown:
                 raise ValueError(f"{name}: a rule names {sorted(unknown)}, which are not operands")
-        # Of an operation of one operand, whose rule names the output alone: a more accurate rule,
-        # which names the input, too.
-        self.closer = (
-            None if closer is None else (closer, tuple(inspect.signature(closer).parameters))
-        )
-        # How gradients lie in memory, where not as their rules' operations would lay them out.
+        self.closer = None if closer is None else declared_rule(closer)
         self.gradients_lie = {
-            self.inputs.index(name): (rule, tuple(inspect.signature(rule).parameters))
+            self.inputs.index(name): declared_rule(rule)
             for name, rule in (gradients_lie or {}).items()
         }
         self.kind = kind
@@ -136,13 +155,11 @@ class ElementwisePrimitive:
         self.tensor_count = len(self.inputs) - len(numbers)
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
-        self.doc = doc
-        # Which operands decide on the layout of the result, if not all in their order.
+        self.doc = doc if example is None else f"{doc}\n\n>>> import numgrad as ng\n>>> {example}\n"
         self.deciding = deciding
-        self.kernel = ElementwiseKernel(name, inputs, self._formula)
-        named = {name for declared in self.rules if declared for name in declared[1]}
-        self.node_class: Any = make_node_class(node, ElementwiseNode, named - {"g"}, primitive=self)
-        self.plans: dict[tuple[int, str], GradientPlan] = {}
+        self.kernel_name = kernel_name or f"{self.function_name}_cpu"
+        self.refuses = dict(refuses or {})
+        self.check = check
         # Real dtypes for which the result has the dtype of the operands, with nothing to check.
         kinds = "f" if kind == "float" else "fiu"
         self.plain_dtypes = frozenset(
@@ -151,11 +168,11 @@ class ElementwisePrimitive:
             if d.numpy.kind in kinds and d.numpy.kind in accepts and kind != "bool"
         )
         self._identities: dict[int, bool] = {}
-        # For how operands lie, what computes the result; beside which of them require grad, what
-        # does the whole call, once that was met twice.
-        self._specialised: dict[Any, tuple[Callable[..., Array], np.dtype[Any]]] = {}
-        self._programs: dict[Any, Callable[..., Any] | None] = {}
-        self._seen: set[Any] = set()
+        # What the table holds: of a call that was met twice its program; of how operands lie, what
+        # computes the result, and the dtype in which it does; and what public functions look up
+        # for plain calls (`numgrad.ops.core.plain_calls`).
+        self.calls = Calls(lambda *operands: self._run(operands), elementwise=True)
+        self.find_call = self.calls.programs.get
         if listed:
             enter(self)
             title = doc.partition("\n")[0]
@@ -171,7 +188,7 @@ class ElementwisePrimitive:
     def _formula(self, symbols: dict[str, Symbol]) -> list[Symbol]:
         return [self._symbol(symbols)]
 
-    def goes_by(self, position: int) -> tuple[tuple[Rule, tuple[str, ...]], bool]:
+    def goes_by(self, position: int) -> tuple[DeclaredRule, bool]:
         """Return the rule as whose operations a gradient lies, and whether it is not its own."""
         declared = self.gradients_lie.get(position)
         own: Any = self.rules[position]
@@ -188,17 +205,6 @@ class ElementwisePrimitive:
             )
         return known
 
-    def plan(self, needs: int, kinds: str) -> GradientPlan:
-        """Return the plan for the inputs whose bits are set in `needs`.
-
-        `kinds` tells for each operand whether it is a tensor, ``t`` (a mask: ``m``), or a number,
-        ``n`` (a mask: ``q``).
-        """
-        plan = self.plans.get((needs, kinds))
-        if plan is None:
-            plan = self.plans[needs, kinds] = GradientPlan(self, needs, kinds)
-        return plan
-
     def __call__(self, *operands: Any, out: Tensor | None = None) -> Any:
         """Run on tensors and numbers, or record on symbols."""
         if type(operands[0]) is not Tensor and not any(
@@ -209,13 +215,17 @@ class ElementwisePrimitive:
                     return Symbol.apply(self.name, *operands)
                 return self.formula(*operands)
             self._check_operands(operands)
-        return self.apply(operands, out)
+        return self.call(operands, out)
 
-    def apply(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
+    def apply(self, *inputs: Any, **parameters: Any) -> Any:
+        """Run on tensors and numbers."""
+        return self(*inputs, **parameters)
+
+    def call(self, operands: Sequence[Any], out: Tensor | None = None) -> Any:
         """Promote, broadcast, compute, and record a node where one is needed."""
         if call_interceptors or out is not None:
-            return self._apply_unseen(operands, out)
-        key: list[Any] = [dtypes.defaults.floating]
+            return self._run(operands, out)
+        facts: list[Any] = [dtypes.defaults.floating]
         needs, bit = 0, 1
         for operand in operands:
             if type(operand) is Tensor:
@@ -224,27 +234,26 @@ class ElementwisePrimitive:
                 if operand._edge is not NO_EDGE:
                     needs += bit
                 array = operand._array
-                key += (array.dtype, array.shape, array.strides)
+                facts += (array.dtype, array.shape, array.strides)
             else:
-                key.append(type(operand))
+                facts.append(type(operand))
             bit += bit
-        key.append(needs and (needs if modes.grad else 0))
-        key_of_call = tuple(key)
-        program = self._programs.get(key_of_call)
+        facts.append(needs and (needs if modes.grad else 0))
+        key = tuple(facts)
+        program = self.find_call(key)
         if program is not None:
-            known: Tensor = program(*operands)
-            return known
-        return self._apply_unseen(operands, out, key_of_call)
+            return program(*operands)
+        if all(type(each) in _EXACT for each in operands):
+            return self.calls.meet(key, operands, (), tuple(operands))
+        return self._run(operands)
 
-    def _apply_unseen(
-        self, operands: Sequence[Any], out: Tensor | None, key_of_call: Any = None
-    ) -> Tensor:
-        """Do what `apply` does for calls that are not remembered, or not yet."""
+    def _run(self, operands: Sequence[Any], out: Tensor | None = None) -> Tensor:
+        """Do what `call` does for calls that are not remembered, or not yet."""
         if modes.trace is not None or (
             out is not None and (interceptors or self.deciding is not None)
         ):
-            return self._apply_general(operands, out)
-        key: list[Any] = [dtypes.defaults.floating]
+            return self._run_in_general(operands, out)
+        facts: list[Any] = [dtypes.defaults.floating]
         values: list[Any] = []
         records = False
         for operand in operands:
@@ -254,79 +263,49 @@ class ElementwisePrimitive:
                 if operand._edge is not NO_EDGE:
                     records = modes.grad
                 value: Any = operand._array
-                key += (value.dtype, value.shape, value.strides)
+                facts += (value.dtype, value.shape, value.strides)
             else:
                 value = operand
-                key.append(type(value))
+                facts.append(type(value))
             values.append(value)
-        found = self._specialised.get(tuple(key)) or self._specialise(tuple(key), operands, values)
-        call, compute = found
+        key = tuple(facts)
+        call, compute = self.find_call(key) or self._forward_for(key, operands, values)
         array = call(*values)
         if out is not None:
-            return self._write(out, array.shape, values, array.dtype, records, array)
+            return write_out(self, out, array.shape, values, array.dtype, records, array)
         tensor = wrap(array)
-        if interceptors and modes.dual is not None:
-            if tensor._array.dtype.kind in "fc":
-                self._hand_on_tangents(tensor, operands, compute)
-        elif records and tensor._array.dtype.kind in "fc":
-            self._record(tensor, operands, compute)
-        if interceptors and modes.steps is not None:
-            modes.steps.note(self, operands, {"compute": compute}, (tensor,), call)
-        elif key_of_call is not None and not modes.inference:
-            self._remember(key_of_call, operands, tensor, call, compute)
+        self._settle(operands, (tensor,), {"compute": compute}, records)
         return tensor
 
-    def _remember(
-        self,
-        key: tuple[Any, ...],
-        operands: Sequence[Any],
-        tensor: Tensor,
-        call: Callable[..., Array],
-        compute: np.dtype[Any],
-    ) -> None:
-        """Make a program of calls that a key stands for, if it is not met for the first time."""
-        if key in self._programs:
-            return  # there is none
-        if key not in self._seen:
-            if len(self._seen) >= REMEMBERED_CALLS:
-                self._seen.clear()
-            self._seen.add(key)
-            return
-        steps = Steps()
-        steps.note(self, operands, {"compute": compute}, (tensor,), call)
-        exact = all(type(each) in _EXACT for each in operands)
-        program = compile_call(operands, steps, tensor, in_order=True) if exact else None
-        if len(self._programs) >= REMEMBERED_CALLS:
-            self._programs.clear()
-        self._programs[key] = program
+    def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
+        """Return the forward for arrays that lie as these do, and numbers."""
+        facts: list[Any] = [dtypes.defaults.floating]
+        for value in arrays:
+            is_array = type(value) is np.ndarray
+            facts += (value.dtype, value.shape, value.strides) if is_array else (type(value),)
+        key = tuple(facts)
+        operands = [wrap(value) if type(value) is np.ndarray else value for value in arrays]
+        return (self.find_call(key) or self._forward_for(key, operands, arrays))[0]
 
-    def number_converter(self, position: int, step: Step) -> Callable[[Any], Any]:
-        """Return what makes of a number what a node saves of it."""
-        converted: Callable[[Any], Any] = converter(step.parameters["compute"])
+    def number_converter(self, position: int, parameters: dict[str, Any]) -> Callable[[Any], Any]:
+        """Return what makes of a number what the kernel takes, and what a node saves of it."""
+        converted: Callable[[Any], Any] = converter(parameters["compute"])
         return bool if position in self.masks else converted
 
-    def _specialise(
+    def _forward_for(
         self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]
     ) -> tuple[Callable[..., Array], np.dtype[Any]]:
-        """Find out what calls with such operands take, and remember it.
-
-        Returned are what computes the result, and the dtype in which it does.
-        """
+        """Return what computes the result of such operands, and in which dtype; remember it."""
         compute, result, shape = self._resolve_operands(operands)
         casts = [
             np.dtype(bool) if position in self.masks else compute for position in range(len(values))
         ]
         call = None
-        if self.deciding is None or all(
-            array.flags.c_contiguous for array in _arrays_among(values)
-        ):
+        if self.deciding is None or all(array.flags.c_contiguous for array in arrays_among(values)):
             call = self.kernel.short(shape, values, casts, result)
-        if call is None:
-            call = self._in_general(shape, compute, result)
-        if len(self._specialised) >= REMEMBERED_CALLS:
-            self._specialised.clear()
-        self._specialised[key] = call, compute
-        return call, compute
+        call = call or self._in_general(shape, compute, result)
+        found: tuple[Any, np.dtype[Any]] = self.calls.keep(key, (call, compute))
+        return found
 
     def _in_general(
         self, shape: tuple[int, ...], compute: np.dtype[Any], result: np.dtype[Any]
@@ -337,7 +316,7 @@ class ElementwisePrimitive:
             arrays = self._converted(values, compute)
             (array,) = self.kernel(shape, arrays, [result])
             if self.deciding is not None:
-                array = in_order_of(array, self.deciding(_arrays_among(arrays)))
+                array = in_order_of(array, self.deciding(arrays_among(arrays)))
             return array
 
         return call
@@ -347,7 +326,7 @@ class ElementwisePrimitive:
         arrays: list[Any] = []
         for position, value in enumerate(values):
             if isinstance(value, Number):
-                arrays.append(self._number(position, value, compute))
+                arrays.append(self.number_converter(position, {"compute": compute})(value))
             elif value.dtype is compute or position in self.masks:
                 arrays.append(value)
             elif modes.trace is None:
@@ -356,8 +335,8 @@ class ElementwisePrimitive:
                 arrays.append(at_hand(value).astype(compute, "K", copy=False))
         return arrays
 
-    def _apply_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
-        """Do what `apply` does while tracing, and for outputs that are more than assigned to."""
+    def _run_in_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
+        """Do what `call` does while tracing, and for outputs that are more than assigned to."""
         records = False
         values = []
         for operand in operands:
@@ -375,28 +354,20 @@ class ElementwisePrimitive:
         if out is not None:
             if modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
-            return self._write(out, shape, arrays, result, records)
+            return write_out(self, out, shape, arrays, result, records)
         tensor = wrap(modes.trace.elementwise(self, shape, arrays, result))
-        if result.kind in "fc":
-            if modes.dual is not None:
-                self._hand_on_tangents(tensor, operands, compute)
-            elif records:
-                self._record(tensor, operands, compute)
+        if modes.dual is not None:
+            self._hand_on_tangents(operands, (tensor,), {"compute": compute})
+        elif records:
+            self.record(operands, (tensor,), {"compute": compute})
         return tensor
 
-    def _number(self, position: int, value: Any, compute: np.dtype[Any]) -> Any:
-        """Return an operand that is no tensor as the kernel takes it."""
-        return bool(value) if position in self.masks else converter(compute)(value)
-
     def _hand_on_tangents(
-        self, tensor: Tensor, operands: Sequence[Any], compute: np.dtype[Any]
+        self, inputs: Sequence[Any], outputs: Sequence[Tensor], parameters: dict[str, Any]
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
-        modes.dual.record(
-            lambda operands, tensors, moving: self._record(tensors[0], operands, compute, moving),
-            operands,
-            (tensor,),
-        )
+        if outputs[0]._array.dtype.kind in "fc":
+            super()._hand_on_tangents(inputs, outputs, parameters)
 
     def _resolve_operands(
         self, operands: Sequence[Any]
@@ -411,6 +382,8 @@ class ElementwisePrimitive:
 
     def _check_operands(self, operands: Sequence[Any]) -> list[Tensor]:
         """Return the operands that are tensors; raise for what is neither that nor a number."""
+        if self.check is not None:
+            self.check(*operands)
         tensors = []
         for position, operand in enumerate(operands):
             if isinstance(operand, Tensor):
@@ -427,137 +400,56 @@ class ElementwisePrimitive:
             )
         return tensors
 
+    def check_dtype(self, dtype: dtypes.dtype) -> None:
+        """Raise PyTorch's error if the operation does not compute with a dtype."""
+        kind = dtype.numpy.kind
+        if kind in self.accepts:
+            return
+        error = self.refuses.get(kind)
+        if error is not None:
+            raise type(error)(*error.args)
+        raise NotImplementedError(
+            f"\"{self.kernel_name}\" not implemented for '{dtype.scalar_name}'"
+        )
+
     def _dtypes(self, common: dtypes.dtype) -> tuple[np.dtype[Any], np.dtype[Any]]:
         """Return the NumPy dtypes of the computation and of the result."""
         if self.kind == "float" and common.category < dtypes.FLOATING:
             common = dtypes.default_dtype()
-        if common.numpy.kind not in self.accepts:
-            raise RuntimeError(
-                f"\"{self.function_name}_cpu\" not implemented for '{common.scalar_name}'"
-            )
+        self.check_dtype(common)
         if self.kind == "bool":
             return common.numpy, np.dtype(bool)
         if self.kind == "real":
             return common.numpy, common.to_real().numpy
         return common.numpy, common.numpy
 
-    def _write(
+    def _call_of(
         self,
-        out: Tensor,
-        shape: tuple[int, ...],
-        arrays: list[Any],
-        result: np.dtype[Any],
-        records: bool,
-        values: Array | None = None,
-    ) -> Tensor:
-        """Write the result to `out`, which keeps its dtype; `values` are it, if known already."""
-        if (records and self.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
-            raise RuntimeError(
-                f"{self.function_name}(): functions with out=... arguments don't support automatic "
-                "differentiation, but one of the arguments requires grad."
-            )
-        if type(out._counter) is not list:
-            check_counted(out)
-        target = out._array
-        if result is not target.dtype and not dtypes.can_cast(
-            dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)
-        ):
-            raise RuntimeError(
-                f"result type {dtypes.of_numpy(result).scalar_name} can't be cast to the desired "
-                f"output type {out.dtype.scalar_name}"
-            )
-        if target.shape != shape:
-            # An operand that is written to keeps its shape; an output that is no operand may grow.
-            if target.size or any(array is target for array in arrays):
-                raise RuntimeError(
-                    f"output with shape {list(target.shape)} doesn't match the broadcast shape "
-                    f"{list(shape)}"
-                )
-            deciding = _arrays_among(arrays if values is None else [values])
-            if self.deciding is not None and values is None:
-                deciding = self.deciding(deciding)
-            if self.kind == "real" and any(
-                array.dtype.kind == "c" for array in _arrays_among(arrays)
-            ):
-                deciding = []  # PyTorch makes room for the numbers before it computes
-            out._array = target = empty_for(shape, target.dtype, deciding)
-        if modes.trace is not None:
-            write_elements(out, ..., modes.trace.elementwise(self, shape, arrays, result))
-            return out
-        if interceptors:
-            before_write(out)
-        if values is not None:
-            _assign(target, values)
-            out._counter[0] += 1
-            return out
-        overlaps = any(
-            type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
-            for array in arrays
-        )
-        if target.dtype == result and target.flags.c_contiguous and not overlaps:
-            self.kernel(shape, arrays, [result], [target])
-        else:
-            _assign(target, self.kernel(shape, arrays, [result])[0])
-        out._counter[0] += 1
-        if interceptors:
-            note_write(out._counter)
-        return out
+        needs: int,
+        inputs: Sequence[Any],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+    ) -> tuple[Any, str, Sequence[Any]]:
+        """Return what nodes of such calls share, the kinds of the operands, and what is kept.
 
-    def _note(self, tensor: Tensor, operands: Sequence[Any], plan: GradientPlan) -> None:
-        """Let who observes operations know of the node of a result."""
-        node: Any = tensor._edge[0]  # type: ignore[index]
-        note_node(node)
-        if modes.saved_hooks and plan.positions:
-            pack_saved(node, [tensor if p < 0 else operands[p] for p in plan.positions])
-
-    def _record(
-        self,
-        tensor: Tensor,
-        operands: Sequence[Any],
-        compute: np.dtype[Any],
-        moving: int = 0,
-    ) -> None:
-        """Attach a node to the result.
-
-        The operands whose bits are set in `moving` have a tangent, and need the node as those do
-        that require grad.
+        Of numbers that is what the kernel takes.
         """
-        needs, kinds = 0, ""
-        metas: list[Any] = []
-        values: list[Any] = []
-        output = tensor._array
-        equal = True
-        for position, operand in enumerate(operands):
+        output = outputs[0]._array
+        shape, dtype = output.shape, output.dtype
+        kinds, equal, kept = "", True, []
+        for position, each in enumerate(inputs):
             is_mask = position in self.masks
-            if not isinstance(operand, Tensor):
-                metas.append(None)
-                values.append(self._number(position, operand, compute))
+            if isinstance(each, Tensor):
+                array = each._array
+                kinds += "m" if is_mask else "t"
+                equal = (
+                    equal and array.shape == shape and array.dtype == (_BOOL if is_mask else dtype)
+                )
+            else:
+                each = self.number_converter(position, parameters)(each)
                 kinds += "q" if is_mask else "n"
-                continue
-            values.append(operand)
-            if operand._base is not None:
-                refresh_view(operand)
-            wanted = operand._edge is not NO_EDGE or moving >> position & 1
-            if wanted and self.rules[position] is not None:
-                needs |= 1 << position
-            array = operand._array
-            metas.append((array.shape, array.dtype))
-            kinds += "m" if is_mask else "t"
-            expected = np.dtype(bool) if is_mask else output.dtype
-            equal = equal and array.shape == output.shape and array.dtype == expected
-        if not needs:
-            # Operations without a derivative (floor, sign, ...) have rules that give zeros; here
-            # only operands without a rule (a mask, a parameter) require grad.
-            return
-        plan = self.plan(needs, kinds)
-        count = self.tensor_count
-        call = plan if equal else UnequalCall(plan, (compute, metas[:count]))
-        tensors = tuple([isinstance(operand, Tensor) for operand in operands[:count]])
-        attach = attach_for(plan.saved_places, tensors, (0,))
-        attach(self.node_class, call, values, (tensor,))
-        if interceptors:
-            self._note(tensor, operands, plan)
-
-
-def _arrays_among(values: Sequence[Any]) -> list[Array]:
-    return [value for value in values if type(value) is np.ndarray]
+            kept.append(each)
+        call, count = self.plan(needs, kinds), self.tensor_count
+        if not equal:
+            call = Call(call, parameters, kept[:count], outputs)
+        return call, kinds[:count], kept

@@ -13,8 +13,7 @@ __all__ = ["run_source"]
 
 
 def run_source(
-    kinds: str,
-    positions: Sequence[int],
+    numbers: Sequence[bool],
     sources: Sequence[bool | None],
     *,
     spare: bool = False,
@@ -26,10 +25,8 @@ def run_source(
 
     Parameters
     ----------
-    kinds : str
-        For each operand ``t``, a tensor, ``m``, a bool tensor, or ``n``, a number.
-    positions : sequence of int
-        What was saved: operands, and -1 for the output.
+    numbers : sequence of bool
+        For each value that was saved whether it is a number.
     sources : sequence of (bool or None)
         For each input whether the kernel computes its gradient, or (False) it is the cotangent, or
         (None) it has none.
@@ -59,9 +56,9 @@ def run_source(
         "        raise RuntimeError(FREED)",
     ]
     operands, written, unpacked = ["gradient.ravel()"], [], []
-    for index, position in enumerate(positions):
+    for index, is_number in enumerate(numbers):
         unpacked += [f"saved{index}", f"counter{index}", f"version{index}"]
-        if position >= 0 and kinds[position] == "n":
+        if is_number:
             operands.append(f"saved{index}")
         else:
             operands.append(f"saved{index}.ravel()")
@@ -125,7 +122,10 @@ def front_source(
     """Return the source of the public function, the method or an operator of a primitive.
 
     It runs the plain case on the spot: tensors of one shape and dtype, of few elements that lie row
-    by row, or one such tensor and a number. What else there is has a key in `apply`.
+    by row, or one such tensor and a number. What else there is has a key in `call`.
+    In the same table the plain case looks up parts of such a key: the dtype for the kernel's entry
+    (of two operands: for tensors, and for one beside a number), and which operands require grad
+    (beside a number: "tn") for what makes the node.
 
     Parameters
     ----------
@@ -137,11 +137,11 @@ def front_source(
         Whether `otherwise` says what is wrong with arguments, those that are missing or too many,
         too.
     rule : str
-        What is called with operands that are as declared; `apply` if nothing has to be looked at.
+        What is called with operands that are as declared; `call` if nothing has to be looked at.
     """
     first, second = names[0], names[1] if len(names) == 2 else ""
     operands = ", ".join(names)
-    checked = rule or f"apply(({operands},))"
+    checked = rule or f"call(({operands},))"
     if declared:
         keywords = "".join([f", {name}=default_{name}" for name in options])
         given = "".join([f", {name}={name}" for name in options])
@@ -160,7 +160,7 @@ def front_source(
         "    shape = array.shape",
     ]
     arrays = ["array", "right"][: len(names)]
-    plain = _plain_call("entries", arrays, names, "t" * len(names), checked)
+    plain = _plain_call(arrays, names, "t" * len(names), checked)
     if not second:
         return "\n".join([*lines, *plain]) + "\n"
     lines += [
@@ -169,43 +169,43 @@ def front_source(
         "        if dtype is not right.dtype or shape != right.shape:",
         f"            return {checked}",
         *[f"    {line}" for line in plain],
-        f"    if not (type({second}) is float or type({second}) is int):",
+        f"    kind = type({second})",
+        "    if not (kind is float or kind is int):",
         f"        return otherwise({operands})",
-        *_plain_call("number_entries", ["array"], names, "tn", checked),
+        *_plain_call(["array"], names, "tn", checked),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _plain_call(
-    entries: str, arrays: list[str], names: Sequence[str], kinds: str, otherwise: str
-) -> list[str]:
+def _plain_call(arrays: list[str], names: Sequence[str], kinds: str, otherwise: str) -> list[str]:
     """Return the lines that run a kernel's entry, wrap its result and attach a node."""
     number = "n" in kinds
     tensors = names[: len(arrays)]
     contiguous = " and ".join([f"{array}.flags.c_contiguous" for array in arrays])
     given = [f"{array}.ravel()" for array in arrays] + ["right"] * number
-    needs = f"{tensors[0]}._edge is not NO_EDGE"
-    if len(tensors) == 2:
-        needs = f"({needs}) + ({tensors[1]}._edge is not NO_EDGE) * 2"
+    require = [f"{tensor}._edge is not NO_EDGE" for tensor in tensors]
+    unary = kinds == "t"
+    key = repr(kinds) if number else "1" if unary else "needs"
+    entry = "find(dtype)" if unary else f"(find(dtype) or new_entries(dtype))[{int(number)}]"
     operands = ", ".join([*tensors, *["right"] * number])
     return [
         *[f"    if {tensor}._base is not None: refresh_view({tensor})" for tensor in tensors],
-        f"    entry = {entries}.get(dtype)",
+        f"    entry = {entry}",
         # Of fewer than two dims, strides leave no choice of the result's.
         "    if not entry or array.size > FEW_ELEMENTS or (",
         f"        len(shape) > 1 and not ({contiguous})",
         "    ):",
         f"        if entry is None: find_entry(dtype, {number})",
         f"        return {otherwise}",
-        *[f"    right = float({names[-1]})"] * number,
+        *[f"    right = {names[-1]} if kind is float else float({names[-1]})"] * number,
         "    value = empty(shape, dtype)",
         f"    entry({', '.join(given)}, value if len(shape) == 1 else value.ravel())",
         "    tensor = new(Tensor)",
         "    tensor._array = value",
         "    tensor._counter = new_counter() if interceptors else [0]",
-        f"    needs = {needs}",
-        "    if needs and modes.grad:",
-        f"        record = find_recorder_{kinds}(needs) or make_recorder(needs, '{kinds}')",
+        f"    if ({' or '.join(require)}) and modes.grad:",
+        *[f"        needs = ({require[0]}) + ({require[-1]}) * 2"] * (key == "needs"),
+        f"        record = find({key}) or make_recorder({key}, '{kinds}')",
         f"        record({operands}, tensor)",
         "    return tensor",
     ]

@@ -3,6 +3,7 @@
 A `Primitive` is an operation on arrays that the graph records as one node. From its declaration
 follow the node class with PyTorch's name, what has to be saved (read off the parameters of the
 rules), and its entry in the `CATALOGUE`, from which methods, tests, docs and benchmarks come.
+`numgrad.ops.core.elementwise` has those whose forward is a formula.
 
 A rule is a plain function of tensors, one for each differentiable input. Its parameters say what
 it needs, by name: ``g``, the cotangent; the names of outputs (``y`` unless declared otherwise);
@@ -14,150 +15,29 @@ from __future__ import annotations
 
 import functools
 import inspect
-import keyword
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from numgrad.base.halves import HALF, HALVES, WIDE, narrowed, wide_dtype, widened
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.node import FREED, Node, SavedArray
+from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
-from numgrad.graph.saved_attributes import saved_properties
-from numgrad.graph.saved_tensors import pack_saved, restore_tensor
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, refresh_view, view_of, wrap
-from numgrad.graph.upward import upward
-from numgrad.ops.core.places import strides_of
-from numgrad.ops.core.programs import RecordedNode, Saved, SharedCall, attach_for
-from numgrad.ops.core.saved_names import fact_properties, saved_name
+from numgrad.graph.saved_tensors import pack_saved
+from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap
+from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
+from numgrad.ops.core.node_source import attach_for
+from numgrad.ops.core.nodes import Call, PrimitiveNode, make_node_class
+from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
 
-__all__ = [
-    "CATALOGUE",
-    "RESERVED",
-    "Primitive",
-    "PrimitiveNode",
-    "Rule",
-    "at_run_time",
-    "check_name",
-    "check_names",
-    "enter",
-    "make_node_class",
-    "replaced",
-    "require_tensor",
-    "save_tensor",
-]
-
-Rule = Callable[..., Any]
-
-# Every primitive there is, by name. Tests, docs and benchmarks are made from it.
-CATALOGUE: dict[str, Any] = {}
-# The names of our own operations, functions and methods, once they are complete. Whoever declares
-# another operation later can declare it again, but not one of these.
-RESERVED: set[str] = set()
-replaced: list[Callable[[], None]] = []  # what to do when somebody does
-
-
-def check_name(name: str) -> None:
-    """Raise unless an operation of this name can be declared.
-
-    Raises
-    ------
-    ValueError
-        If numgrad has it, or nobody could write it in a program.
-    TypeError
-        If it is no string.
-    """
-    if RESERVED:  # our own have parts with names of other kinds
-        if not isinstance(name, str):
-            raise TypeError(f"the name of an operation is a str, not {type(name).__name__}")
-        if not name.isidentifier() or keyword.iskeyword(name):
-            raise ValueError(f"an operation can't be called {name!r}: Python has no such names")
-    if name in RESERVED:
-        raise ValueError(
-            f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
-            "under another name"
-        )
-
-
-def enter(primitive: Any) -> None:
-    """Enter a primitive in the catalogue, in place of one that was declared outside of numgrad."""
-    name = primitive.name
-    check_name(name)
-    known = CATALOGUE.get(name)
-    if known is not None and not RESERVED:
-        raise ValueError(f"the catalogue has a primitive called {name} already")
-    CATALOGUE[name] = primitive
-    if known is not None:
-        for forget in replaced:
-            forget()
+__all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
 
 
 def save_tensor(tensor: Tensor) -> SavedArray:
     """Return what a node keeps of a tensor: never the tensor itself, which could close a cycle."""
     counter = tensor._counter
     return (tensor._array, counter, counter[0])
-
-
-# What a rule's parameters mean that name neither an input nor an output, nor a static parameter.
-_MEANINGS = {
-    "g": "the cotangent",
-    "g0": "the first cotangent",
-    "inputs": "all inputs",
-    "output_metas": "shapes and dtypes of the outputs",
-    "position": "the position of the input",
-    "shapes": "the shapes of all inputs",
-}
-
-
-def check_names(
-    name: str,
-    inputs: Sequence[str],
-    outputs: Sequence[str] = ("y",),
-    parameters: Iterable[str] = (),
-) -> None:
-    """Raise if an input or parameter of an operation has a name that means something else in rules.
-
-    A rule gets what its own parameters name. If an input were called ``y``, a rule that names it
-    would be given the output, and gradients would be wrong without a word.
-
-    Parameters
-    ----------
-    name : str
-        Of the operation.
-    inputs, outputs : sequence of str
-        Their names.
-    parameters : iterable of str
-        The names of static parameters.
-
-    Raises
-    ------
-    ValueError
-        If a name is taken, or there twice.
-
-    Examples
-    --------
-    >>> check_names("scale", ["x", "y"])
-    Traceback (most recent call last):
-    ValueError: scale: an input can't be called 'y': in a rule that means the output
-    """
-    taken = {"y": "the output", **_MEANINGS, **dict.fromkeys(outputs, "an output")}
-    taken |= {f"{each.lstrip('*')}_shape": f"the shape of {each!r}" for each in inputs}
-    taken |= {f"{each.lstrip('*')}_lies": f"how {each!r} lies" for each in inputs}
-    if len(outputs) == 1:
-        taken[outputs[0]] = "the output"
-    for kind, names in (("an input", inputs), ("a parameter", parameters)):
-        for each in names:
-            each = each.lstrip("*")
-            if not each.isidentifier() or keyword.iskeyword(each):
-                raise ValueError(
-                    f"{name}: {kind} can't be called {each!r}: Python has no such names"
-                )
-            if each in taken:
-                raise ValueError(
-                    f"{name}: {kind} can't be called {each!r}: in a rule that means {taken[each]}"
-                )
-            taken[each] = "an input"
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> Tensor:
@@ -168,262 +48,6 @@ def require_tensor(value: Any, function: str, argument: str, position: int) -> T
         f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
         f"{type(value).__name__}"
     )
-
-
-class _Plan(NamedTuple):
-    """What the backward pass of a primitive takes, for some inputs that need a gradient.
-
-    Attributes
-    ----------
-    rules : tuple
-        For each of these inputs its position, its rule, and what that names.
-    saved : tuple
-        What they name of the inputs and outputs: ("input", i) and ("output", i).
-    names : tuple of str
-        By which names.
-    shapes : tuple
-        Names of shapes of inputs, and which input's.
-    of_all : bool
-        Whether they name all inputs or all shapes.
-    held : str
-        The parameter they name that may be an index or a mask, as large as a tensor that is saved.
-    lies : tuple
-        Names of how inputs lie, and which input.
-    """
-
-    rules: tuple[tuple[int, Rule, tuple[str, ...]], ...]
-    saved: tuple[tuple[str, int], ...]
-    names: tuple[str, ...]
-    shapes: tuple[tuple[str, int], ...]
-    of_all: bool
-    held: str
-    lies: tuple[tuple[str, int], ...]
-
-
-_HELD = {"index", "indices", "mask"}
-
-
-def _holds(plan: _Plan, parameters: dict[str, Any]) -> bool:
-    """Whether rules need an index or a mask that was an argument (a number is none)."""
-    return bool(plan.held) and not isinstance(parameters[plan.held], int)
-
-
-def _in_float32(environment: dict[str, Any]) -> dict[str, Any]:
-    """Return what rules name in the dtype to compute in; their results are cast at the end."""
-
-    def wide(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return upward.cast(value, WIDE) if value._array.dtype == HALF else value
-        return [wide(each) for each in value] if type(value) is list else widened(value)
-
-    return {name: wide(value) for name, value in environment.items()}
-
-
-class Call(SharedCall):
-    """What the nodes of one kind of call of a `Primitive` share.
-
-    Attributes
-    ----------
-    primitive : Primitive
-    needs : int
-        Bit i is set if input i needs a gradient.
-    parameters : dict
-    shapes, output_metas : tuple
-        (shape, dtype) of each input, and of each output.
-    lies : list
-        How those inputs lay for which the plan asks.
-    """
-
-    __slots__ = (
-        "lies",
-        "needs",
-        "output_metas",
-        "parameters",
-        "primitive",
-        "saved_places",
-        "shapes",
-    )
-
-    def __init__(
-        self,
-        primitive: Primitive,
-        needs: int,
-        parameters: dict[str, Any],
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
-    ) -> None:
-        self.primitive = primitive
-        self.needs = needs
-        self.parameters = parameters
-        self.shapes = tuple([(each._array.shape, each._array.dtype) for each in inputs])
-        self.output_metas = tuple([(each._array.shape, each._array.dtype) for each in outputs])
-        plan = primitive.plan(needs, len(inputs))
-        self.saved_places: Saved = plan.saved
-        if plan.held and _holds(plan, parameters):  # then there is something to be freed
-            self.saved_places += (("held", plan.held),)
-        self.lies = [strides_of(inputs[position]._array) for _, position in plan.lies]
-        self.programs = None
-
-    def remember(self) -> None:
-        """Let what runs the rules be remembered, if that does not depend on numbers."""
-        if not self.primitive.by_numbers:
-            super().remember()
-
-
-class PrimitiveNode(RecordedNode):
-    """The node of a primitive: runs the rules of those inputs that need a gradient."""
-
-    __slots__ = ()
-
-    primitive: ClassVar[Primitive]
-    call: Call
-
-    needs = property(lambda self: self.call.needs)
-    parameters = property(lambda self: self.call.parameters)
-    shapes = property(lambda self: self.call.shapes)
-    output_metas = property(lambda self: self.call.output_metas)
-    lies = property(lambda self: self.call.lies)
-
-    def rules_on(
-        self, gradients: Sequence[Any]
-    ) -> tuple[Sequence[Tensor | None], Sequence[bool | None]]:
-        """Run the rules on tensors that record nothing."""
-        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
-        results = self.run_tensors(tensors)
-        owned: list[bool] = []
-        arguments = set(map(id, tensors))
-        for result in results:
-            owned.append(
-                result is not None and result._base is None and id(result) not in arguments
-            )
-            arguments.add(id(result))
-        return results, owned
-
-    def run_batched(
-        self, gradients: Sequence[Tensor | None], count: int
-    ) -> Sequence[Tensor | None]:
-        """Run the rules once, if they take a further dim."""
-        if not self.primitive.rows:
-            return super().run_batched(gradients, count)
-        return self._run_rules(gradients, (count,))
-
-    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """Run the rules."""
-        return self._run_rules(gradients, ())
-
-    def _run_rules(
-        self, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
-    ) -> Sequence[Tensor | None]:
-        """Run the rules on gradients that have further dims behind those of the outputs."""
-        count = len(self.targets)
-        results: list[Tensor | None] = [None] * count
-        if all(gradient is None for gradient in gradients):
-            return results
-        primitive = self.primitive
-        plan = primitive.plan(self.needs, count)
-        environment = self._environment(plan, gradients, behind)
-        if self.output_metas[0][1] == HALF and not primitive.takes_half:
-            environment = _in_float32(environment)
-        for position, function, parameters in plan.rules:
-            environment["position"] = position
-            result = function(*[environment[name] for name in parameters])
-            if result is not None:
-                shape, dtype = self.shapes[position]
-                shape += behind
-                array = result._array
-                if array.shape != shape:
-                    result = upward.sum_to_size(result, shape)
-                if array.dtype.kind == "c" != dtype.kind:
-                    result = result.real  # as PyTorch has it: a view
-                if result._array.dtype != dtype:
-                    result = upward.cast(result, dtype)
-                results[position] = result
-        return results
-
-    def _environment(
-        self, plan: _Plan, gradients: Sequence[Tensor | None], behind: tuple[int, ...]
-    ) -> dict[str, Any]:
-        """Return the values of what the rules name."""
-        saved = self.saved
-        if saved is None:
-            raise RuntimeError(FREED)
-        environment: dict[str, Any] = dict(self.parameters)
-        for name, position in plan.shapes:
-            environment[name] = self.shapes[position][0] + behind
-        if plan.lies:
-            names = [name for name, _ in plan.lies]
-            environment.update(zip(names, self.lies, strict=True))
-        if plan.of_all:
-            environment["shapes"] = [shape + behind for shape, _ in self.shapes]
-            inputs: list[Any] = [None] * len(self.targets)
-            environment["inputs"] = inputs
-        for index, (kind, position) in enumerate(plan.saved):
-            edge = self._edge_of_saved(kind, position)
-            owner = None if kind == "input" else self
-            value = restore_tensor(saved[3 * index : 3 * index + 3], edge, owner)
-            environment[plan.names[index]] = value
-            if plan.of_all and kind == "input":
-                inputs[position] = value
-        if self.num_outputs == 1:
-            environment["g"] = gradients[0]
-        else:
-            environment["g"] = list(gradients)
-            environment["g0"] = gradients[0]
-            environment["output_metas"] = self.output_metas
-        return environment
-
-    def saved_edges(self) -> list[Edge]:
-        """Return where the saved tensors hung in the graph."""
-        plan = self.primitive.plan(self.needs, len(self.targets))
-        edges = [self._edge_of_saved(kind, position) for kind, position in plan.saved]
-        return [*edges, NO_EDGE] if _holds(plan, self.parameters) else edges
-
-    def saved_names(self) -> list[str]:
-        """Return PyTorch's names of what was saved."""
-        primitive, count = self.primitive, len(self.targets)
-        names = primitive.input_names(count)
-        return [
-            saved_name(
-                names[position] if kind == "input" else primitive.outputs[position], primitive.name
-            )
-            for kind, position in primitive.saved_for(self.needs, count)
-        ]
-
-    def _edge_of_saved(self, kind: str, position: int) -> Edge:
-        if kind == "input":
-            return self.edge(position)
-        differentiable = self.output_metas[position][1].kind in "fc" and self.is_reached()
-        return (self, position) if differentiable else NO_EDGE
-
-
-def make_node_class(
-    name: str, base: type[Node], may_save: Iterable[str] = (), **attributes: Any
-) -> type[Node]:
-    """Return a node class of PyTorch's name for an operation.
-
-    Parameters
-    ----------
-    name : str
-    base : type
-    may_save : iterable of str
-        The names of operands and results that rules need.
-    **attributes
-        Of the class.
-    """
-    primitive = attributes["primitive"].name if "primitive" in attributes else ""
-    attributes |= saved_properties([saved_name(kept, primitive) for kept in may_save])
-    attributes |= fact_properties(primitive)
-    return type(name, (base,), {"__slots__": (), "__module__": "numgrad", **attributes})
-
-
-class _CompiledRule:
-    """A rule and the names of its parameters."""
-
-    __slots__ = ("function", "parameters")
-
-    def __init__(self, function: Rule) -> None:
-        self.function = function
-        self.parameters = tuple(inspect.signature(function).parameters)
 
 
 class Primitive:
@@ -478,6 +102,17 @@ class Primitive:
         a float64 tensor that requires grad.
     """
 
+    node_type: ClassVar[type[PrimitiveNode]] = PrimitiveNode
+    plan_type: ClassVar[type[Plan]] = Plan
+    # What most primitives are; elementwise ones are nothing else.
+    outputs: tuple[str, ...] = ("y",)
+    view = linear = rows = gaps = by_numbers = False
+    multiple_views = variadic = variable_outputs = False
+    writes: Callable[..., None] | None = None
+    takes_half = True
+    samples: tuple[Callable[..., Any], ...] = ()
+    lies: DeclaredRule | None = None
+
     def __init__(
         self,
         name: str,
@@ -502,55 +137,69 @@ class Primitive:
         by_numbers: bool = False,
         listed: bool = True,
     ) -> None:
-        self.name = name
+        self.outputs = tuple(outputs)
+        self.view = view
+        self.variadic = inputs[0].startswith("*")
+        self.declare(name, node, inputs, vjp, self._static_names(forward, len(inputs)))
+        self.forward = forward
         self.quick, self.few = quick, few
         self.writes = writes
         self.by_numbers = by_numbers
         self.samples = tuple(samples)
-        self.forward = forward
-        self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
-        self.view = view
         self.linear = linear
         self.takes_half = takes_half or view
         self.rows = rows
-        self.lies = None if lies is None else _CompiledRule(lies)
+        self.lies = None if lies is None else declared_rule(lies)
         self.gaps = gaps
         self.multiple_views = multiple_views
-        self.variadic = self.inputs[0].startswith("*")
-        self.rules = tuple(None if rule is None else _CompiledRule(rule) for rule in vjp)
-        check_names(name, self.inputs, self.outputs, self._static_names())
-        self._plans: dict[tuple[int, int], _Plan] = {}
-        rules = [rule for rule in self.rules if rule is not None]
-        named = {name for rule in rules for name in rule.parameters}
-        self.node_class: Any = make_node_class(
-            node,
-            PrimitiveNode,
-            named.intersection((*self.inputs, *self.outputs)),
-            primitive=self,
-            num_outputs=len(self.outputs),
-            gives_views=view,
-        )
-        self._node_name = node
-        self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
         self.variable_outputs = variable_outputs
-        if not listed:
-            return
-        enter(self)
+        self._node_classes: dict[int, Any] = {len(self.outputs): self.node_class}
+        if listed:
+            enter(self)
 
-    def _static_names(self) -> list[str]:
+    def declare(
+        self,
+        name: str,
+        node: str,
+        inputs: Sequence[str],
+        vjp: Sequence[Rule | None],
+        parameters: Sequence[str] = (),
+    ) -> None:
+        """Take what all primitives are declared with; `parameters` are those that are no inputs."""
+        named = [inputs[0][1:]] if self.variadic else inputs
+        check_names(name, named, self.outputs, parameters)
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.rules = tuple([None if rule is None else declared_rule(rule) for rule in vjp])
+        self.plans: dict[tuple[int, str], Any] = {}
+        needed = {name for rule in self.rules if rule is not None for name in rule.parameters}
+        may_save = needed.intersection((*self.inputs, *self.outputs))
+        self.node_class: Any = self._make_node_class(node, len(self.outputs), may_save)
+
+    def _make_node_class(self, name: str, outputs: int, may_save: Iterable[str] = ()) -> Any:
+        """Return the class of nodes of so many outputs."""
+        return make_node_class(
+            name,
+            self.node_type,
+            may_save,
+            primitive=self,
+            num_outputs=outputs,
+            gives_views=self.view,
+        )
+
+    def _static_names(self, forward: Callable[..., Any], inputs: int) -> list[str]:
         """Return the names of the parameters that are no inputs, as far as they can be known."""
         try:
-            named = list(inspect.signature(self.forward).parameters.values())
+            named = list(inspect.signature(forward).parameters.values())
         except ValueError:  # of a function of NumPy's, say
             return []
-        behind = [] if self.variadic else named[len(self.inputs) :]
+        behind = [] if self.variadic else named[inputs:]
         behind += [each for each in named if each.kind is each.KEYWORD_ONLY and each not in behind]
         return [
             each.name for each in behind if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         ]
 
-    def rules_for(self, count: int) -> Sequence[_CompiledRule | None]:
+    def rules_for(self, count: int) -> Sequence[DeclaredRule | None]:
         """Return the rule of each of `count` inputs."""
         return self.rules * count if self.variadic else self.rules
 
@@ -560,54 +209,14 @@ class Primitive:
             return [f"{self.inputs[0][1:]}{position}" for position in range(count)]
         return self.inputs
 
-    def saved_for(self, needs: int, count: int) -> tuple[tuple[str, int], ...]:
-        """Return what the rules of the needed inputs name: ("input", i) and ("output", i)."""
-        return self.plan(needs, count).saved
-
-    def plan(self, needs: int, count: int) -> _Plan:
-        """Return what the backward pass takes for the inputs whose bits are set in `needs`."""
-        plan = self._plans.get((needs, count))
+    def plan(self, needs: int, kinds: str) -> Any:
+        """Return what the backward pass takes for some inputs and kinds of operands; see `Plan`."""
+        plan = self.plans.get((needs, kinds))
         if plan is None:
-            rules = [
-                (position, rule.function, rule.parameters)
-                for position, rule in enumerate(self.rules_for(count))
-                if (needs >> position) & 1 and rule is not None
-            ]
-            named = {name for _, _, parameters in rules for name in parameters}
-            input_names = self.input_names(count)
-            saved = [
-                (("input", position), name)
-                for position, name in enumerate(input_names)
-                if "inputs" in named or name in named
-            ] + [
-                (("output", position), name)
-                for position, name in enumerate(self.outputs)
-                if name in named
-            ]
-            plan = self._plans[(needs, count)] = _Plan(
-                rules=tuple(rules),
-                saved=tuple([place for place, _ in saved]),
-                names=tuple([name for _, name in saved]),
-                shapes=tuple(
-                    [
-                        (f"{name}_shape", position)
-                        for position, name in enumerate(input_names)
-                        if f"{name}_shape" in named
-                    ]
-                ),
-                of_all=not named.isdisjoint(("inputs", "shapes")),
-                lies=tuple(
-                    [
-                        (f"{name}_lies", position)
-                        for position, name in enumerate(input_names)
-                        if f"{name}_lies" in named
-                    ]
-                ),
-                held=next(iter(named & _HELD - {*input_names, *self.outputs}), ""),
-            )
+            plan = self.plans[needs, kinds] = self.plan_type(self, needs, kinds)
         return plan
 
-    def apply(self, *inputs: Tensor, **parameters: Any) -> Any:
+    def apply(self, *inputs: Any, **parameters: Any) -> Any:
         """Run the operation on tensors and record a node if one is needed."""
         arrays: list[Any] = []
         needs = False
@@ -631,26 +240,26 @@ class Primitive:
         if isinstance(result, (tuple, list)):
             return self._wrap_all(inputs, result, parameters)
         output = view_of(inputs[0], result) if self.view else wrap(result)
-        if interceptors and modes.dual is not None:
-            self._hand_on_tangents(inputs, (output,), parameters)
-        elif needs and modes.grad:
-            self._record(inputs, (output,), parameters)
-        if interceptors and modes.steps is not None:
-            self._note(inputs, parameters, (output,), several=False)
+        self._settle(inputs, (output,), parameters, needs and modes.grad)
         return output
 
-    def _note(
+    def _settle(
         self,
-        inputs: Sequence[Tensor],
-        parameters: dict[str, Any],
+        inputs: Sequence[Any],
         outputs: Sequence[Tensor],
-        *,
-        several: bool,
+        parameters: dict[str, Any],
+        records: bool,
+        several: bool = False,
     ) -> None:
-        """Tell who notes the steps of a call of this one."""
-        arrays = [tensor._array for tensor in inputs]
-        run = self.function_for(arrays, parameters)
-        modes.steps.note(self, inputs, parameters, outputs, run, several)
+        """Record a call that was made, where that is wanted, and tell who notes such steps."""
+        if interceptors and modes.dual is not None:
+            self._hand_on_tangents(inputs, outputs, parameters)
+        elif records:
+            self.record(inputs, outputs, parameters)
+        if interceptors and modes.steps is not None:
+            arrays = [each._array if isinstance(each, Tensor) else each for each in inputs]
+            run = self.function_for(arrays, parameters)
+            modes.steps.note(self, inputs, parameters, outputs, run, several)
 
     def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
         """Return the forward for parameters, and for arrays that lie as these do."""
@@ -702,28 +311,23 @@ class Primitive:
                     output._view_origin = "multiple"
         else:
             outputs = [wrap(array) for array in arrays]
-        if interceptors and modes.dual is not None:
-            self._hand_on_tangents(inputs, outputs, parameters)
-        elif modes.grad:
-            self._record(inputs, outputs, parameters)
-        if interceptors and modes.steps is not None:
-            self._note(inputs, parameters, outputs, several=True)
+        self._settle(inputs, outputs, parameters, modes.grad, several=True)
         return tuple(outputs)
 
     def _hand_on_tangents(
-        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], parameters: dict[str, Any]
+        self, inputs: Sequence[Any], outputs: Sequence[Tensor], parameters: dict[str, Any]
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
         modes.dual.record(
-            lambda inputs, outputs, moving: self._record(inputs, outputs, parameters, moving),
+            lambda inputs, outputs, moving: self.record(inputs, outputs, parameters, moving),
             inputs,
             outputs,
             (lambda tangent: self.apply(tangent, **parameters)) if self.view else None,
         )
 
-    def _record(
+    def record(
         self,
-        inputs: Sequence[Tensor],
+        inputs: Sequence[Any],
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
         moving: int = 0,
@@ -733,35 +337,37 @@ class Primitive:
         The inputs whose bits are set in `moving` have a tangent, and need the node, too.
         """
         needs = moving
-        for position, tensor in enumerate(inputs):
-            if tensor._edge is not NO_EDGE:
+        for position, operand in enumerate(inputs):
+            if isinstance(operand, Tensor) and operand._edge is not NO_EDGE:
                 needs |= 1 << position
-        if not needs:
-            return
-        if not any(output._array.dtype.kind in "fc" for output in outputs):
+        reached = [number for number, out in enumerate(outputs) if out._array.dtype.kind in "fc"]
+        if not needs or not reached:
             return
         cls = self.node_class
         if self.variable_outputs:
             cls = self._node_classes.get(len(outputs))
             if cls is None:
-                cls = self._node_classes[len(outputs)] = make_node_class(
-                    self._node_name,
-                    PrimitiveNode,
-                    primitive=self,
-                    num_outputs=len(outputs),
-                    gives_views=self.view,
-                )
-        call = Call(self, needs, parameters, inputs, outputs)
-        reached = tuple([i for i, out in enumerate(outputs) if out._array.dtype.kind in "fc"])
-        node = attach_for(call.saved_places, None, reached)(cls, call, inputs, outputs)
+                cls = self._make_node_class(self.node_class.__name__, len(outputs))
+                self._node_classes[len(outputs)] = cls
+        call, kinds, kept = self._call_of(needs, inputs, outputs, parameters)
+        attach = attach_for(call.saved_places, kinds, tuple(reached))
+        node = attach(cls, call, kept, outputs)
         if interceptors:
             note_node(node)
             if modes.saved_hooks:
-                kept = [
-                    inputs[position] if kind == "input" else outputs[position]
-                    for kind, position in self.saved_for(needs, len(inputs))
-                ]
-                pack_saved(node, kept)
+                saved = node.plan.saved
+                pack_saved(node, [(outputs if k == "output" else kept)[at] for k, at in saved])
+
+    def _call_of(
+        self,
+        needs: int,
+        inputs: Sequence[Any],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+    ) -> tuple[Any, str, Sequence[Any]]:
+        """Return what nodes of such calls share, the kinds of the inputs, and what is kept."""
+        plan = self.plan(needs, "t" * len(inputs))
+        return Call(plan, parameters, inputs, outputs), "", inputs
 
 
 def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,10 +17,10 @@ from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
+from numgrad.ops.core.catalogue import RESERVED, check_name, replaced
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.node_source import attach_plain
 from numgrad.ops.core.plain_calls import front_source
-from numgrad.ops.core.primitive import RESERVED, check_name, replaced
-from numgrad.ops.core.programs import attach_plain
 
 __all__ = [
     "FUNCTIONS",
@@ -109,39 +109,43 @@ def make_front(
     """
     kernel, plain = primitive.kernel, primitive.plain_dtypes
     arity = len(primitive.inputs)
-    entries: tuple[dict[Any, Any], ...] = ({}, {})
+    find, keep = primitive.find_call, primitive.calls.keep
+
+    def new_entries(dtype: Any) -> Any:
+        """Make room for the kernel's loops for a dtype: of tensors, and of one and a number."""
+        return keep(dtype, [None, None])
 
     def find_entry(dtype: Any, with_number: bool) -> None:
         """Find the kernel's loop for a dtype; False if the plain case can't be of that."""
         pattern = "as" if with_number else "a" * arity
         is_plain = dtype in FLOATING and dtype in plain
-        entries[with_number][dtype] = is_plain and kernel.entry(pattern, dtype, 1)
+        entry = is_plain and kernel.entry(pattern, dtype, 1)
+        if arity == 1:
+            keep(dtype, entry)
+        else:
+            (find(dtype) or new_entries(dtype))[with_number] = entry
 
-    recorders: dict[str, dict[int, Any]] = {"t": {}, "tt": {}, "tn": {}}
-
-    def make_recorder(needs: int, kinds: str) -> Any:
+    def make_recorder(key: Any, kinds: str) -> Any:
         """Return what attaches a node to a result, for the operands that require grad."""
-        plan = primitive.plan(needs, kinds)
-        found = recorders[kinds][needs] = attach_plain(primitive, plan, kinds, needs)
-        return found
+        needs = 1 if kinds == "tn" else key
+        return keep(key, attach_plain(primitive, primitive.plan(needs, kinds), kinds, needs))
 
     namespace = {
         "__name__": __name__,
         "FEW_ELEMENTS": FEW_ELEMENTS,
         "NO_EDGE": NO_EDGE,
         "Tensor": Tensor,
-        "apply": primitive.apply,
+        "call": primitive.call,
         "call_interceptors": call_interceptors,
         "empty": np.empty,
-        "entries": entries[0],
+        "find": find,
         "find_entry": find_entry,
         "interceptors": interceptors,
         "modes": modes,
         "new": object.__new__,
         "new_counter": new_counter,
-        "number_entries": entries[1],
+        "new_entries": new_entries,
         "otherwise": otherwise,
-        **{f"find_recorder_{kinds}": known.get for kinds, known in recorders.items()},
         "make_recorder": make_recorder,
         "refresh_view": refresh_view,
     }

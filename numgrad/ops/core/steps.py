@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    primitive : Primitive or ElementwisePrimitive
+    primitive : Primitive
     operands : tuple
         Tensors, and numbers where the primitive takes some.
     parameters : dict

@@ -13,7 +13,8 @@ from typing import Any
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import NO_EDGE, Tensor, move_retained
-from numgrad.ops.core.programs import _CallWriter, _define, _Value
+from numgrad.ops.core.node_source import define_lines
+from numgrad.ops.core.programs import _CallWriter, _Value
 from numgrad.ops.core.steps import Step, Steps
 
 __all__ = ["compile_write"]
@@ -133,7 +134,7 @@ def compile_write(
                 "t0._edge = edge",
                 f"{counter}[1:2] = written",
             ]
-    return _define("write", ", ".join(names), [*writer.lines, "return t0"], writer.namespace)
+    return define_lines("write", ", ".join(names), [*writer.lines, "return t0"], writer.namespace)
 
 
 @silent

@@ -15,7 +15,7 @@ from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.arguments.factories import Array
-from numgrad.ops.core.primitive import make_node_class
+from numgrad.ops.core.nodes import make_node_class
 
 __all__ = [
     "check_integer_range",

@@ -18,8 +18,7 @@ from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_vi
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
-from numgrad.ops.core.primitive import Primitive, require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
@@ -32,6 +31,7 @@ from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import expand, unsqueeze, view
 from numgrad.ops.movement.slicing import alias, slice_view
 from numgrad.ops.mutation.filling import copy
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["copy", "getitem", "index_put", "setitem"]
 
@@ -225,8 +225,12 @@ def getitem(input: Tensor, key: Any) -> Tensor:
     return result
 
 
-@public(inplace=True)
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+@declare(
+    "index_put(Tensor input, index[] indices, Tensor values, bool accumulate=False)", inplace=True
+)
+def index_put(
+    input: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumulate: bool
+) -> Tensor:
     """Return a copy of the input with `values` in the places ``input[indices]``.
 
     The gradient of the input is g, with zeros in those places unless values are accumulated; that
@@ -235,12 +239,11 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
     Parameters
     ----------
-    input : tensor
-    indices : tuple of tensors
+    indices
         Positions in the first dims, or masks; None stands for a whole dim.
-    values : tensor
+    values
         Broadcasts to the shape of ``input[indices]``.
-    accumulate : bool
+    accumulate
         Add to what is there, for every time a place is named.
 
     Raises
@@ -254,12 +257,6 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     >>> ng.zeros(3).index_put((ng.tensor([0, 0]),), ng.tensor(1.0), accumulate=True)
     tensor([2., 0., 0.])
     """
-    if not isinstance(indices, (tuple, list)):
-        raise TypeError(
-            "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
-            f"{type(indices).__name__}"
-        )
-    require_tensor(values, "index_put", "values", 2)
     found = to_indices(indices, input._array.shape)
     _check_values(input, found, values)
     primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT

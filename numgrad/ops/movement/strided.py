@@ -458,7 +458,7 @@ def _recorded(primitive: Primitive, source: Tensor, array: Array, **parameters: 
     It has a node even if the source does not require grad.
     """
     result = wrap(array)
-    primitive._record((source,), (result,), parameters, moving=1)
+    primitive.record((source,), (result,), parameters, moving=1)
     return result
 
 

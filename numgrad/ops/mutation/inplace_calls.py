@@ -16,8 +16,8 @@ from weakref import WeakSet
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.ops.core.catalogue import replaced
 from numgrad.ops.core.dispatch import typed
-from numgrad.ops.core.primitive import replaced
 from numgrad.ops.core.steps import Steps, note_steps
 from numgrad.ops.core.write_programs import compile_write
 from numgrad.ops.mutation.history import enter_view

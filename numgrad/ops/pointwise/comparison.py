@@ -9,8 +9,9 @@ import numpy as np
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declare import Declared, NotDifferentiable, binary, elementwise, unary
+from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise, unary
 from numgrad.ops.core.domains import REAL, number
+from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -85,7 +86,7 @@ def _no_complex(name: str) -> dict[str, Exception]:
     return {"c": RuntimeError(f"{name} does not support complex inputs.")}
 
 
-def _truth(name: str, words: str, values: str, **options: Any) -> Declared:
+def _truth(name: str, words: str, values: str, **options: Any) -> ElementwisePrimitive:
     """Declare an operation that answers a question about an element."""
     return unary(
         name,

@@ -275,7 +275,7 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
             return Symbol.apply("pow", input, exponent)
         return _POW_OF_NUMBER(exponent, input, out=out)
     if isinstance(exponent, Tensor):
-        return _POW_TENSORS.apply((input, exponent), out)
+        return _POW_TENSORS.call((input, exponent), out)
     kind = input._array.dtype.kind
     if kind in "iub" and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -284,7 +284,7 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     power = _POW_NUMBER
     if kind in "fc" or (kind in "iu" and type(exponent) is int):
         power = _EASY.get(exponent, _POW_NUMBER)
-    return power.apply((input, exponent), out)
+    return power.call((input, exponent), out)
 
 
 @declare("square(Tensor input, *, Tensor? out=None)", inplace=True)

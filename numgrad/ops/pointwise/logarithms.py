@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.declare import Declared, binary, elementwise
+from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
+from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.pointwise.complex import conj, real
 from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p, log_of
 from numgrad.ops.pointwise.selection import where
@@ -67,7 +68,9 @@ def _xlogy(input: Any, other: Any) -> Any:
     return where((input == 0) & (other == other), 0, input * log(other))
 
 
-def _declare_xlogy(form: str, node: str, rules: Any, domains: Any, numbers: Any = ()) -> Declared:
+def _declare_xlogy(
+    form: str, node: str, rules: Any, domains: Any, numbers: Any = ()
+) -> ElementwisePrimitive:
     return elementwise(
         f"xlogy{form}",
         ("other", "input") if numbers == ("input",) else ("input", "other"),

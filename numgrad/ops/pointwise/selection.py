@@ -100,7 +100,7 @@ def where(condition: Any, input: Any, other: Any, out: Tensor | None) -> Any:
             if type(value) in (int, float) and not is_small:  # it has to fit, or it raises
                 dtype = result_dtype([input, other]).numpy
                 scalar_array(value, dtype, checks_half=False)
-        return _where.apply((condition, input, other), out)
+        return _where.call((condition, input, other), out)
     return _where(condition, input, other, out=out)
 
 

@@ -66,7 +66,7 @@ def float32_kernels(primitive: ElementwisePrimitive) -> list:
         plan = primitive.plan((1 << primitive.tensor_count) - 1, "t" * len(primitive.inputs))
         if plan.kernel_outputs:
             backward = inspected(plan.kernel)
-            saved = [out if position < 0 else operands[position] for position in plan.positions]
+            saved = [out if kind == "output" else operands[at] for kind, at in plan.saved]
             backward((8,), [np.ones(8, np.float32), *saved], [float32] * plan.kernel_outputs)
             loops += backward.loops.values()
     return loops

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import GradcheckError
+from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
 from numgrad.ops.core.declare import binary, unary
 from numgrad.ops.core.domains import POSITIVE, REAL
-from numgrad.ops.core.primitive import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.signatures.declared import declare as by_signature_of
 from numgrad.ops.signatures.published import publish

@@ -1,0 +1,176 @@
+"""Source that makes nodes: `record_lines` is the one place that says how.
+
+Calls that take the long way run it (`attach_for`), plain calls of elementwise functions
+(`attach_plain`), and the programs that `numgrad.ops.core.programs` makes of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+from zlib import crc32
+
+from numgrad.codegen.define import define
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, next_sequence
+from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter
+
+__all__ = [
+    "Saved",
+    "attach_for",
+    "attach_plain",
+    "define_lines",
+    "edge_lines",
+    "edges_source",
+    "record_lines",
+]
+
+# What is saved: ("input", i), ("output", i), ("number", i) for an operand that is no tensor, or
+# ("held", name) for a parameter that counts as saved.
+Saved = tuple[tuple[str, Any], ...]
+_NAMES = {
+    "__name__": __name__,
+    "FREED": FREED,
+    "FIRST": FROM_FIRST_OUTPUTS,
+    "NOWHERE": NOWHERE,
+    "NO_EDGE": NO_EDGE,
+    "Tensor": Tensor,
+    "gradient_edge": gradient_edge,
+    "interceptors": interceptors,
+    "modes": modes,
+    "new": object.__new__,
+    "new_counter": new_counter,
+    "next_sequence": next_sequence,
+}
+
+
+def record_lines(
+    node: str, node_class: str, call: str, edges: list[str], saved: list[str]
+) -> list[str]:
+    """Return the lines that make a node.
+
+    Parameters
+    ----------
+    node, node_class, call : str
+        The names of the node that is made, of its class, and of what its kind of calls share.
+    edges : list of str
+        What gives ``node.targets`` and ``node.numbers``.
+    saved : list of str
+        For each value that is saved its array, version counter and version.
+    """
+    return [
+        f"{node} = new({node_class})",
+        f"{node}.targets = {edges[0]}",
+        f"{node}.numbers = {edges[1]}",
+        f"{node}.sequence = next_sequence()",
+        f"{node}.attached = None",
+        f"{node}.call = {call}",
+        f"{node}.saved = ({', '.join(saved)}{',' if saved else ''})",
+    ]
+
+
+@lru_cache(1 << 10)
+def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[..., Any]:
+    """Return ``attach(node_class, call, inputs, outputs)``, which makes a node and returns it.
+
+    Parameters
+    ----------
+    saved : tuple
+        What the node saves.
+    kinds : str
+        For each operand that has an edge whether it is a tensor or a number; see `Plan`. If empty,
+        they are any number of tensors.
+    outputs : tuple of int
+        Which outputs hang on the node.
+    """
+    lines = []
+    if not kinds:
+        lines.append("edges = [gradient_edge(each) for each in inputs]")
+    else:
+        each = [
+            "NO_EDGE" if k in "nq" else f"gradient_edge(inputs[{i}])" for i, k in enumerate(kinds)
+        ]
+        lines.append(f"edges = [{', '.join(each)}]")
+    values = []
+    for number, (kind, at) in enumerate(saved):
+        if kind == "held":
+            values.append(f"{at!r}, None, 0")
+        elif kind == "number":
+            values.append(f"inputs[{at}], None, 0")
+        else:
+            lines += [f"t{number} = {kind}s[{at}]", f"c{number} = t{number}._counter"]
+            values.append(f"t{number}._array, c{number}, c{number}[0]")
+    lines += record_lines(
+        "node",
+        "node_class",
+        "call",
+        ["tuple([edge[0] for edge in edges])", "tuple([edge[1] for edge in edges])"],
+        values,
+    )
+    lines += [f"outputs[{number}]._edge = (node, {number})" for number in outputs]
+    return define_lines("attach", "node_class, call, inputs, outputs", [*lines, "return node"], {})
+
+
+def attach_plain(primitive: Any, plan: Any, kinds: str, needs: int) -> Callable[..., Any]:
+    """Return ``attach(*operands, tensor)`` for a result with the shape and dtype of its operands.
+
+    Parameters
+    ----------
+    primitive, plan
+        An elementwise primitive, and its plan for the operands that require grad.
+    kinds : str
+        For each operand ``t``, a tensor, or ``n``, a number.
+    needs : int
+        Bit i is set if operand i requires grad.
+    """
+    operands = [f"t{position}" for position in range(len(kinds))]
+    lines: list[str] = []
+    edges = []
+    for position, name in enumerate(operands[: primitive.tensor_count]):
+        requires = kinds[position] == "t" and needs >> position & 1
+        if requires:
+            lines += edge_lines(name)
+        edges.append((f"edge_{name}[0]", f"edge_{name}[1]") if requires else ("None", "0"))
+    saved = []
+    for kind, position in plan.saved_places:
+        name = "tensor" if kind == "output" else operands[position]
+        if kind == "number":
+            saved.append(f"{name}, None, 0")
+        else:
+            lines.append(f"counter_{name} = {name}._counter")
+            saved.append(f"{name}._array, counter_{name}, counter_{name}[0]")
+    lines += record_lines("node", "node_class", "plan", edges_source(edges), saved)
+    namespace = {"node_class": primitive.node_class, "plan": plan}
+    lines.append("tensor._edge = (node, 0)")
+    return define_lines("attach", ", ".join([*operands, "tensor"]), lines, namespace)
+
+
+def edge_lines(name: str) -> list[str]:
+    """Return the lines that give where the gradient of a tensor goes, as ``edge_<name>``."""
+    return [
+        f"edge_{name} = {name}._edge",
+        f"if edge_{name} is None: edge_{name} = gradient_edge({name})",
+    ]
+
+
+def edges_source(edges: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what gives ``node.targets`` and ``node.numbers``, for the source of each edge."""
+    targets = "".join([f"{target}, " for target, _ in edges])
+    numbers = "".join([f"{number}, " for _, number in edges])
+    open_ones = [number for _, number in edges if number != "0"]
+    count = len(edges)
+    if count >= len(FROM_FIRST_OUTPUTS) or any(number.isdigit() for number in open_ones):
+        return [f"({targets})", f"({numbers})"]
+    if not open_ones:
+        return [f"({targets})", f"FIRST[{count}]"]
+    return [f"({targets})", f"({numbers}) if {' or '.join(open_ones)} else FIRST[{count}]"]
+
+
+def define_lines(
+    name: str, parameters: str, lines: Sequence[str], namespace: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return the function of these lines, which may name what nodes and tensors are made of."""
+    source = "\n".join([f"def {name}({parameters}):", *(f"    {line}" for line in lines), ""])
+    return define(name, source, f"{name} {crc32(source.encode()):x}", {**_NAMES, **namespace})

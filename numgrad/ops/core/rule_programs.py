@@ -1,0 +1,125 @@
+"""Programs of rules: what the rules of a node came to on arrays, written out as source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.base.tuning import FEW_ELEMENTS
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.node_source import define_lines
+from numgrad.ops.core.steps import Steps, note_steps
+
+__all__ = ["Gradients", "note_rules"]
+
+# What `Node.run_arrays` returns.
+Gradients = tuple[Sequence[Any], Sequence[bool | None]]
+
+
+def note_rules(
+    programs: dict[Any, Any], key: Any, node: Any, gradients: Sequence[Any]
+) -> Gradients:
+    """Run the rules of a node, and remember what they came to."""
+    saved = node.saved
+    # An array that is there twice need not be the next time: each is told by what it is.
+    met: set[int] = set()
+    gradients = [_another_if_met(gradient, met) for gradient in gradients]
+    if saved is not None:
+        node.saved = tuple([_another_if_met(value, met) for value in saved])
+    try:
+        (results, owned), steps = note_steps(node.rules_on, gradients)
+        program = _compile_rules(node, gradients, steps, results, owned)
+    finally:
+        node.saved = saved
+    programs[key] = program or type(node).run_rules
+    return [None if each is None else each._array for each in results], owned
+
+
+def _another_if_met(value: Any, met: set[int]) -> Any:
+    """Return an array, or another one over its memory if it was met before."""
+    if type(value) is not np.ndarray:
+        return value
+    if id(value) in met:
+        value = value[...]
+    met.add(id(value))
+    return value
+
+
+def _compile_rules(
+    node: Any, gradients: Sequence[Any], steps: Steps, results: Sequence[Any], owned: Sequence[Any]
+) -> Callable[..., Any] | None:
+    """Return ``run(node, gradients)``, which does on arrays what rules did; None if there is none.
+
+    Parameters
+    ----------
+    node : Node
+        Whose rules they were.
+    gradients : sequence of array or None
+        What they began with, beside what the node saved.
+    steps : Steps
+        What they did.
+    results : sequence of Tensor or None
+        What they returned.
+    owned : sequence of bool
+        Which of the results are the receiver's to write to.
+    """
+    if not steps.is_complete():
+        return None
+    lines: list[str] = []
+    names: dict[int, str] = {}
+    for position, gradient in enumerate(gradients):
+        if gradient is not None:
+            names[id(gradient)] = f"g{position}"
+            lines.append(f"g{position} = gradients[{position}]")
+    saved = node.saved
+    if saved:
+        lines += ["saved = node.saved", "if saved is None: raise RuntimeError(FREED)"]
+        unpacked, stale = [], []
+        for index in range(len(saved) // 3):
+            unpacked += [f"a{index}", f"c{index}", f"v{index}"]
+            if saved[3 * index + 1] is not None:
+                names[id(saved[3 * index])] = f"a{index}"
+                stale.append(f"c{index}[0] != v{index}")
+        lines.append(f"{', '.join(unpacked)} = saved")
+        if stale:
+            lines.append(f"if {' or '.join(stale)}: return node.run_rules(gradients)")
+    namespace: dict[str, Any] = {"owned": tuple(owned)}
+    constants = {
+        id(each._array): each._array for each in steps.constants if each._array.size <= FEW_ELEMENTS
+    }
+    for number, step in enumerate(steps.steps):
+        arguments = []
+        for position, operand in enumerate(step.operands):
+            if isinstance(operand, Tensor):
+                known = id(step.read[position])
+                name = names.get(known, "")
+                if not name and known in constants:
+                    name = f"k{number}_{position}"
+                    namespace[name] = constants[known]
+            elif isinstance(operand, str):  # what the node saved of a number
+                name = operand
+            else:
+                name = f"k{number}_{position}"
+                namespace[name] = operand
+            arguments.append(name)
+        if "" in arguments:
+            return None
+        outputs = [f"x{number}_{index}" for index in range(len(step.outputs))]
+        target = f"[{', '.join(outputs)}]" if step.several else outputs[0]
+        namespace[f"run{number}"] = step.run
+        lines.append(f"{target} = run{number}({', '.join(arguments)})")
+        for array, name in zip(step.written, outputs, strict=True):
+            names[id(array)] = name
+    for number, each in enumerate(results):
+        place = None if each is None else id(each._array)
+        if place in constants and place not in names:  # a copy, which may be written to
+            namespace[f"k{number}"] = constants[place]
+            names[place] = f"x_{number}"
+            lines.append(f"x_{number} = k{number}.copy('K')")
+    found = ["None" if each is None else names.get(id(each._array), "") for each in results]
+    if "" in found:
+        return None
+    lines.append(f"return ({', '.join(found)},), owned")
+    return define_lines("run", "node, gradients", lines, namespace)
