@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.ops.core.catalogue import replaced
 from numgrad.ops.core.dispatch import typed
 from numgrad.ops.core.steps import Steps, note_steps
 from numgrad.ops.core.write_programs import compile_write
@@ -49,6 +51,19 @@ _IN_EVERY_FLOAT = 65504.0
 _OFTEN = 32
 
 
+_TABLES: WeakSet[InPlaceCalls] = WeakSet()
+
+
+def _forget() -> None:
+    """Forget all calls: what a name of an operation stands for has changed."""
+    for calls in _TABLES:
+        calls.programs.clear()
+        calls.seen.clear()
+
+
+replaced.append(_forget)
+
+
 class InPlaceCalls:
     """The calls of a function in place that are remembered.
 
@@ -63,7 +78,7 @@ class InPlaceCalls:
         For each key what runs the call, or False if there is nothing but the long way.
     """
 
-    __slots__ = ("by_type", "factor", "function", "programs", "seen")
+    __slots__ = ("__weakref__", "by_type", "factor", "function", "programs", "seen")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         name = rule_name(function)
@@ -72,6 +87,7 @@ class InPlaceCalls:
         self.factor = _FACTORS.get(name, "")
         self.programs: dict[Any, Any] = {}
         self.seen: dict[Any, int] = {}
+        _TABLES.add(self)
 
     def run(self, tensor: Tensor, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
         """Run a call by its program, if there is one, or the long way."""
