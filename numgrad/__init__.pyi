@@ -273,16 +273,31 @@ class _Methods:
     ) -> Tensor: ...
     def adjoint(self) -> Tensor: ...
     def all(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: Sequence[_int] | _int | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def allclose(
         self, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
     ) -> _bool: ...
     def amax(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: _int | Sequence[_int] | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def amin(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: _int | Sequence[_int] | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def aminmax(
         self,
@@ -294,7 +309,12 @@ class _Methods:
     ) -> _MinMax: ...
     def angle(self) -> Tensor: ...
     def any(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: Sequence[_int] | _int | None = ...,
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def arccos(self) -> Tensor: ...
     def arccos_(self) -> Tensor: ...
@@ -327,7 +347,12 @@ class _Methods:
         keepdims: _bool = ...,
     ) -> Tensor: ...
     def argsort(
-        self, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, axis: _Dim = ...
+        self,
+        dim: _int = ...,
+        descending: _bool = ...,
+        *,
+        stable: _bool | None = ...,
+        axis: _Dim = ...,
     ) -> Tensor: ...
     def argwhere(self) -> Tensor: ...
     def as_strided(
@@ -433,16 +458,19 @@ class _Methods:
     def cos_(self) -> Tensor: ...
     def cosh(self) -> Tensor: ...
     def cosh_(self) -> Tensor: ...
-    def count_nonzero(self, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
+    def count_nonzero(
+        self,
+        *sizes: _int | Sequence[_int],
+        dim: _int | Sequence[_int] | None = ...,
+        axis: _Dim = ...,
+    ) -> Tensor: ...
     def cpu(self, *, memory_format: _MemoryFormat | None = ...) -> Tensor: ...
-    def cummax(self, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
-    def cummin(self, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
-    def cumprod(
-        self, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
-    ) -> Tensor: ...
-    def cumsum(
-        self, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
-    ) -> Tensor: ...
+    def cummax(self, dim: _int, *, axis: _Dim = ...) -> _ValuesIndices: ...
+    def cummin(self, dim: _int, *, axis: _Dim = ...) -> _ValuesIndices: ...
+    def cumprod(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
+    def cumprod_(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
+    def cumsum(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
+    def cumsum_(self, dim: _int, *, dtype: _DType | None = ..., axis: _Dim = ...) -> Tensor: ...
     def data_ptr(self) -> _int: ...
     def deg2rad(self) -> Tensor: ...
     def deg2rad_(self) -> Tensor: ...
@@ -562,8 +590,12 @@ class _Methods:
     def index_fill_(
         self, dim: _int, index: Tensor, value: Tensor | _Number, *, axis: _Dim = ...
     ) -> Tensor: ...
-    def index_put(self, indices: Any, values: Tensor, accumulate: _bool = ...) -> Tensor: ...
-    def index_put_(self, indices: Any, values: Tensor, accumulate: _bool = ...) -> Tensor: ...
+    def index_put(
+        self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = ...
+    ) -> Tensor: ...
+    def index_put_(
+        self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = ...
+    ) -> Tensor: ...
     def index_select(self, dim: _int, index: Tensor, *, axis: _Dim = ...) -> Tensor: ...
     def inner(self, other: Tensor) -> Tensor: ...
     def int(self, *, memory_format: _MemoryFormat | None = ...) -> Tensor: ...
@@ -635,12 +667,10 @@ class _Methods:
     def log_normal_(
         self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...
     ) -> Tensor: ...
-    def log_softmax(
-        self, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
-    ) -> Tensor: ...
+    def log_softmax(self, dim: _int, dtype: _DType | None = ..., *, axis: _Dim = ...) -> Tensor: ...
     def logaddexp(self, other: Tensor | _Number) -> Tensor: ...
     def logaddexp2(self, other: Tensor | _Number) -> Tensor: ...
-    def logcumsumexp(self, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
+    def logcumsumexp(self, dim: _int, *, axis: _Dim = ...) -> Tensor: ...
     def logical_and(self, other: Tensor | _Number) -> Tensor: ...
     def logical_and_(self, other: Tensor | _Number) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
@@ -652,7 +682,12 @@ class _Methods:
     def logit(self, eps: _float | None = ...) -> Tensor: ...
     def logit_(self, eps: _float | None = ...) -> Tensor: ...
     def logsumexp(
-        self, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+        self,
+        dim: _int | Sequence[_int],
+        keepdim: _bool = ...,
+        *,
+        axis: _Dim = ...,
+        keepdims: _bool = ...,
     ) -> Tensor: ...
     def long(self, *, memory_format: _MemoryFormat | None = ...) -> Tensor: ...
     def lt(self, other: Tensor | _Number) -> Tensor: ...
@@ -678,7 +713,7 @@ class _Methods:
     def maximum(self, other: Tensor | _Number) -> Tensor: ...
     def mean(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -715,7 +750,7 @@ class _Methods:
     ) -> Tensor: ...
     def nanmean(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -724,7 +759,7 @@ class _Methods:
     ) -> Tensor: ...
     def nansum(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -814,8 +849,8 @@ class _Methods:
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def norm(
         self,
-        p: _float | str | None = ...,
-        dim: _Dim = ...,
+        p: str | _Number | Tensor | None = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         dtype: _DType | None = ...,
         *,
@@ -849,11 +884,10 @@ class _Methods:
     def rad2deg_(self) -> Tensor: ...
     def random_(
         self,
-        from_: Any = ...,
-        to: Any = ...,
-        *,
+        *arguments: Any,
+        from_: _int | None = ...,
+        to: _int | None = ...,
         generator: Generator | None = ...,
-        **from_keyword: Any,
     ) -> Tensor: ...
     def ravel(self) -> Tensor: ...
     @property
@@ -875,7 +909,7 @@ class _Methods:
     ) -> Tensor: ...
     def repeat_interleave(
         self,
-        repeats: Any,
+        repeats: Tensor | _int,
         dim: _int | None = ...,
         *,
         output_size: _int | None = ...,
@@ -910,10 +944,21 @@ class _Methods:
     def rsqrt(self) -> Tensor: ...
     def rsqrt_(self) -> Tensor: ...
     def scatter(
-        self, dim: _int, index: Tensor, src: Any = ..., *, value: _Operand = ..., axis: _Dim = ...
+        self,
+        dim: _int,
+        index: Tensor,
+        value: _Number | Tensor | None = ...,
+        *,
+        src: Tensor | None = ...,
+        axis: _Dim = ...,
     ) -> Tensor: ...
     def scatter_(
-        self, dim: _int, index: Tensor, src: Any = ..., *, value: _Operand = ..., axis: _Dim = ...
+        self,
+        dim: _int,
+        index: Tensor,
+        value: _Number | Tensor | None = ...,
+        src: Tensor | None = ...,
+        axis: _Dim = ...,
     ) -> Tensor: ...
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, axis: _Dim = ...) -> Tensor: ...
     def scatter_add_(
@@ -959,15 +1004,13 @@ class _Methods:
         *,
         axis: _Dim = ...,
     ) -> Tensor: ...
-    def softmax(
-        self, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
-    ) -> Tensor: ...
+    def softmax(self, dim: _int, dtype: _DType | None = ..., *, axis: _Dim = ...) -> Tensor: ...
     def sort(
         self,
         dim: _int = ...,
         descending: _bool = ...,
-        stable: _bool | None = ...,
         *,
+        stable: _bool | None = ...,
         axis: _Dim = ...,
     ) -> _ValuesIndices: ...
     def split(
@@ -984,11 +1027,11 @@ class _Methods:
     def squeeze_(self, *arguments: Any, **keywords: Any) -> Tensor: ...
     def std(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         unbiased: _bool | None = ...,
         keepdim: _bool = ...,
         *,
-        correction: _float | None = ...,
+        correction: _Number | Tensor | None = ...,
         axis: _Dim = ...,
         keepdims: _bool = ...,
     ) -> Tensor: ...
@@ -1005,7 +1048,7 @@ class _Methods:
     def subtract_(self, other: Tensor | _Number, *, alpha: _Number | Tensor = ...) -> Tensor: ...
     def sum(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         keepdim: _bool = ...,
         *,
         dtype: _DType | None = ...,
@@ -1075,23 +1118,18 @@ class _Methods:
     def unflatten(self, dim: _int, sizes: Any, *, axis: _Dim = ...) -> Tensor: ...
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor: ...
     def uniform_(
-        self,
-        from_: _float = ...,
-        to: _float = ...,
-        *,
-        generator: Generator | None = ...,
-        **from_keyword: Any,
+        self, from_: _float = ..., to: _float = ..., *, generator: Generator | None = ...
     ) -> Tensor: ...
     def unsqueeze(self, dim: _int, *, axis: _Dim = ...) -> Tensor: ...
     def unsqueeze_(self, *arguments: Any, **keywords: Any) -> Tensor: ...
     def untyped_storage(self) -> UntypedStorage: ...
     def var(
         self,
-        dim: _Dim = ...,
+        dim: _int | Sequence[_int] | None = ...,
         unbiased: _bool | None = ...,
         keepdim: _bool = ...,
         *,
-        correction: _float | None = ...,
+        correction: _Number | Tensor | None = ...,
         axis: _Dim = ...,
         keepdims: _bool = ...,
     ) -> Tensor: ...
@@ -1206,28 +1244,53 @@ def addr(
 def adjoint(input: Tensor) -> Tensor: ...
 def alias_copy(input: Tensor, *arguments: Any, out: Any = ..., **keywords: Any) -> Tensor: ...
 def all(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: Sequence[_int] | _int | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def allclose(
     input: Tensor, other: Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...
 ) -> _bool: ...
 def amax(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def amin(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def aminmax(
     input: Tensor,
     *,
     dim: _int | None = ...,
     keepdim: _bool = ...,
+    out: Sequence[Tensor] | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> _MinMax: ...
 def angle(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def any(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: Sequence[_int] | _int | None = ...,
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def arange(
     *arguments: Any,
@@ -1255,6 +1318,7 @@ def argmax(
     dim: _int | None = ...,
     keepdim: _bool = ...,
     *,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1263,6 +1327,7 @@ def argmin(
     dim: _int | None = ...,
     keepdim: _bool = ...,
     *,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1270,8 +1335,9 @@ def argsort(
     input: Tensor,
     dim: _int = ...,
     descending: _bool = ...,
-    stable: _bool = ...,
     *,
+    stable: _bool | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
 ) -> Tensor: ...
 def argwhere(input: Tensor) -> Tensor: ...
@@ -1382,14 +1448,30 @@ def copysign(
 ) -> Tensor: ...
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
-def count_nonzero(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
-def cummax(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
-def cummin(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> _ValuesIndices: ...
+def count_nonzero(
+    input: Tensor, dim: _int | Sequence[_int] | None = ..., *, axis: _Dim = ...
+) -> Tensor: ...
+def cummax(
+    input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = ..., axis: _Dim = ...
+) -> _ValuesIndices: ...
+def cummin(
+    input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = ..., axis: _Dim = ...
+) -> _ValuesIndices: ...
 def cumprod(
-    input: Tensor, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    *,
+    dtype: _DType | None = ...,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def cumsum(
-    input: Tensor, dim: _Dim = ..., *, dtype: _DType | None = ..., axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    *,
+    dtype: _DType | None = ...,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def detach(input: Tensor) -> Tensor: ...
@@ -1555,7 +1637,9 @@ def index_copy(
 def index_fill(
     input: Tensor, dim: _int, index: Tensor, value: Tensor | _Number, *, axis: _Dim = ...
 ) -> Tensor: ...
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = ...) -> Tensor: ...
+def index_put(
+    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = ...
+) -> Tensor: ...
 def index_select(input: Tensor, dim: _int, index: Tensor, *, axis: _Dim = ...) -> Tensor: ...
 def initial_seed() -> _int: ...
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -1614,7 +1698,12 @@ def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def log_softmax(
-    input: Tensor, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    dtype: _DType | None = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def logaddexp(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
@@ -1622,7 +1711,9 @@ def logaddexp(
 def logaddexp2(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
 ) -> Tensor: ...
-def logcumsumexp(input: Tensor, dim: _Dim = ..., *, axis: _Dim = ...) -> Tensor: ...
+def logcumsumexp(
+    input: Tensor, dim: _int, *, out: Tensor | None = ..., axis: _Dim = ...
+) -> Tensor: ...
 def logical_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
 ) -> Tensor: ...
@@ -1649,7 +1740,13 @@ def logspace(
     requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def logsumexp(
-    input: Tensor, dim: _Dim = ..., keepdim: _bool = ..., *, axis: _Dim = ..., keepdims: _bool = ...
+    input: Tensor,
+    dim: _int | Sequence[_int],
+    keepdim: _bool = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
+    keepdims: _bool = ...,
 ) -> Tensor: ...
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...) -> Tensor: ...
 def manual_seed(seed: Any) -> Generator: ...
@@ -1672,10 +1769,11 @@ def maximum(
 ) -> Tensor: ...
 def mean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1718,19 +1816,21 @@ def nan_to_num(
 ) -> Tensor: ...
 def nanmean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def nansum(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1747,9 +1847,10 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 def norm(
     input: Tensor,
-    p: _float | str | None = ...,
-    dim: _Dim = ...,
+    p: str | _Number | Tensor | None = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
+    out: Tensor | None = ...,
     dtype: _DType | None = ...,
     *,
     axis: _Dim = ...,
@@ -1806,6 +1907,7 @@ def prod(
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -1900,7 +2002,7 @@ def remainder(
 ) -> Tensor: ...
 def repeat_interleave(
     input: Tensor,
-    repeats: Any,
+    repeats: Tensor | _int,
     dim: _int | None = ...,
     *,
     output_size: _int | None = ...,
@@ -1909,7 +2011,7 @@ def repeat_interleave(
 def reshape(input: Tensor, shape: Sequence[_int]) -> Tensor: ...
 def resolve_conj(input: Tensor) -> Tensor: ...
 def resolve_neg(input: Tensor) -> Tensor: ...
-def result_type(tensor1: Any, tensor2: Any) -> _DType: ...
+def result_type(tensor: Tensor | _Number, other: Tensor | _Number) -> _DType: ...
 def roll(
     input: Tensor,
     shifts: _int | Sequence[_int],
@@ -1923,12 +2025,7 @@ def rot90(
 def round(input: Tensor, *, decimals: _int = ..., out: Tensor | None = ...) -> Tensor: ...
 def row_stack(tensors: Sequence[Tensor]) -> Tensor: ...
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
-def rsub(
-    *arguments: Any,
-    input: Tensor | None = ...,
-    other: Tensor | _Number | None = ...,
-    alpha: _Number | Tensor = ...,
-) -> Tensor: ...
+def rsub(input: Tensor, other: Tensor | _Number, alpha: _Number | Tensor = ...) -> Tensor: ...
 def scalar_tensor(
     s: _Number | Tensor,
     *,
@@ -1942,9 +2039,10 @@ def scatter(
     input: Tensor,
     dim: _int,
     index: Tensor,
-    src: Any = ...,
+    value: _Number | Tensor | None = ...,
     *,
-    value: _Operand = ...,
+    out: Tensor | None = ...,
+    src: Tensor | None = ...,
     axis: _Dim = ...,
 ) -> Tensor: ...
 def scatter_add(
@@ -1977,7 +2075,12 @@ def slice_scatter(
     axis: _Dim = ...,
 ) -> Tensor: ...
 def softmax(
-    input: Tensor, dim: _Dim = ..., dtype: _DType | None = ..., *, axis: _Dim = ...
+    input: Tensor,
+    dim: _int,
+    dtype: _DType | None = ...,
+    *,
+    out: Tensor | None = ...,
+    axis: _Dim = ...,
 ) -> Tensor: ...
 def softplus(
     input: Tensor, beta: _Number | Tensor = ..., threshold: _Number | Tensor = ...
@@ -1986,8 +2089,9 @@ def sort(
     input: Tensor,
     dim: _int = ...,
     descending: _bool = ...,
-    stable: _bool | None = ...,
     *,
+    out: Sequence[Tensor] | None = ...,
+    stable: _bool | None = ...,
     axis: _Dim = ...,
 ) -> _ValuesIndices: ...
 def split(
@@ -2011,21 +2115,22 @@ def stack(
 ) -> Tensor: ...
 def std(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    out: Tensor | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def std_mean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]: ...
@@ -2045,10 +2150,11 @@ def subtract(
 ) -> Tensor: ...
 def sum(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     keepdim: _bool = ...,
     *,
     dtype: _DType | None = ...,
+    out: Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
@@ -2131,21 +2237,22 @@ def unsqueeze(input: Tensor, dim: _int, *, axis: _Dim = ...) -> Tensor: ...
 def unsqueeze_copy(input: Tensor, *arguments: Any, out: Any = ..., **keywords: Any) -> Tensor: ...
 def var(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    out: Tensor | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> Tensor: ...
 def var_mean(
     input: Tensor,
-    dim: _Dim = ...,
+    dim: _int | Sequence[_int] | None = ...,
     unbiased: _bool | None = ...,
     keepdim: _bool = ...,
     *,
-    correction: _float | None = ...,
+    correction: _Number | Tensor | None = ...,
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]: ...

@@ -30,7 +30,8 @@ from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
-from numgrad.ops.mutation.inplace import inplace, inplace_method, reshaping_methods
+from numgrad.ops.mutation.inplace import reshaping_methods
+from numgrad.ops.mutation.inplace_calls import inplace_method
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 
@@ -221,12 +222,13 @@ def _operator(name: str) -> Callable[[Tensor, Any], Any]:
 
 def _augmented(name: str) -> Callable[[Tensor, Any], Tensor]:
     """Return the operator of an in-place method; it takes arrays, too."""
-    function = INPLACE[f"{name}_"]
+    method = getattr(Tensor, f"{name}_")
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if isinstance(other, np.ndarray):
             other = FUNCTIONS["as_tensor"](other)
-        return inplace(function, self, other)
+        written: Tensor = method(self, other)
+        return written
 
     return operator
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, NoCounter, Tensor, forbidden_view
@@ -78,10 +79,19 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
         before_write(tensor)
         if modes.trace is not None and type(array) is np.ndarray:
             modes.trace.refuse_write()
-    array[key] = values
+    if type(values) is np.ndarray and values.dtype is not array.dtype:
+        _assign_cast(array, key, values)
+    else:
+        array[key] = values
     tensor._counter[0] += 1
     if interceptors:
         note_write(tensor._counter)
+
+
+@silent
+def _assign_cast(array: Any, key: Any, values: Any) -> None:
+    """Write values of another dtype; what the array can't hold is infinite there."""
+    array[key] = values
 
 
 def bump_version(tensor: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import re
@@ -46,6 +47,11 @@ FREED = (
     ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
     "graph a second time or if you need to access saved tensors after calling backward."
 )
+
+
+@functools.cache
+def _operation_name(node: str) -> str:
+    return re.sub(r"Backward\d*$", "", node)
 
 
 # What came to a node: for each of its outputs the gradient so far (an array, or under create_graph
@@ -198,7 +204,7 @@ class Node:
 
     def operation_name(self) -> str:
         """Return the name as PyTorch's messages tell it, such as ``Mul`` of ``MulBackward0``."""
-        return re.sub(r"Backward\d*$", "", self.name())
+        return _operation_name(self.name())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"

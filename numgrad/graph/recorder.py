@@ -11,6 +11,8 @@ functions, which look for a plain `Tensor`, leave it to the seam of all operatio
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
@@ -358,8 +360,28 @@ def place_of(array: Any) -> Array:
 
 def address_of(array: Any) -> int:
     """Return where an array lies in memory, or would."""
-    address: int = place_of(array).__array_interface__["data"][0]
+    return _address(place_of(array))
+
+
+def _asked_address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
     return address
+
+
+def _read_address(array: Array) -> int:
+    return _read_pointer(id(array) + _HEADER).value or 0
+
+
+# The address is the first field of NumPy's `PyArrayObject`, right behind what every object begins
+# with. To read it takes a sixth of the time that asking takes, which counts where every write to
+# a view is recorded.
+_HEADER = object.__basicsize__
+_read_pointer = ctypes.c_void_p.from_address
+_probe = np.ones(2)
+_is_readable = sys.implementation.name == "cpython" and (
+    _read_address(_probe[1:]) == _asked_address(_probe[1:])
+)
+_address = _read_address if _is_readable else _asked_address
 
 
 class TracedTensor(Tensor):

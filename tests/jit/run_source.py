@@ -20,7 +20,7 @@ from numgrad.jit.run import program
 from numgrad.jit.run.program import build
 from tests.jit.interpreter import UFUNCS
 
-__all__ = ["run_source"]
+__all__ = ["Uncompiled", "run_source"]
 
 Array = np.ndarray[Any, Any]
 
@@ -40,11 +40,11 @@ def run_source(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         If it reads or writes where its arrays are not.
     """
     built = build(graph)
-    with mock.patch.object(program, "compile_source", _Uncompiled), np.errstate(all="ignore"):
-        return built._by_steps(arrays)
+    with mock.patch.object(program, "compile_source", Uncompiled), np.errstate(all="ignore"):
+        return built(arrays)
 
 
-class _Uncompiled:
+class Uncompiled:
     """What stands in for a dispatcher: the function, whatever the types of its arguments."""
 
     def __init__(self, name: str, source: str) -> None:

@@ -27,7 +27,7 @@ from numgrad.ops.core.elementwise_node import ElementwiseNode
 from numgrad.ops.core.nodes import PrimitiveNode
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.strided import strided, strided_scatter
-from numgrad.ops.mutation.inplace import CopySlices
+from numgrad.ops.mutation.history import CopySlices
 
 __all__ = ["PushForward", "TangentMaps"]
 

@@ -11,7 +11,7 @@ from numgrad.autograd.function.node import NO_TENSOR, FunctionNode
 from numgrad.graph.inplace import bump_version, check_inplace
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, view_of
-from numgrad.ops.mutation.inplace import rewrite_history
+from numgrad.ops.mutation.history import rewrite_history
 
 __all__ = ["Call", "describe_outputs", "wrap_outputs"]
 

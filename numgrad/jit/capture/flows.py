@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from numgrad.jit.capture.calls import Calls
-from numgrad.jit.capture.frames import Visited
+from numgrad.jit.capture.frames import Frame, Visited
 from numgrad.jit.capture.meaning import Lost
 from numgrad.jit.capture.origins import Libraries
 from numgrad.jit.capture.stack import follow
@@ -68,13 +68,16 @@ class _Flows(Calls):
         given = self.of_all(static) | {TENSOR}
         is_awake = False
         while True:
-            self.is_changed = False
+            before = self.changes
             for token in self.of(function):
                 self.call_one(token, "", (), {}, given, -1)
+            while fresh := [each for each in self.frames.values() if each.known < 0]:
+                for frame in fresh:
+                    self.follow_frame(frame)
             for frame in reversed(list(self.frames.values())):  # what is called comes first
-                self.frame = frame
-                follow(frame.code, self)
-            if self.is_changed:
+                if frame.known != self.changes:
+                    self.follow_frame(frame)
+            if self.changes != before:
                 continue
             if is_awake:
                 break
@@ -84,3 +87,8 @@ class _Flows(Calls):
                     self.wake(each, bound)
         if self.is_any_used:
             self.use_all(frozenset(self.escaped))
+
+    def follow_frame(self, frame: Frame) -> None:
+        """Go through the code of one function."""
+        self.frame, frame.known = frame, self.changes
+        follow(frame.code, self)

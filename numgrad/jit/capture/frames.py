@@ -30,6 +30,7 @@ class Frame:
         self.cells: dict[str, CellType] = {}
         self.returns: set[Any] = set()
         self.is_outside = False  # whether what it returns goes out of sight
+        self.known = -1  # how many changes there were when its code was followed last
 
 
 class Frames(Attributes):
@@ -122,7 +123,7 @@ class Frames(Attributes):
             named = dict(zip(names[len(names) - len(values) :], values, strict=True))
             for name, value in {**named, **(function.__kwdefaults__ or {})}.items():
                 self.grow(self.place(frame, name), self.of(value))
-            self.is_changed = True
+            self.changes += 1
         return self.frames[key]
 
     def frame_of_made(self, token: Any) -> Frame:
@@ -130,7 +131,7 @@ class Frames(Attributes):
         if token not in self.frames:
             code, outer = self.made[token]
             self.frames[token] = Frame(token, code, outer.globals, outer)
-            self.is_changed = True
+            self.changes += 1
         return self.frames[token]
 
     def bind_arguments(

@@ -66,7 +66,7 @@ class Values:
         self.classes: dict[Any, type] = {}  # of what is made of a class
         self.escaped: set[Any] = set()  # what is out of sight
         self.is_any_used = False  # whether something is gone by that is out of sight
-        self.is_changed = False
+        self.changes = 0  # how often something new was found
         self._reached: dict[int, Any] = {}
 
     def wake(self, function: FunctionType, bound: Sequence[Any]) -> None:
@@ -110,7 +110,7 @@ class Values:
     def grow(self, place: set[Any], given: Iterable[Any]) -> None:
         before = len(place)
         place.update(given)
-        self.is_changed |= len(place) > before
+        self.changes += len(place) > before
 
     # --- what is gone by --------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Values:
             if token in self.escaped or len(token) == 1:
                 continue
             self.escaped.add(token)
-            self.is_changed = True
+            self.changes += 1
             todo += [*self.inside.get(token, ()), *self.in_attributes(token)]
             if token[0] == "is":
                 for function in self.reach(self.things[token])[1]:

@@ -7,6 +7,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from numgrad.base.float_errors import silent
 from numgrad.codegen.loops import (
     Attribute,
     Call,
@@ -23,7 +26,7 @@ from numgrad.codegen.loops import (
     call,
     names,
 )
-from numgrad.jit.emit.opaque_steps import Memory, as_compact, opaque_step, operand_reader
+from numgrad.jit.emit.opaque_steps import as_compact, opaque_call, operand_reader
 from numgrad.jit.emit.program_source import Emitted
 from numgrad.jit.ir.graph import Graph, Value
 
@@ -40,31 +43,24 @@ def interpreted_step(
 ) -> Statement:
     """Return what has the interpreter do a step; add the function that calls it to `helpers`."""
     plan, buffers = emitted.plan, emitted.buffers
-    readers = [
-        operand_reader(operand, plan.elements, plan.kept, buffers, emitted.values)
-        for operand in value.operands
-    ]
     items = emitted.results_of(value)
-    results = {position: buffers[item] for position, item in items.items()}
-    do = opaque_step(value, readers, results, buffers.get(value, ""), build)
-    used = []
-    for operand in value.operands:
-        strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
-        name = buffers[operand if strided is None else strided.base]
-        if name not in used:
-            used.append(name)
-    if value.operation == "matmul":
-        used.append(buffers[value])
-    given = tuple(results.values())
+    is_product = value.operation == "matmul"
+    do: Any = np.ndarray.dot if is_product else opaque_call(value, tuple(items), build)
+    operands = [
+        operand_reader(operand, plan.elements, plan.kept, buffers, emitted.values)
+        for operand in (*value.operands, *[value] * is_product)
+    ]
+    used = list(dict.fromkeys([name for name, _ in operands]))
     shapes = {array.name: array.shape for array in emitted.arrays}
 
+    @silent
     def step(*arrays: Any) -> Any:
         pairs = zip(used, arrays, strict=True)
-        memory: Memory = {name: array.reshape(shapes[name]) for name, array in pairs}
-        do(memory)
-        return tuple(memory[name] for name in given)
+        memory = {name: array.reshape(shapes[name]) for name, array in pairs}
+        results = do(*[read(memory[name]) for name, read in operands])
+        return () if is_product else tuple(results)
 
-    declared = {results[position]: _numba_type(item) for position, item in items.items()}
+    declared = {buffers[item]: _numba_type(item) for item in items.values()}
     return _call_back(step, used, declared, helpers)
 
 

@@ -17,15 +17,16 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
-from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES
+from numgrad.base.tuning import KEPT_LAYOUTS, KEPT_TRACES, SPECIALISED_AFTER_CALLS
 from numgrad.codegen.numba_private import dumps
 from numgrad.graph.modes import interceptors, modes, set_grad_enabled
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.call_cache import CachedCall, call_key
-from numgrad.jit.front.compiled import Compiled, backward_of
+from numgrad.jit.front.call_source import front_call, leaves_call
+from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.lowered import Lowered
+from numgrad.jit.front.node import backward_of
 from numgrad.jit.front.recipes import portable
-from numgrad.jit.front.signature import Static, describe, fitting, is_traced
+from numgrad.jit.front.signature import Static, describe, fitting, is_traced, plain_key
 from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.lowering.storage import root_of
@@ -62,7 +63,6 @@ class Jitted:
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.static_numbers, self.static_names = _both(function, numbers, names)
         self._compiled: OrderedDict[Any, Compiled] = OrderedDict()
-        self._cached_calls: dict[Any, CachedCall] = {}
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
@@ -81,24 +81,29 @@ class Jitted:
                 made = [from_numpy(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
                 args, kwargs = unflatten(spec, made)
                 return self.function(*args, **kwargs)
-        key = None if kwargs or self.static_numbers else call_key(args)
-        cached = None
-        if key is not None:
-            cached = self._cached_calls.get(key)
-            if cached is not None and cached.strides:
-                cached = fitting(cached, args)
-            if cached is not None and (self._frozen is not None or cached.watch.holds()):
-                self._hits += 1
-                if cached.quick is not None and type(self) is Jitted:
-                    self.__class__ = _with_call(cached.quick)
-                return cached.call(args)
-        leaves, spec = flatten(self._marked(args, kwargs))
-        compiled = self._find(self._key(leaves, spec), leaves, spec)
-        if key is not None:
-            quick = CachedCall.of(compiled, args, Jitted.__call__)
-            if quick is not None:
-                _keep(self._cached_calls, key, quick, cached)
-        return compiled(leaves, self._make_backward, spec)
+        compiled, leaves = self._find(args, kwargs)
+        compiled.calls_left -= 1
+        if compiled.calls_left == 0:
+            self._go_first(compiled)
+        return (compiled.run or self._first_run(compiled))(self, leaves)
+
+    def _first_run(self, compiled: Compiled) -> Any:
+        """Return what runs calls of a trace, made for its first one."""
+        compiled.run = leaves_call(compiled)
+        return compiled.run
+
+    def _go_first(self, compiled: Compiled) -> None:
+        """Have calls find out themselves, and first of all, whether this trace fits."""
+        compiled.calls_left = SPECIALISED_AFTER_CALLS
+        if compiled.front is None:
+            call = front_call(compiled, Jitted.__call__, self._frozen is not None)
+            if call is None:
+                return
+            attributes = {"__call__": call, "__module__": __name__, "__doc__": Jitted.__doc__}
+            compiled.front = type("Jitted", (Jitted,), attributes)
+            if compiled.is_specialised:
+                compiled.run = leaves_call(compiled, specialised=True)
+        self.__class__ = compiled.front
 
     def __reduce__(self) -> Any:
         """Pickle a function by its name if it has one, else with the function inside."""
@@ -172,22 +177,23 @@ class Jitted:
         named = {k: Static(v) if k in self.static_names else v for k, v in kwargs.items()}
         return tuple(marked), named
 
-    def _key(self, leaves: Sequence[Any], spec: TreeSpec) -> Any:
-        """Return what a trace for these arguments depends on."""
-        return (spec, modes.grad, dtypes.default_dtype(), *[describe(leaf) for leaf in leaves])
-
-    def _find(self, key: Any, leaves: Sequence[Any], spec: TreeSpec) -> Compiled:
-        """Return the function compiled for such arguments."""
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Any]:
+        """Return the function compiled for such arguments, and their leaves."""
+        key = None if kwargs or self.static_numbers else plain_key(args)
+        leaves: Sequence[Any] = args
+        if key is None:
+            leaves, spec = flatten(self._marked(args, kwargs))
+            key = self._key(leaves, spec)
         reason = None
         found = compiled = self._compiled.get(key)
         if compiled is not None and compiled.strides:
             found = compiled = fitting(compiled, leaves)
         if compiled is not None:
-            reason = None if self._frozen is not None else compiled.watch.changed()
-            if reason is None:
+            if self._frozen is not None or compiled.watch.holds():
                 self._hits += 1
                 self._compiled.move_to_end(key)
-                return compiled
+                return compiled, leaves
+            reason = compiled.watch.changed()
             self._forget_short()
         self._misses += 1
         if self._frozen is not None and (changed := self._frozen.changed()) is not None:
@@ -196,14 +202,16 @@ class Jitted:
                 "gradient of this kind (with create_graph, say) was not traced then: ask for it "
                 "before the change"
             )
+        leaves, spec = flatten(self._marked(args, kwargs))
+        described = self._key(leaves, spec)
         if self._frozen is None:
-            self._report(key, reason)
+            self._report(key, described, reason)
         static = [leaf.value if type(leaf) is Static else leaf for leaf in leaves]
         static = [leaf for leaf in static if not is_traced(leaf)]
         # It sees what the trace is going to see: what that changes itself is a change, too.
         watch = self._frozen or Watch(self.function, static)
         trace = trace_function(self.function, spec, leaves)
-        compiled = Compiled(trace, watch)
+        compiled = Compiled(trace, watch, spec, leaves, described)
         _keep(self._compiled, key, compiled, found)
         if self._frozen is None:
             watch.settle(trace, [each.watch for each in self._compiled.values()])
@@ -214,7 +222,11 @@ class Jitted:
         if len(self._compiled) > KEPT_TRACES:
             self._compiled.popitem(last=False)
             self._forget_short()
-        return compiled
+        return compiled, leaves
+
+    def _key(self, leaves: Sequence[Any], spec: TreeSpec) -> Any:
+        """Return what a trace for these arguments depends on."""
+        return (spec, modes.grad, dtypes.default_dtype(), *[describe(leaf) for leaf in leaves])
 
     def _warn_of_own_changes(self, watch: Watch, reason: str | None) -> None:
         """Say, once, that no trace can be used again, since each changes what it reads.
@@ -233,10 +245,9 @@ class Jitted:
 
     def _forget_short(self) -> None:
         """Have all calls find their traces the long way."""
-        self._cached_calls.clear()
         self.__class__ = Jitted
 
-    def _report(self, key: Any, changed: str | None) -> None:
+    def _report(self, key: Any, described: Any, changed: str | None) -> None:
         """Say why the function is traced, if the user asked for that."""
         if "recompiles" not in os.environ.get("NUMGRAD_LOG", "").split(","):
             return
@@ -246,27 +257,31 @@ class Jitted:
             why = "it is called for the first time"
         else:
             last = key if key in self._compiled else next(reversed(self._compiled))
-            why = _difference(last, key)
+            why = _difference(self._compiled[last].described, described)
         name = getattr(self, "__name__", repr(self.function))
         if not _log.handlers:
             _log.addHandler(logging.StreamHandler())
         _log.warning("numgrad traces %s: %s", name, why)
 
-    def _make_backward(self, watch: Watch, *arguments: Any) -> tuple[Jitted, list[Tensor]]:
+    def _make_backward(
+        self, compiled: Compiled, leaves: Sequence[Any], cotangents: Sequence[Any]
+    ) -> tuple[Jitted, list[Tensor]]:
         """Return the compiled function of the gradients, traced for arguments of its own.
 
         And the tensors from outside whose numbers it reads.
         """
-        backward = Jitted(backward_of(self.function), static_argnums=(0, 1), frozen=watch)
+        static = [leaf.value for leaf in compiled.leaves]
+        parts = compiled.arguments, static, compiled.traced, compiled.moving
+        backward = Jitted(backward_of(self.function, *parts), frozen=compiled.left)
         with set_grad_enabled(False):
-            leaves, spec = flatten(backward._marked(arguments, {}))
-            compiled = backward._find(backward._key(leaves, spec), leaves, spec)
+            found, _ = backward._find((*leaves, *cotangents), {})
         read = {
             id(value.attributes["array"])
-            for value in compiled.program.graph.values()
+            for value in found.program.graph.values()
             if value.operation == "array"
         }
-        return backward, [t for t, array, _ in watch.tensors if id(root_of(array)) in read]
+        tensors = [t for t, array, _ in compiled.left.tensors if id(root_of(array)) in read]
+        return backward, tensors
 
 
 def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
@@ -279,13 +294,6 @@ def _keep(table: Any, key: Any, made: Any, stale: Any) -> None:
     head, *others = [*kept, made][-KEPT_LAYOUTS - 1 :]
     head.others = others
     table[key] = head
-
-
-def _with_call(call: Callable[..., Any]) -> type[Jitted]:
-    """Return the class of one compiled function that has a call of its own."""
-    return type(
-        "Jitted", (Jitted,), {"__call__": call, "__module__": __name__, "__doc__": Jitted.__doc__}
-    )
 
 
 def _difference(old: Any, new: Any) -> str:

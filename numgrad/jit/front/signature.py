@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.dtypes import defaults
 from numgrad.graph.frames import where_user_is
+from numgrad.graph.modes import modes
 from numgrad.graph.recorder import TraceError
-from numgrad.graph.tensor import Tensor, plain
+from numgrad.graph.tensor import NO_EDGE, Tensor, plain
 from numgrad.jit.capture.guards import FUNCTIONS, same_function
 
-__all__ = ["Static", "array_of", "describe", "fitting", "is_traced"]
+__all__ = ["Static", "array_of", "describe", "fitting", "is_traced", "plain_key"]
 
 
 _SCALARS = (float, complex)  # Python's own; those of NumPy have a dtype
 _PLAIN = (int, bool, str)
+_KEYS = frozenset((*_PLAIN, type(None)))
+_ndarray = np.ndarray
 
 
 def is_traced(leaf: Any) -> bool:
@@ -57,6 +61,31 @@ def describe(leaf: Any) -> Any:
     return (kind, leaf)
 
 
+def plain_key(args: Sequence[Any]) -> Any:
+    """Return what a trace depends on in arguments that are all leaves, and plain ones.
+
+    None if they are not: then it is found out leaf by leaf (`describe`), which takes longer.
+    """
+    key: list[Any] = [modes.grad, defaults.floating]
+    for argument in args:
+        kind = type(argument)
+        if kind is _ndarray:
+            key += (argument.dtype, argument.shape)
+        elif kind is Tensor:
+            array = argument._array
+            if argument._base is None:
+                key += (argument._edge is not NO_EDGE, array.dtype, array.shape)
+            else:
+                key += (argument.requires_grad, array.dtype, array.shape)
+        elif kind is float:
+            key.append(float)
+        elif kind in _KEYS:
+            key += (kind, argument)
+        else:
+            return None
+    return tuple(key)
+
+
 def array_of(leaf: Any) -> np.ndarray[Any, Any]:
     """Return the array of an argument that is traced."""
     array: np.ndarray[Any, Any] = (
@@ -70,7 +99,7 @@ def fitting(head: Any, leaves: Sequence[Any]) -> Any:
 
     Parameters
     ----------
-    head : Compiled or CachedCall
+    head : Compiled
         The first trace for such shapes, which has a list of the `others`. Each of them has the
         ``strides`` that it goes by: most go by none.
     leaves : sequence

@@ -89,6 +89,9 @@ class Primitive:
         does what the forward does with less around it; or None.
     few : callable, optional
         The same, for few elements of one dtype, in C order; it is asked first.
+    writes : callable, optional
+        ``writes(array, *arrays, **parameters)`` does in the memory of the first operand what the
+        forward does in new memory, for operands that may overlap.
     by_numbers : bool
         Whether a rule looks at numbers in tensors, so that what it does differs between calls.
     listed : bool
@@ -105,6 +108,7 @@ class Primitive:
     outputs: tuple[str, ...] = ("y",)
     view = linear = rows = gaps = by_numbers = False
     multiple_views = variadic = variable_outputs = False
+    writes: Callable[..., None] | None = None
     takes_half = True
     samples: tuple[Callable[..., Any], ...] = ()
     lies: DeclaredRule | None = None
@@ -129,6 +133,7 @@ class Primitive:
         samples: Sequence[Callable[..., Any]] = (),
         quick: Callable[..., Any] | None = None,
         few: Callable[..., Any] | None = None,
+        writes: Callable[..., None] | None = None,
         by_numbers: bool = False,
         listed: bool = True,
     ) -> None:
@@ -138,6 +143,7 @@ class Primitive:
         self.declare(name, node, inputs, vjp, self._static_names(forward, len(inputs)))
         self.forward = forward
         self.quick, self.few = quick, few
+        self.writes = writes
         self.by_numbers = by_numbers
         self.samples = tuple(samples)
         self.linear = linear

@@ -10,7 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.graph.tensor import NO_EDGE, Tensor
-from numgrad.ops.core.node_source import define_lines, edge_lines, edges_source, record_lines
+from numgrad.ops.core.node_source import (
+    Saved,
+    define_lines,
+    edge_lines,
+    edges_source,
+    record_lines,
+)
 from numgrad.ops.core.steps import Step, Steps
 
 __all__ = ["compile_call"]
@@ -106,12 +112,9 @@ class _CallWriter:
                 return False
             operands.append(value)
             arguments.append(self.part(value, "array"))
-        self.namespace[f"run{number}"] = step.run
-        arrays = [f"x{number}_{index}" for index in range(len(step.outputs))]
-        if not arrays:
+        if not step.outputs:
             return False
-        target = f"[{', '.join(arrays)}]" if step.several else arrays[0]
-        self.lines.append(f"{target} = run{number}({', '.join(arguments)})")
+        self._compute(number, step, arguments)
         outputs = []
         for index, output in enumerate(step.outputs):
             value = self._wrap(number, index, step, operands, output)
@@ -130,6 +133,13 @@ class _CallWriter:
                 return False
             self._record(number, step, operands, outputs, arguments, node)
         return True
+
+    def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
+        """Write what computes the arrays of a step's outputs."""
+        arrays = [f"x{number}_{index}" for index in range(len(step.outputs))]
+        target = f"[{', '.join(arrays)}]" if step.several else arrays[0]
+        self.namespace[f"run{number}"] = step.run
+        self.lines.append(f"{target} = run{number}({', '.join(arguments)})")
 
     def _wrap(
         self, number: int, index: int, step: Step, operands: Sequence[Any], output: Tensor
@@ -192,7 +202,7 @@ class _CallWriter:
         with_edges = operands[: len(node.targets)]
         edges = [("None", "0") if each is None else self.edge(each) for each in with_edges]
         saved = []
-        for kind, at in node.call.saved_places:
+        for kind, at in self.places(node):
             if kind == "held":
                 saved.append(f"{at!r}, None, 0")
             elif kind == "number":
@@ -212,7 +222,13 @@ class _CallWriter:
             if id(output) in self.results or (id(output) in self.bases and not step.primitive.view):
                 self.lines.append(f"{value.tensor}._edge = ({name}, {index})")
 
+    def places(self, node: Any) -> Saved:
+        """Return what a node saves."""
+        places: Saved = node.call.saved_places
+        return places
+
     def _saved(self, value: _Value) -> str:
+        """Return what is saved of a tensor: array, version counter and version."""
         counter = self.part(value, "counter") if value.is_argument else value.counter
         return f"{self.part(value, 'array')}, {counter}, {counter}[0]"
 

@@ -112,6 +112,12 @@ def _compile_rules(
         lines.append(f"{target} = run{number}({', '.join(arguments)})")
         for array, name in zip(step.written, outputs, strict=True):
             names[id(array)] = name
+    for number, each in enumerate(results):
+        place = None if each is None else id(each._array)
+        if place in constants and place not in names:  # a copy, which may be written to
+            namespace[f"k{number}"] = constants[place]
+            names[place] = f"x_{number}"
+            lines.append(f"x_{number} = k{number}.copy('K')")
     found = ["None" if each is None else names.get(id(each._array), "") for each in results]
     if "" in found:
         return None

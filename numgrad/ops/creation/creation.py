@@ -18,6 +18,7 @@ from numgrad.ops.arguments.factories import (
     Array,
     checked_number,
     empty_in_order,
+    filled,
     finish,
     numpy_dtype,
 )
@@ -96,7 +97,7 @@ def ones(size: Size, dtype: Any) -> Array:
     tensor([[1, 1, 1],
             [1, 1, 1]])
     """
-    return np.ones(size, numpy_dtype(dtype))
+    return filled(size, 1, numpy_dtype(dtype))
 
 
 @declare(
@@ -183,7 +184,7 @@ def full(size: Size, fill_value: Any, dtype: Any) -> Array:
     (tensor([7, 7]), tensor([7., 7.]))
     """
     wanted = dtype or dtypes.scalar_dtype(fill_value)
-    return np.full(size, checked_number(fill_value, wanted), wanted.numpy)
+    return filled(size, checked_number(fill_value, wanted), wanted.numpy)
 
 
 def strides_like(array: Array, dtype: dtypes.dtype, memory_format: Any = None) -> Array:
@@ -200,9 +201,13 @@ def _like(
 ) -> Tensor:
     """Return a tensor shaped like `input` with `value` in all places, or yet to be set if None."""
     wanted = dtype or input.dtype
-    array = strides_like(input._array, wanted, memory_format)
+    lies = input._array
+    if memory_format is None and type(lies) is np.ndarray and lies.flags.c_contiguous:
+        array = np.empty(lies.shape, wanted.numpy)
+    else:
+        array = strides_like(lies, wanted, memory_format)
     if value is not None:
-        array[...] = checked_number(value, wanted)
+        array.fill(checked_number(value, wanted))
     made = finish(function, array, requires_grad=requires_grad)
     if memory_format is not contiguous_format:
         follow_strides(input._array, made._array)
@@ -284,7 +289,7 @@ def new_ones(self: Tensor, size: Size, dtype: Any) -> Array:
     >>> ng.tensor([1, 2]).new_ones(3)
     tensor([1, 1, 1])
     """
-    return np.ones(size, (dtype or self.dtype).numpy)
+    return filled(size, 1, (dtype or self.dtype).numpy)
 
 
 @declare(f"new_empty(Tensor self, size size, *, {OPTIONS})", function=False, finish=finish)
@@ -311,4 +316,4 @@ def new_full(self: Tensor, size: Size, fill_value: Any, dtype: Any) -> Array:
     tensor([7, 7, 7])
     """
     wanted = dtype or self.dtype
-    return np.full(size, checked_number(fill_value, wanted), wanted.numpy)
+    return filled(size, checked_number(fill_value, wanted), wanted.numpy)

@@ -12,9 +12,8 @@ from numgrad.base.layouts import channels_last, memory_format, order_in_memory
 from numgrad.graph.tensor import Size, Tensor
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.ops.arguments.conversion import to_bool
-from numgrad.ops.core.primitive import require_tensor
 from numgrad.ops.core.promotion import result_dtype
-from numgrad.ops.core.registry import OPERANDS, public
+from numgrad.ops.core.registry import public
 from numgrad.ops.movement.casts import is_contiguous
 from numgrad.ops.signatures.declared import declare
 
@@ -128,8 +127,14 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return bool(input._array.shape == other._array.shape)
 
 
-@public(method=False)
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+@declare(
+    "result_type(Tensor tensor, Tensor other)",
+    "result_type(number tensor, Tensor other)",
+    "result_type(Tensor tensor, number other)",
+    "result_type(number tensor, number other)",
+    method=False,
+)
+def result_type(tensor: Any, other: Any) -> dtypes.dtype:
     """Return the dtype that arithmetic of two tensors, or of a tensor and a number, would have.
 
     Mirrors ``torch.result_type``.
@@ -143,10 +148,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     >>> ng.result_type(ng.tensor([1, 2]), 0.5), ng.result_type(ng.ones(2), ng.tensor(1).double())
     (torch.float32, torch.float32)
     """
-    for value, name, position in ((tensor1, "tensor1", 1), (tensor2, "tensor2", 2)):
-        if not isinstance(value, OPERANDS):
-            require_tensor(value, "result_type", name, position)
-    return result_dtype([tensor1, tensor2])
+    return result_dtype([tensor, other])
 
 
 @public(method=False)

@@ -14,7 +14,6 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import Array
-from numgrad.ops.core.registry import public
 from numgrad.ops.creation.drawing import (
     check_probability,
     draw_bernoulli,
@@ -27,7 +26,6 @@ from numgrad.ops.creation.generator import Generator, generator_of
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.mutation.inplace import inplace
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import is_integer, type_name
 
 __all__ = [
     "bernoulli_",
@@ -53,23 +51,17 @@ def _fill(tensor: Tensor, node: str, draw: Callable[[Any], Array], *others: Tens
     return inplace(function, tensor)
 
 
-@public(function=False)
-def uniform_(
-    self: Tensor,
-    from_: float = 0,
-    to: float = 1,
-    *,
-    generator: Generator | None = None,
-    **from_keyword: Any,
-) -> Tensor:
+@declare(
+    "uniform_(Tensor self, float from_=0.0, float to=1.0, *, generator? generator=None)",
+    function=False,
+)
+def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None) -> Tensor:
     """Fill with numbers drawn evenly from [from, to).
 
     Parameters
     ----------
-    from_, to : float
+    from_, to
         The range; the first is also accepted as ``from``.
-    generator : Generator, optional
-        Where the numbers come from.
 
     Raises
     ------
@@ -82,14 +74,13 @@ def uniform_(
     >>> ng.ones(3).uniform_(2, 2)
     tensor([2., 2., 2.])
     """
-    low, high = from_keyword.get("from", from_), to
-    dtype = self.dtype
+    low, high, dtype = from_, to, self.dtype
     numbers = generator_of(generator)
 
-    def draw(shape: Any) -> Array:
+    def draw(shape: Any) -> Any:
         if dtype.is_floating_point:
             _check_uniform_range(low, high, dtype)
-        drawn = draw_uniform(numbers, shape, dtype)
+        drawn: Any = draw_uniform(numbers, shape, dtype)
         if low == 0 and high == 1:
             return drawn
         drawn = drawn * (high - low) + low
@@ -187,20 +178,18 @@ def bernoulli_(self: Tensor, p: Any, generator: Generator | None) -> Tensor:
     return _fill(self, "BernoulliBackward2", lambda shape: draw_bernoulli(numbers, chance, shape))
 
 
-@public(function=False)
-def random_(
-    self: Tensor,
-    from_: Any = None,
-    to: Any = None,
-    *,
-    generator: Generator | None = None,
-    **from_keyword: Any,
-) -> Tensor:
+@declare(
+    "random_(Tensor self, *, generator? generator=None)",
+    "random_(Tensor self, int from_, int? to, *, generator? generator=None)",
+    "random_(Tensor self, int to, *, generator? generator=None)",
+    function=False,
+)
+def random_(self: Tensor, from_: int | None, to: int | None, generator: Generator | None) -> Tensor:
     """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``.
 
     Parameters
     ----------
-    from_, to : int
+    from_, to
         The range [from, to). Without `from_` it starts at 0; without `to`, it ends with the
         greatest integer that the dtype holds, and for floating point dtypes with the greatest
         below which all are held.
@@ -214,28 +203,14 @@ def random_(
     >>> ng.ones(2).random_(7, 8)
     tensor([7., 7.])
     """
-    low = from_keyword.get("from", from_)
-    given = [value for value in (low, to) if value is not None]
-    if not all(map(is_integer, given)):
-        raise TypeError(
-            "random_() received an invalid combination of arguments - got "
-            f"({', '.join(map(type_name, given))}); it takes nothing, the int to, or the ints from "
-            "and to"
-        )
     dtype = self.dtype
     if dtype.is_complex:
         raise NotImplementedError(
             f"\"random_kernel_cpu\" not implemented for '{dtype.scalar_name}'"
         )
-    name = f"RandomBackward{2 - len(given)}"
-    if not given:
-        first, stop = 0, _integers_of(dtype) + 1
-    elif to is None and "from" not in from_keyword:
-        first, stop = 0, int(low)
-        name = "RandomBackward1"
-    else:
-        first = 0 if low is None else int(low)
-        stop = _integers_of(dtype) + 1 if to is None else int(to)
+    name = f"RandomBackward{0 if from_ is not None else 1 if to is not None else 2}"
+    first = from_ or 0
+    stop = _integers_of(dtype) + 1 if to is None else to
     numbers = generator_of(generator)
     return _fill(self, name, lambda shape: draw_integers(numbers, first, stop, shape, dtype))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import OPTIONS, Array, finish, numpy_dtype
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
@@ -58,6 +59,8 @@ def arange(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     (tensor([0, 1, 2, 3, 4]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
     numbers = (0 if start is None else start, end, step)
+    if dtype is None and {*map(type, numbers)} == {int} and step == 1 and numbers[0] <= end:
+        return np.arange(numbers[0], end, dtype=np.int64)
     if any(isinstance(number, complex) for number in numbers):
         raise RuntimeError("value cannot be converted to type double without overflow")
     is_floating = any(isinstance(number, float) for number in numbers)
@@ -116,19 +119,19 @@ def _ends(
     return first, last, wanted
 
 
+@silent
 def _evenly(first: Any, last: Any, count: int) -> Array:
     """Return `count` numbers, counted from the nearer end, so that both ends are met exactly."""
     kind = np.complex128 if isinstance(first, complex) or isinstance(last, complex) else np.float64
     if count < 2:
         return np.full(count, first, kind)
     positions = np.arange(count, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        step = kind(last) / (count - 1) - kind(first) / (count - 1)
-        return np.where(
-            positions < count // 2,
-            kind(first) + step * positions,
-            kind(last) - step * (count - 1 - positions),
-        )
+    first, last = kind(first), kind(last)
+    step = last / (count - 1) - first / (count - 1)
+    found, half = np.empty(count, kind), count // 2
+    found[:half] = first + step * positions[:half]
+    found[half:] = last - step * positions[count - half - 1 :: -1]
+    return found
 
 
 def _between(name: str, more: str = "") -> list[str]:

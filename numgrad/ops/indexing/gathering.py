@@ -10,12 +10,11 @@ import numpy as np
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
-from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.registry import public
 from numgrad.ops.movement.shape import expand, reshape
 from numgrad.ops.signatures.declared import declare
 
@@ -306,16 +305,12 @@ def _read_scatter(
     return at, positions
 
 
-@public(inplace=True)
-@accept_axis
-def scatter(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Any = None,
-    *,
-    value: Any = None,
-) -> Tensor:
+@declare(
+    "scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
+    "scatter(Tensor input, int dim, Tensor index, number value, *, Tensor? out=None)",
+    inplace=True,
+)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any) -> Tensor:
     """Return a copy of the input with elements put by position in a dim; `gather` the other way.
 
     For dim 0, ``y[index[i, j], j] = src[i, j]``. The gradient of the input is g with zeros in those
@@ -323,14 +318,12 @@ def scatter(
 
     Parameters
     ----------
-    input : tensor
-    dim : int
-    index : int64 tensor
-        As many dims as the input, none longer but `dim`.
-    src : tensor or number
+    index
+        int64; as many dims as the input, none longer but `dim`.
+    src
         Not smaller than the index in any dim.
-    value : number
-        The keyword for a `src` that is a number.
+    value
+        What to put in all places, where there is no `src`.
 
     Raises
     ------
@@ -343,17 +336,13 @@ def scatter(
     >>> ng.zeros(3).scatter(0, ng.tensor([2, 0]), ng.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    source = value if src is None else src
+    at, positions = _read_scatter(input, dim, index, src, "scatter")
     result: Tensor
-    if isinstance(source, Tensor):
-        at, positions = _read_scatter(input, dim, index, source, "scatter")
-        result = _SCATTER.apply(input, source, dim=at, index=positions)
-    elif source is None:
-        raise TypeError('scatter() missing 1 required positional arguments: "src"')
-    else:
-        at, positions = _read_scatter(input, dim, index, None, "scatter")
-        number = scalar_array(source, input._array.dtype)
+    if src is None:
+        number = scalar_array(value, input._array.dtype)
         result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number)
+    else:
+        result = _SCATTER.apply(input, src, dim=at, index=positions)
     return result
 
 

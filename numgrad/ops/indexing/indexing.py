@@ -18,8 +18,7 @@ from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_vi
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import like_input
-from numgrad.ops.core.primitive import Primitive, require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
@@ -32,6 +31,7 @@ from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import expand, unsqueeze, view
 from numgrad.ops.movement.slicing import alias, slice_view
 from numgrad.ops.mutation.filling import copy
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["copy", "getitem", "index_put", "setitem"]
 
@@ -225,8 +225,12 @@ def getitem(input: Tensor, key: Any) -> Tensor:
     return result
 
 
-@public(inplace=True)
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+@declare(
+    "index_put(Tensor input, index[] indices, Tensor values, bool accumulate=False)", inplace=True
+)
+def index_put(
+    input: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumulate: bool
+) -> Tensor:
     """Return a copy of the input with `values` in the places ``input[indices]``.
 
     The gradient of the input is g, with zeros in those places unless values are accumulated; that
@@ -235,12 +239,11 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
     Parameters
     ----------
-    input : tensor
-    indices : tuple of tensors
+    indices
         Positions in the first dims, or masks; None stands for a whole dim.
-    values : tensor
+    values
         Broadcasts to the shape of ``input[indices]``.
-    accumulate : bool
+    accumulate
         Add to what is there, for every time a place is named.
 
     Raises
@@ -254,12 +257,6 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     >>> ng.zeros(3).index_put((ng.tensor([0, 0]),), ng.tensor(1.0), accumulate=True)
     tensor([2., 0., 0.])
     """
-    if not isinstance(indices, (tuple, list)):
-        raise TypeError(
-            "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
-            f"{type(indices).__name__}"
-        )
-    require_tensor(values, "index_put", "values", 2)
     found = to_indices(indices, input._array.shape)
     _check_values(input, found, values)
     primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT
@@ -320,10 +317,6 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
-    mask = mask_alone(key)
-    if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
-        _fill_where(input, mask, source)
-        return
     if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
         part = getitem(input, key)
         if part._array.shape == input._array.shape and _are_slices(key):
@@ -333,30 +326,43 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     elif key is Ellipsis:
         part = input
     else:
+        mask = mask_alone(key)
+        if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
+            _fill_where(input, mask, source)
+            return
         part, indices = apply_key(input, key)
-    if indices is None and source._array.dtype != part._array.dtype:
-        source = cast(source, part._array.dtype)
-    shape = source._array.shape
-    if shape and shape[0] == 1:
-        leading = next((at for at, length in enumerate(shape) if length != 1), len(shape))
-        source = view(source, shape[leading:])
     if indices is not None:
+        if source._array.shape[:1] == (1,):
+            source = _without_leading_ones(source)
         if type(part._array) is np.ndarray and _is_plain(part, source):
             _check_values(part, indices, source)
             _write(part, tuple([slice(None) if i is None else i for i in indices]), source)
         else:
             part.index_put_(indices, source)
         return
-    if source._array.ndim and source._array.shape != part._array.shape:
-        source = expand(source, part._array.shape)
-    if repeats_elements(part._array):
+    array, target = source._array, part._array
+    if array.dtype.kind == "c" and target.dtype.kind not in "bc":
+        source = cast(source, target.dtype)  # which warns
+    if array.shape != target.shape and array.ndim:
+        source = _without_leading_ones(source)
+        if source._array.shape != target.shape:
+            source = expand(source, target.shape)
+    if repeats_elements(target):
         raise RuntimeError(OVERLAPS_ITSELF)
-    if _is_plain(part, source):
+    shared = source._counter is part._counter
+    if (shared or interceptors) and _is_plain(part, source):
         _write(part, ..., source)
-    elif source._array.ndim:
+    elif array.ndim or not target.ndim:
         part.copy_(source)
     else:
         part.fill_(source)
+
+
+def _without_leading_ones(source: Tensor) -> Tensor:
+    """Return a tensor without the dims of length 1 that stand first, if there are some."""
+    shape = source._array.shape
+    leading = next((at for at, length in enumerate(shape) if length != 1), len(shape))
+    return view(source, shape[leading:])
 
 
 def _are_slices(key: Any) -> bool:

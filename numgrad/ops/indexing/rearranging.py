@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as to_int
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numgrad.base import dtypes
 from numgrad.graph.recorder import note_numbers, refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
-from numgrad.ops.arguments.dims import accept_axis, read_dims, require_tensors, wrap_dim
+from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
@@ -348,23 +347,22 @@ def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     return repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
 
 
-@public()
-@accept_axis
-def repeat_interleave(
-    input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
+@declare(
+    "repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None)",
+    "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None)",
+)
+def repeat_interleave(input: Tensor, repeats: Tensor | int, dim: int | None) -> Tensor:
     """Return a copy with every position of a dim repeated on the spot.
 
     The gradient is g, summed over the repetitions.
 
     Parameters
     ----------
-    input : tensor
-    repeats : int or int64 tensor
-        How often; a tensor gives a number for each position.
-    dim : int, optional
+    repeats
+        How often; an int64 tensor gives a number for each position.
+    dim
         Without it, elements of the flattened tensor are repeated.
-    output_size : int, optional
+    output_size
         Changes nothing.
 
     Raises
@@ -383,7 +381,12 @@ def repeat_interleave(
     if not source._array.ndim:
         source = reshape(source, (1,))
     if not isinstance(repeats, Tensor):
-        return _repeat_each(source, to_int(repeats), at)
+        return _repeat_each(source, repeats, at)
+    if repeats._array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats._array.dtype not in (np.int64, np.int32):
+        name = repeats.dtype.scalar_name
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
     refuse_shape_of("repeat_interleave", repeats._array)
     note_numbers(repeats._array)
     counts = repeats._array.reshape(-1)

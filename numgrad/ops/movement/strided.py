@@ -7,11 +7,13 @@ recorded on the base with it (see `numgrad.ops.mutation.inplace`).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numgrad.base.float_errors import silent
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.recorder import address_of, place_of
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, wrap
 from numgrad.graph.upward import upward
@@ -28,7 +30,6 @@ from numgrad.kernels.move.strides import (
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.casts import contiguous
 from numgrad.ops.movement.complex_views import (
-    REAL_DTYPES,
     VIEW_AS_COMPLEX,
     VIEW_AS_REAL,
     view_as_complex,
@@ -345,24 +346,41 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
         If it lies elsewhere by now.
     """
     outer, inner = place_of(base._array), place_of(view._array)
+    between = address_of(inner) - address_of(outer) if inner.size else 0
+    return _geometry(
+        outer.shape, outer.strides, outer.dtype, inner.shape, inner.strides, inner.dtype, between
+    )
+
+
+@lru_cache(REMEMBERED_CALLS)
+def _geometry(
+    outer_shape: tuple[int, ...],
+    outer_strides: tuple[int, ...],
+    outer: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    inner: np.dtype[Any],
+    between: int,
+) -> Geometry:
+    """Return the geometry for how a base and a view lie, with so many bytes in between."""
     parts = ""
-    if outer.dtype != inner.dtype:
-        if {outer.dtype.kind, inner.dtype.kind} != {"c", "f"}:
+    if outer != inner:
+        if {outer.kind, inner.kind} != {"c", "f"}:
             raise RuntimeError(_APART)
-        parts = "base" if outer.dtype.kind == "c" else "view"
-        if parts == "base":
-            outer = outer[..., None].view(REAL_DTYPES[outer.dtype.name])
-        else:
-            inner = inner[..., None].view(REAL_DTYPES[inner.dtype.name])
-    shape, stride, _ = layout_of(inner)
-    offset = (address_of(inner) - address_of(outer)) // inner.itemsize if inner.size else 0
-    own = layout_of(outer)
-    low, high = extent((shape, stride, offset))
+        parts = "base" if outer.kind == "c" else "view"
+    itemsize = min(outer.itemsize, inner.itemsize)
+    if parts == "base":  # complex numbers count as pairs
+        outer_shape, outer_strides = (*outer_shape, 2), (*outer_strides, itemsize)
+    elif parts == "view":
+        shape, strides = (*shape, 2), (*strides, itemsize)
+    own = outer_shape, tuple([step // itemsize for step in outer_strides]), 0
+    layout = shape, tuple([step // itemsize for step in strides]), between // itemsize
+    low, high = extent(layout)
     if high > low:
         start, stop = extent(own)
         if low < start or high > stop:  # what read and wrote there would leave the memory
             raise RuntimeError(_APART)
-    return Geometry(own, (shape, stride, offset), parts)
+    return Geometry(own, layout, parts)
 
 
 def strided(tensor: Tensor, geometry: Geometry) -> Tensor:
@@ -397,7 +415,12 @@ def inside_of(array: Array, geometry: Geometry) -> Any:
 
 def scattered(array: Array, source: Array, geometry: Geometry) -> Array:
     """Return the array of `strided_scatter`, for an array that `inside_of` can be asked about."""
-    return _scatter_arrays(array, source, geometry.outer, geometry.inner)
+    outer, inner = geometry.outer, geometry.inner
+    if not array.flags.c_contiguous or layout_of(array)[1] != outer[1]:
+        return _scatter_arrays(array, source, outer, inner)
+    result = array.copy()
+    strided_view(result, (inner[0], inner[1], inner[2] - outer[2]))[...] = source
+    return result
 
 
 def strided_scatter(tensor: Tensor, source: Tensor, geometry: Geometry) -> Tensor:

@@ -36,10 +36,18 @@ def frozen(array: Array, *tensors: Tensor) -> Array:
 
 def _copy(array: Array, source: Array) -> Array:
     result = like_input(array)
+    _write(result, source)
+    return result
+
+
+def _write(array: Array, source: Array) -> None:
+    """Write an array or a number into another array."""
+    if source.dtype is array.dtype:
+        array[...] = source
+        return
     if source.dtype.kind == "c" and array.dtype.kind not in "cb":
         source = source.real
-    _copy_into(result, source, casting="unsafe")
-    return result
+    _copy_into(array, source, casting="unsafe")
 
 
 _COPY: Primitive = Primitive(
@@ -51,6 +59,7 @@ _COPY: Primitive = Primitive(
     linear=True,
     lies=like_input,
     takes_half=True,
+    writes=_write,
     samples=[
         lambda make: (copy, [make(2, 3), make(3)], {}),
         lambda make: (copy, [make(2), make()], {}),
@@ -106,6 +115,10 @@ def _filled(array: Array, value: Array) -> Array:
     return result
 
 
+def _write_number(array: Array, value: Array) -> None:
+    array.fill(value)
+
+
 def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Primitive]:
     """Declare filling with a number and with a tensor; in place PyTorch's nodes are others."""
 
@@ -120,6 +133,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         [lambda g: zero_of(g)],
         lies=like_input,
         takes_half=True,
+        writes=_write_number,
         samples=[
             lambda make: (filled, [make(2, 3)], {"value": 2.0}),
             lambda make: (filled, [make()], {"value": 2.0}),
@@ -135,6 +149,7 @@ def _declare_fills(suffix: str, nodes: tuple[str, str]) -> tuple[Primitive, Prim
         linear=True,
         lies=like_input,
         takes_half=True,
+        writes=_write,
         samples=[
             lambda make: (filled, [make(2, 3), make()], {}),
             lambda make: (filled, [make(0), make()], {}),
@@ -211,6 +226,7 @@ _ZERO: Primitive = Primitive(
     linear=True,
     lies=like_input,
     takes_half=True,
+    writes=lambda array: array.fill(0),
     samples=[
         lambda make: (zero, [make(2, 3)], {}),
         lambda make: (zero, [make()], {}),

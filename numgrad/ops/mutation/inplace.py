@@ -10,8 +10,6 @@ another shape and other strides on the same memory, and its history goes on with
 
 from __future__ import annotations
 
-import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,31 +25,22 @@ from numgrad.graph.inplace import (
     check_inplace,
     write_elements,
 )
-from numgrad.graph.modes import call_interceptors, interceptors, modes
-from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
+from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.recorder import Traced, address_of
 from numgrad.graph.saved_tensors import pack_saved
-from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, move_retained, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
 from numgrad.ops.core.registry import METHODS
-from numgrad.ops.movement.strided import (
-    Geometry,
-    geometry_of,
-    inside_of,
-    scattered,
-    strided,
-    strided_scatter,
-)
-from numgrad.ops.mutation.filling import copy, fill_in_place, zero
+from numgrad.ops.mutation.filling import fill_in_place, zero
+from numgrad.ops.mutation.history import rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
 from numgrad.ops.signatures.declared import DECLARED
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITES_ONE_NUMBER = {fill_in_place, zero}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
-_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
-# Functions that can compute straight into the tensor's memory when nothing is recorded.
-_WRITES_OUT: set[Callable[..., Any]] = set()
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 # Functions that give a view, and have an in-place form.
 _RESHAPING = ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze", "as_strided")
@@ -72,66 +61,12 @@ _NAMES = {
 _classes: dict[type[Node], type[Node]] = {}
 
 __all__ = [
-    "CopySlices",
+    "COMPARISONS",
     "inplace",
-    "inplace_method",
+    "perform",
     "reshaping_methods",
-    "rewrite_history",
+    "rule_name",
 ]
-
-
-class CopySlices(Node):
-    """The history of a base after a write to a view of it.
-
-    Outside the view the gradient goes on to the base as it was; inside it goes through the
-    operation that wrote there.
-    """
-
-    __slots__ = ("geometry",)
-
-    geometry: Geometry
-
-    def __init__(self, base_edge: Edge, function: Node, geometry: Geometry) -> None:
-        # The operation is freed with what it saved.
-        super().__init__((base_edge, *function.next_functions[1:]), (function, None, 0))
-        self.geometry = geometry
-
-    def output_meta(self, number: int) -> OutputMeta | None:
-        """Return the shape of the base, and the dtype if the view's is the same."""
-        base = self.edge(0)[0]
-        return None if base is None else base.output_meta(self.numbers[0])
-
-    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
-        """Split the gradient, on tensors that record nothing, or on what lies as the base did."""
-        (gradient,), saved, geometry = gradients, self.saved, self.geometry
-        if gradient is not None and type(saved) is tuple and not call_interceptors:
-            inside = inside_of(gradient, geometry)
-            if inside is not None:
-                results, owned = saved[0].run_arrays([inside])
-                through = results[0]
-                if through is None:
-                    through = np.zeros(inside.shape, inside.dtype)
-                base = scattered(gradient, through, geometry)
-                return [base, *results[1:]], [True, *[own is True for own in owned[1:]]]
-        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
-        results = self.run_tensors(tensors)
-        arrays = [None if result is None else result._array for result in results]
-        return arrays, [False] * len(arrays)
-
-    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """Split the gradient: the view's part through the operation, the rest to the base."""
-        gradient = gradients[0]
-        if gradient is None:
-            return [None] * len(self.targets)
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        function = self.saved[0]
-        inside = strided(gradient, self.geometry)
-        results = list(function.run_tensors([inside]))
-        through = results[0]
-        if through is None:
-            through = fresh(np.zeros(inside._array.shape, inside._array.dtype))
-        return [strided_scatter(gradient, through, self.geometry), *results[1:]]
 
 
 class _ZeroNode(Node):
@@ -171,24 +106,11 @@ def _zero_node(function: str, tensors: Sequence[Tensor]) -> Node:
     return node
 
 
-def inplace_method(function: Callable[..., Any], name: str) -> Callable[..., Tensor]:
-    """Return the in-place method of a function, such as ``add_`` of ``add``."""
+def rule_name(function: Callable[..., Any]) -> str:
+    """Return the name of what a function does, whichever of its names it goes by."""
     declared = DECLARED.get(function)
-    names = inspect.signature(function).parameters if declared is None else declared.handed
-    if "out" in names:
-        _WRITES_OUT.add(function)
-
-    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        return inplace(function, self, *arguments, **keywords)
-
-    method.__name__ = method.__qualname__ = name
-    method.__module__ = "numgrad"
-    method.__doc__ = (
-        f"In-place version of `{name[:-1]}`: the result is written into this tensor.\n\n"
-        "Raises RuntimeError for a leaf that requires grad (or a view of one) while grad mode is "
-        "on, and if the result does not fit this tensor's shape and dtype."
-    )
-    return method
+    name: str = (function if declared is None else declared.rule).__name__
+    return name.removesuffix("_in_place")
 
 
 def inplace(
@@ -201,6 +123,17 @@ def inplace(
     Tensor
         `tensor` itself.
     """
+    return perform(function, function, tensor, arguments, keywords)
+
+
+def perform(
+    function: Callable[..., Any],
+    run: Callable[..., Tensor],
+    tensor: Tensor,
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+) -> Tensor:
+    """Do what `inplace` does; `run` calls the function on what stands in for the tensor."""
     recorded = modes.grad and _any_requires_grad(tensor, arguments, keywords)
     if recorded or (interceptors and modes.level is not None):
         name = function.__name__.removesuffix("_in_place")
@@ -214,28 +147,28 @@ def inplace(
     if function not in _WRITES_ONE_NUMBER:
         check_overlap(tensor, arguments)
     dual = modes.dual if interceptors else None
-    if function in _WRITES_OUT and not recorded and dual is None:
-        function(tensor, *arguments, out=tensor, **keywords)
-        return tensor
     stand_in = wrap(tensor._array)
     if dual is not None:
         stand_in = dual.before_write(tensor)
     if recorded:
         stand_in._edge = gradient_edge(tensor)
+    for operand in (*arguments, *keywords.values()):
+        if isinstance(operand, Tensor):
+            refresh_view(operand)  # its node is none of the operation's
     start = next_sequence()
     if interceptors and modes.saved_hooks:
-        result = _without_hooks(function, stand_in, *arguments, **keywords)
+        result = _without_hooks(run, stand_in, *arguments, **keywords)
     else:
-        result = function(stand_in, *arguments, **keywords)
+        result = run(stand_in, *arguments, **keywords)
     _check_fits(tensor, result)
     edge = result._edge
     if edge is NO_EDGE or edge is None:
         written = None
-        if recorded and function.__name__ in _COMPARISONS and tensor._array.dtype.kind in "fc":
+        if recorded and rule_name(function) in COMPARISONS and tensor._array.dtype.kind in "fc":
             given = (tensor, *arguments, *keywords.values())
             tensors = [each for each in given if isinstance(each, Tensor)]
-            written = _zero_node(function.__name__, tensors)
-        _store(tensor, result._array)
+            written = _zero_node(rule_name(function), tensors)
+        write_elements(tensor, ..., result._array)
         if written is not None:
             rewrite_history(tensor, written.edge(0), (written, 0), True)
         if dual is not None:
@@ -244,7 +177,7 @@ def inplace(
     created = _nodes_since(edge[0], start)
     _snapshot(created, stand_in)
     before = gradient_edge(tensor)
-    _store(tensor, result._array)
+    write_elements(tensor, ..., result._array)
     for node in created:  # what was saved of the result is saved of the tensor from now on
         _replace_saved(node, result._counter, (tensor._array, tensor._counter, tensor._counter[0]))
     if len(created) == 1 and type(created[0]).__name__ in _NAMES:
@@ -337,10 +270,6 @@ def _check_fits(tensor: Tensor, result: Tensor) -> None:
         )
 
 
-def _store(tensor: Tensor, array: Any) -> None:
-    write_elements(tensor, ..., array)
-
-
 def _nodes_since(node: Node | None, start: int) -> list[Node]:
     """Return the nodes reachable from `node` that were made after `start`."""
     found: list[Node] = []
@@ -395,46 +324,6 @@ def _keep_otherwise(node: Node, entries: list[Any]) -> None:
     call = getattr(node, "call", None)
     if call is not None:
         node.call = call.forgotten()  # type: ignore[attr-defined]
-
-
-def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
-    """Make `edge` the history of the tensor, or of its base where it is a view.
-
-    Parameters
-    ----------
-    tensor : Tensor
-        What was written to.
-    before : edge
-        Where it hung before.
-    edge : edge
-        Where what it holds now hangs.
-    direct : bool
-        Whether the node of `edge` may stand for the write itself: one operation made of the tensor
-        what was written into it. Otherwise it is as if the result had been copied in.
-    """
-    function, output_nr = edge
-    if function is None:
-        raise RuntimeError("a write that is not recorded has no history")
-    base = tensor._base
-    if modes.level is not None:
-        modes.level.written.append(weakref.ref(tensor if base is None else base))
-    if base is None:
-        move_retained(tensor, tensor._edge, edge)
-        tensor._edge = edge
-        tensor._counter[1:2] = [function.operation_name()]
-        return
-    if not (direct and function.edge(0) == before and function.num_outputs == 1):
-        # The view's part came from several nodes: it is as if their result had been copied in.
-        source = wrap(tensor._array)
-        source._edge = (function, output_nr)
-        target = wrap(tensor._array)
-        target._edge = before
-        copied = copy(target, source)._edge[0]
-        function = copied
-    node = CopySlices(gradient_edge(base), function, geometry_of(tensor, base))
-    move_retained(base, base._edge, (node, 0))
-    base._edge = (node, 0)
-    base._counter[1:2] = [node.operation_name()]
 
 
 # --- in-place forms of views ---------------------------------------------------------------------

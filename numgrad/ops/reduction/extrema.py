@@ -14,13 +14,11 @@ from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import argextrema
 from numgrad.kernels.reduce import reductions as kernels
-from numgrad.ops.arguments.dims import accept_axis
-from numgrad.ops.arguments.reductions import check_dims, named_dims, reduced_dim, reduced_dims
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core import return_types
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import add, mul
 from numgrad.ops.pointwise.comparison import eq, isnan
@@ -29,6 +27,7 @@ from numgrad.ops.pointwise.selection import maximum, minimum, where
 from numgrad.ops.reduction.along import place_along
 from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.reductions import sum as sum_
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["amax", "amin", "aminmax", "max", "min"]
 
@@ -76,23 +75,23 @@ def _over_dims(name: str) -> Primitive:
 _AMAX, _AMIN = _over_dims("amax"), _over_dims("amin")
 
 
-def _call_over_dims(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
-    name = primitive.name
-    if isinstance(input, Tensor) and not input._array.size:
-        check_dims(name, dim)
-        named = named_dims(dim)
-        for item in named:
-            reduced_dim(name, input, item, keepdim)
-        kernels.require_elements(name, input._array, named, all_dims=not named)
-    dims = reduced_dims(name, input, dim, keepdim)
+def _call_over_dims(
+    primitive: Primitive, input: Tensor, dim: tuple[int, ...] | None, keepdim: bool
+) -> Tensor:
+    array = input._array
+    if not array.size:
+        for each in dim or ():
+            wrap_dim(each, array.ndim)
+        kernels.require_elements(primitive.name, array, dim or (), all_dims=not dim)
+    dims = reduced_dims(input, dim)
     result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
     return result
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+@declare(
+    "amax(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
+def amax(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return the greatest elements over all dims, or some; nan where there is one.
 
     The gradient is shared out evenly between the elements that are equal to the greatest. Mirrors
@@ -100,12 +99,10 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
+    input
         Real.
-    dim : int, sequence of ints, or None
+    dim
         What to reduce; None or no dims at all: everything.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
 
     Raises
     ------
@@ -123,10 +120,10 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _call_over_dims(_AMAX, input, dim, keepdim)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+@declare(
+    "amin(Tensor input, int[1]? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
+def amin(input: Tensor, dim: tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return the least elements over all dims, or some; see `amax`.
 
     The gradient is shared out evenly between the elements that are equal to the least. Mirrors
@@ -195,29 +192,16 @@ def _along_dim(name: str) -> Primitive:
 _ALL = {name: _of_all(name) for name in ("max", "min")}
 _ALONG = {name: _along_dim(name) for name in ("max", "min")}
 _RETURNED = {"max": return_types.max, "min": return_types.min}
-_UNREADABLE = (
-    "{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-    " * ()\n * (Tensor other)\n * (int dim, bool keepdim = False)\n"
-)
 
 
-def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
+def _extreme(name: str, input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Run `max` or `min` in one of the three forms that share the name."""
-    if isinstance(dim, Tensor):
-        other, dim = dim, None
     if other is not None:
         return (maximum if name == "max" else minimum)(input, other)
     if dim is None:
-        if keepdim is not False:
-            raise TypeError(
-                _UNREADABLE.format(name=name, got=f"keepdim={type(keepdim).__name__}, ")
-            )
-        reduced_dims(name, input, None)
         kernels.require_elements(name, input._array, (), all_dims=True)
         return _ALL[name].apply(input)
-    if not hasattr(dim, "__index__"):
-        raise TypeError(_UNREADABLE.format(name=name, got=type(dim).__name__))
-    position = reduced_dim(name, input, dim, keepdim)
+    position = wrap_dim(dim, input._array.ndim)
     array = input._array
     if array.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
@@ -227,12 +211,13 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: Any, other: Any) -> Any:
     return _RETURNED[name](*result)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def max(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
-) -> Any:
+@declare(
+    "max(Tensor input, *, Tensor? out=None)",
+    "max(Tensor input, Tensor other, *, Tensor? out=None)",
+    "max(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
+)
+def max(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Return the greatest element, or those along a dim with positions, or those of two tensors.
 
     Over everything the gradient is shared out evenly between equal elements; along a dim it goes to
@@ -241,14 +226,12 @@ def max(
 
     Parameters
     ----------
-    input : tensor
+    input
         Real.
-    dim : int or tensor, optional
-        The dim; or a tensor to compare with, elementwise. Without it: the greatest of all elements.
-    keepdim : bool
-        Keep the reduced dim, with size 1.
-    other : tensor, optional
-        Another name for a tensor to compare with.
+    dim
+        Without it, and without another tensor: the greatest of all elements.
+    other
+        A tensor to compare with, elementwise; it may stand in the place of `dim`.
 
     Returns
     -------
@@ -274,12 +257,13 @@ def max(
     return _extreme("max", input, dim, keepdim, other)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def min(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
-) -> Any:
+@declare(
+    "min(Tensor input, *, Tensor? out=None)",
+    "min(Tensor input, Tensor other, *, Tensor? out=None)",
+    "min(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
+)
+def min(input: Tensor, dim: int | None, keepdim: bool, other: Tensor | None) -> Any:
     """Return the least element, or those along a dim with positions, or those of two tensors.
 
     As `max` in all that it takes, returns and raises; for two tensors see `minimum`. The gradient
@@ -326,22 +310,21 @@ _AMINMAX: Primitive = Primitive(
 )
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+@declare(
+    "aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[]? out=None)",
+    dispatched=True,
+)
+def aminmax(input: Tensor, dim: int | None, keepdim: bool) -> Any:
     """Return the least and the greatest elements over all dims, or along one.
 
     The gradients are shared out evenly between equal elements. Mirrors ``torch.aminmax``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Real.
-    dim : int, optional
+    dim
         Without it: over everything.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
 
     Returns
     -------
@@ -362,14 +345,14 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     tensor([2., 4.])
     """
     if dim is None:
-        dims = reduced_dims("aminmax", input, None, keepdim)
+        dims = reduced_dims(input, None)
         if not input._array.size:
             raise RuntimeError(
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
                 "identity."
             )
     else:
-        dim = reduced_dim("aminmax", input, dim, keepdim)
+        dim = wrap_dim(dim, input._array.ndim)
         dims = (dim,) if input._array.ndim else ()
         if dims and not input._array.shape[dim]:
             raise IndexError(f"aminmax: Expected reduction dim {dim} to have non-zero size.")

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import moments as kernels
-from numgrad.ops.arguments.dims import accept_axis
+from numgrad.ops.arguments.factories import checked_number
 from numgrad.ops.arguments.reductions import reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
@@ -24,6 +23,7 @@ from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import mean, restore_dims, spread
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["std", "std_mean", "var", "var_mean"]
 
@@ -133,34 +133,20 @@ _STD_MEAN = _declare("std_mean", _std_mean, _std_mean_rule, ("deviation", "avera
 
 def _call(
     primitive: Primitive,
-    input: Any,
-    dim: Any,
-    unbiased: Any,
-    keepdim: Any,
-    correction: Any,
+    input: Tensor,
+    dim: tuple[int, ...] | None,
+    unbiased: bool | None,
+    keepdim: bool,
+    correction: float | None,
 ) -> Any:
-    """Read the arguments in any of PyTorch's three ways, and run."""
-    name = primitive.name
-    if isinstance(dim, bool):  # x.var(False)
-        dim, unbiased = None, dim
-    if unbiased is not None:
-        if not isinstance(unbiased, bool) or correction is not None:
-            got = type(unbiased).__name__
-            raise TypeError(
-                f"{name}() received an invalid combination of arguments - got (unbiased={got}, "
-                f"correction={type(correction).__name__}), but expected one of:\n"
-                " * (tuple of ints dim, bool unbiased = True, bool keepdim = False)\n"
-                " * (tuple of ints dim = None, *, Number correction = None, bool keepdim = False)\n"
-                " * (bool unbiased = True)\n"
-            )
-        correction = int(unbiased)
-    elif correction is None:
-        correction = 1
-    dims = reduced_dims(name, input, dim, keepdim)
-    array = input._array
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    name, array, dims = primitive.name, input._array, reduced_dims(input, dim)
     if array.dtype.kind not in "fc":
         names = name if name.endswith("mean") else "std and var"
         raise RuntimeError(f"{names} only support floating point and complex dtypes")
+    if isinstance(correction, complex):
+        correction = float(checked_number(correction, dtypes.float64))
     count = math.prod([array.shape[i] for i in dims]) if array.size else 0
     if count <= correction:
         forget_steps()
@@ -174,21 +160,24 @@ def _call(
         "dims": dims,
         "keepdim": keepdim,
         "correction": correction,
-        "named": not (dim is None or dim == () or dim == []) and array.ndim > 0,
+        "named": bool(dim) and array.ndim > 0,
     }
     return primitive.apply(input, **parameters)
 
 
-@public()
-@dispatched("input")
-@accept_axis
+@declare(
+    "var(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False, *, Tensor? out=None)",
+    "var(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False, "
+    "Tensor? out=None)",
+    "var(Tensor input, bool unbiased=None)",
+    dispatched=True,
+)
 def var(
     input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
+    dim: tuple[int, ...] | None,
+    unbiased: bool | None,
+    keepdim: bool,
+    correction: float | None,
 ) -> Tensor:
     """Return the variance over all dims, or some.
 
@@ -197,15 +186,13 @@ def var(
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point or complex; the result is real.
-    dim : int, sequence of ints, bool, or None
-        What to reduce; None or no dims at all: everything. A bool stands for `unbiased`.
-    unbiased : bool, optional
-        True stands for a correction of 1, False for 0.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
-    correction : float, optional
+    dim
+        What to reduce; None or no dims at all: everything.
+    unbiased
+        True stands for a correction of 1, False for 0; it may stand in the place of `dim`.
+    correction
         What to take off the number of elements; 1 unless given.
 
     Raises
@@ -225,16 +212,19 @@ def var(
     return result
 
 
-@public()
-@dispatched("input")
-@accept_axis
+@declare(
+    "std(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False, *, Tensor? out=None)",
+    "std(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False, "
+    "Tensor? out=None)",
+    "std(Tensor input, bool unbiased=None)",
+    dispatched=True,
+)
 def std(
     input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
+    dim: tuple[int, ...] | None,
+    unbiased: bool | None,
+    keepdim: bool,
+    correction: float | None,
 ) -> Tensor:
     """Return the standard deviation, the square root of the variance; see `var`.
 
@@ -249,16 +239,19 @@ def std(
     return result
 
 
-@public(method=False)
-@dispatched("input")
-@accept_axis
+@declare(
+    "var_mean(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False)",
+    "var_mean(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False)",
+    "var_mean(Tensor input, bool unbiased=None)",
+    method=False,
+    dispatched=True,
+)
 def var_mean(
     input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
+    dim: tuple[int, ...] | None,
+    unbiased: bool | None,
+    keepdim: bool,
+    correction: float | None,
 ) -> tuple[Tensor, Tensor]:
     """Return the variance and the mean, from one pass over memory; see `var`.
 
@@ -272,16 +265,19 @@ def var_mean(
     return result
 
 
-@public(method=False)
-@dispatched("input")
-@accept_axis
+@declare(
+    "std_mean(Tensor input, int[1]? dim, bool unbiased=None, bool keepdim=False)",
+    "std_mean(Tensor input, int[1]? dim=None, *, number? correction=None, bool keepdim=False)",
+    "std_mean(Tensor input, bool unbiased=None)",
+    method=False,
+    dispatched=True,
+)
 def std_mean(
     input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
+    dim: tuple[int, ...] | None,
+    unbiased: bool | None,
+    keepdim: bool,
+    correction: float | None,
 ) -> tuple[Tensor, Tensor]:
     """Return the standard deviation and the mean, from one pass over memory; see `std`.
 

@@ -11,15 +11,14 @@ from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
-from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.comparison import isnan, logical_not
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.reduction.reductions import spread, sum
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["nanmean", "nansum"]
 
@@ -62,9 +61,15 @@ _NANSUM: Primitive = Primitive(
 )
 
 
-@public()
-@accept_axis
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@declare(
+    "nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
+    "Tensor? out=None)",
+    casts=True,
+    dispatched=True,
+)
+def nansum(
+    input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
     """Return the sum of the elements that are not nan; see `sum`.
 
     The gradient is g where the element is a number, 0 where it is nan. Mirrors ``torch.nansum``.
@@ -80,22 +85,26 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     >>> ng.nansum(ng.tensor([1.0, ng.nan, 2.0]))
     tensor(3.)
     """
-    dims = reduced_dims("nansum", input, dim, keepdim)
+    dims = reduced_dims(input, dim)
     if input._array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    is_float = input._array.dtype.kind == "f"
-    if is_float and dtype is not None and dtypes.to_dtype(dtype).is_complex:
-        name = dtypes.to_dtype(dtype).scalar_name
-        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{name}'")
+    if input._array.dtype.kind == "f" and dtype is not None and dtype.is_complex:
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{dtype.scalar_name}'")
     result: Tensor = _NANSUM.apply(
         input, dims=dims, keepdim=keepdim, dtype=read_dtype(input, dtype)
     )
     return result
 
 
-@public()
-@accept_axis
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@declare(
+    "nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
+    "Tensor? out=None)",
+    casts=True,
+    dispatched=True,
+)
+def nanmean(
+    input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
     """Return the mean of the elements that are not nan; nan where there are none.
 
     The gradient is g / n where the element is a number, 0 where it is nan. Mirrors
@@ -103,10 +112,8 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point.
-    dim, keepdim, dtype
-        As for `mean`.
 
     Raises
     ------
@@ -117,7 +124,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     >>> ng.nanmean(ng.tensor([1.0, ng.nan, 2.0]))
     tensor(1.5000)
     """
-    dims = reduced_dims("nanmean", input, dim, keepdim)
+    dims = reduced_dims(input, dim)
     if input._array.dtype.kind not in "fc":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "

@@ -1,4 +1,4 @@
-"""Norms and logsumexp: `norm`, its vector form, and the logarithm of a sum of exponentials."""
+"""Norms and logsumexp: `norm`, and the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from numgrad.graph.upward import upward
 from numgrad.kernels import softmax
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.kernels.reduce import moments, reductions
-from numgrad.ops.arguments.dims import accept_axis, wrap_dim
-from numgrad.ops.arguments.reductions import NO_DIM, check_dims, in_dtype, named_dims, reduced_dims
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.reductions import in_dtype, reduced_dims
 from numgrad.ops.core.places import laid_out
-from numgrad.ops.core.primitive import Primitive, require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
 from numgrad.ops.pointwise.comparison import eq, isnan
@@ -28,8 +26,9 @@ from numgrad.ops.pointwise.exponential import exp, pow
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.reductions import sum as sum_
+from numgrad.ops.signatures.declared import declare
 
-__all__ = ["logsumexp", "norm", "vector_norm"]
+__all__ = ["logsumexp", "norm"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
@@ -104,53 +103,37 @@ _NORM: Primitive = Primitive(
 )
 
 
-def _vector_norm(function: str, input: Any, p: Any, dim: Any, keepdim: Any, dtype: Any) -> Tensor:
-    array = require_tensor(input, function, "input", 1)._array
-    if array.dtype.kind not in "fc":
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{input.dtype.scalar_name}"
-        )
-    check_dims(function, dim)
-    named = named_dims(dim)
-    for item in named:
-        wrap_dim(item, array.ndim)
-        reductions.require_norm_elements(array, p, (item,))
-    reductions.require_norm_elements(array, p, (), all_dims=not named)
-    dims = reduced_dims(function, input, dim, keepdim)
-    chosen = _norm_dtype(input, dtype)
-    result: Tensor = _NORM.apply(input, dims=dims, keepdim=keepdim, p=float(p), dtype=chosen)
-    return result
-
-
-def _norm_dtype(input: Tensor, dtype: Any) -> np.dtype[Any] | None:
+def _norm_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype[Any] | None:
     """Return the dtype to compute in, or None for the input's own."""
     if dtype is None:
         return None
-    chosen = dtypes.to_dtype(dtype)
     wanted = "complex for complex" if input._array.dtype.kind == "c" else "real for real"
-    if chosen.category < dtypes.FLOATING:
+    if dtype.category < dtypes.FLOATING:
         wanted = "floating point or complex"
-    elif chosen.category != input.dtype.category:
+    elif dtype.category != input.dtype.category:
         wanted += " inputs"
     else:
         wanted = ""
     if wanted:
         raise RuntimeError(
-            f"linalg.vector_norm: dtype should be {wanted}, but got {chosen.scalar_name}"
+            f"linalg.vector_norm: dtype should be {wanted}, but got {dtype.scalar_name}"
         )
-    return None if chosen.numpy == input._array.dtype else chosen.numpy
+    return None if dtype.numpy == input._array.dtype else dtype.numpy
 
 
-@public()
-@dispatched("input")
-@accept_axis
+@declare(
+    "norm(Tensor input, str? p='fro', int[1]? dim=None, bool keepdim=False, Tensor? out=None, "
+    "dtype? dtype=None)",
+    "norm(Tensor input, number p, int[1]? dim=None, bool keepdim=False, Tensor? out=None, "
+    "dtype? dtype=None)",
+    dispatched=True,
+)
 def norm(
     input: Tensor,
-    p: float | str | None = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    dtype: Any = None,
+    p: str | float | None,
+    dim: tuple[int, ...] | None,
+    keepdim: bool,
+    dtype: dtypes.dtype | None,
 ) -> Tensor:
     """Return the p-norm of all elements, or over some dims: ``sum(abs(x) ** p) ** (1 / p)``.
 
@@ -160,16 +143,14 @@ def norm(
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point or complex; the result is real.
-    p : float, "fro" or None
+    p
         The order; ``"fro"`` and None are 2. 0 counts what is not zero, inf and -inf give the
         greatest and the least magnitude.
-    dim : int, sequence of ints, or None
+    dim
         What to reduce; None or no dims at all: everything.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -188,24 +169,23 @@ def norm(
         p = 2.0
     if isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return _vector_norm("norm", input, p, dim, keepdim, dtype)
-
-
-@dispatched("input")
-@accept_axis
-def vector_norm(
-    input: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
-    """Return the p-norm of all elements, or over some dims; see `norm`, whose p is `ord` here.
-
-    The gradient is that of `norm`. Mirrors ``torch.linalg.vector_norm``.
-
-    >>> import numgrad as ng
-    >>> from numgrad.ops.reduction.norms import vector_norm
-    >>> vector_norm(ng.tensor([[3.0, -4.0], [0.0, 2.0]]), dim=1)
-    tensor([5., 2.])
-    """
-    return _vector_norm("linalg_vector_norm", input, ord, dim, keepdim, dtype)
+    if isinstance(p, complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
+    array = input._array
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.scalar_name}"
+        )
+    for item in dim or ():
+        wrap_dim(item, array.ndim)
+        reductions.require_norm_elements(array, p, (item,))
+    reductions.require_norm_elements(array, p, (), all_dims=not dim)
+    dims, chosen = reduced_dims(input, dim), _norm_dtype(input, dtype)
+    result: Tensor = _NORM.apply(input, dims=dims, keepdim=keepdim, p=float(p), dtype=chosen)
+    return result
 
 
 def _logsumexp_gradient(
@@ -288,22 +268,20 @@ _LOGSUMEXP: Primitive = Primitive(
 )
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor:
+@declare(
+    "logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
+def logsumexp(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """Return ``log(sum(exp(x)))`` over some dims, without overflow; -inf over no elements.
 
     The gradient is g exp(x - y), the softmax of the elements. Mirrors ``torch.logsumexp``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype; bools and integers become the default floating point dtype.
-    dim : int or sequence of ints
+    dim
         What to reduce; no dims at all: everything.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
 
     Raises
     ------
@@ -316,13 +294,7 @@ def logsumexp(input: Tensor, dim: Any = NO_DIM, keepdim: bool = False) -> Tensor
     >>> ng.logsumexp(ng.tensor([1000.0, 1003.0]), 0)
     tensor(1003.0486)
     """
-    if dim is NO_DIM:
-        raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
-    if dim is None:
-        raise TypeError(
-            "logsumexp(): argument 'dim' (position 1) must be tuple of ints, not NoneType"
-        )
-    dims = reduced_dims("logsumexp", input, dim, keepdim)
+    dims = reduced_dims(input, dim)
     if input._array.dtype.kind not in "fc":
         input = upward.cast(input, dtypes.default_dtype().numpy)
     result: Tensor = _LOGSUMEXP.apply(input, dims=dims, keepdim=keepdim)

@@ -7,20 +7,13 @@ from typing import Any
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import argextrema, scans
 from numgrad.kernels.reduce.reductions import require_elements
-from numgrad.ops.arguments.dims import accept_axis
-from numgrad.ops.arguments.reductions import (
-    NO_DIM,
-    check_dim,
-    reduced_dim,
-    reduced_dims,
-    scanned_dim,
-)
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.reductions import reduced_dims
 from numgrad.ops.core import return_types
-from numgrad.ops.core.dispatch import dispatched
-from numgrad.ops.core.primitive import Primitive, require_tensor
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.reduction.along import place_along
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["argmax", "argmin", "cummax", "cummin"]
 
@@ -48,25 +41,24 @@ def _require_numbers(name: str, input: Tensor) -> None:
         raise RuntimeError(f"{name}(): does not support {kind} input")
 
 
-def _position(primitive: Primitive, input: Any, dim: Any, keepdim: Any) -> Tensor:
+def _position(primitive: Primitive, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     name = primitive.name
     if dim is None:
-        dims = reduced_dims(name, input, None, keepdim)
+        dims = reduced_dims(input, None)
         require_elements(name, input._array, dims, all_dims=True)
     else:
-        check_dim(name, dim)
-        _require_numbers(name, require_tensor(input, name, "input", 1))
-        position = reduced_dim(name, input, dim, keepdim)
+        _require_numbers(name, input)
+        position = wrap_dim(dim, input._array.ndim)
         dims = (position,) if input._array.ndim else ()
         require_elements(name, input._array, dims)
     result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
     return result
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+@declare(
+    "argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
+def argmax(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Return the position of the greatest element along one dim, or among all in C order, as int64.
 
     The first of equal elements, and the first nan, is found. No gradient flows. Mirrors
@@ -74,12 +66,10 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Parameters
     ----------
-    input : tensor
+    input
         Real numbers.
-    dim : int, optional
+    dim
         Without it: the position in the flattened tensor.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
 
     Raises
     ------
@@ -95,10 +85,10 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _position(_ARGMAX, input, dim, keepdim)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+@declare(
+    "argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)", dispatched=True
+)
+def argmin(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """Return the position of the least element along one dim, or among all; see `argmax`.
 
     No gradient flows. Mirrors ``torch.argmin``.
@@ -134,23 +124,21 @@ def _extreme(name: str) -> Primitive:
     )
 
 
-def _extreme_dim(name: str, input: Any, dim: Any) -> int:
+def _extreme_dim(name: str, input: Tensor, dim: int) -> int:
     """Return the dim; PyTorch does not look at it if there are no elements."""
-    array = require_tensor(input, name, "input", 1)._array
-    if isinstance(dim, int):
-        if array.size == 0:
-            return 0
-        if array.ndim == 0 and dim not in (0, -1):
-            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-    return scanned_dim(name, input, dim)
+    array = input._array
+    if array.size == 0:
+        return 0
+    if array.ndim == 0 and dim not in (0, -1):
+        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+    return wrap_dim(dim, array.ndim)
 
 
 _CUMMAX, _CUMMIN = _extreme("cummax"), _extreme("cummin")
 
 
-@public()
-@accept_axis
-def cummax(input: Tensor, dim: Any = NO_DIM) -> Any:
+@declare("cummax(Tensor input, int dim, *, Tensor[]? out=None)", dispatched=True)
+def cummax(input: Tensor, dim: int) -> Any:
     """Return the greatest element so far along `dim`, and its position.
 
     The last of equal elements counts, and nan is greater than anything. The gradient of each value
@@ -158,9 +146,8 @@ def cummax(input: Tensor, dim: Any = NO_DIM) -> Any:
 
     Parameters
     ----------
-    input : tensor
+    input
         Real.
-    dim : int
 
     Returns
     -------
@@ -181,9 +168,8 @@ def cummax(input: Tensor, dim: Any = NO_DIM) -> Any:
     return return_types.cummax(*_CUMMAX.apply(input, dim=_extreme_dim("cummax", input, dim)))
 
 
-@public()
-@accept_axis
-def cummin(input: Tensor, dim: Any = NO_DIM) -> Any:
+@declare("cummin(Tensor input, int dim, *, Tensor[]? out=None)", dispatched=True)
+def cummin(input: Tensor, dim: int) -> Any:
     """Return the least element so far along `dim`, and its position; see `cummax`.
 
     The gradient of each value goes to the element that it is.

@@ -11,11 +11,9 @@ from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import reductions as kernels
-from numgrad.ops.arguments.dims import accept_axis
-from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dim, reduced_dims
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.complex import conj
@@ -24,6 +22,7 @@ from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.scans import exclusive_product
 from numgrad.ops.reduction.truth import all as all_
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["prod"]
 
@@ -110,25 +109,24 @@ _PRODUCTS: list[Primitive] = [
 ]
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
+@declare(
+    "prod(Tensor input, *, dtype? dtype=None)",
+    "prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+    casts=True,
+    dispatched=True,
+)
+def prod(input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None) -> Tensor:
     """Return the product of all elements, or along one dim.
 
     The gradient of an element is g times the product of the others. Mirrors ``torch.prod``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype; bools and integers are multiplied in int64.
-    dim : int, optional
+    dim
         Without it, everything is multiplied.
-    keepdim : bool
-        Keep the reduced dim, with size 1.
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -143,9 +141,9 @@ def prod(
     tensor([ 2., 12.])
     """
     if dim is None:
-        dims = reduced_dims("prod", input, None, keepdim)
+        dims = reduced_dims(input, None)
     else:
-        position = reduced_dim("prod", input, dim, keepdim)
+        position = wrap_dim(dim, input._array.ndim)
         dims = (position,) if input._array.ndim else ()
     primitive = _PRODUCTS[dim is not None]
     chosen = read_dtype(input, dtype)

@@ -23,16 +23,14 @@ from numgrad.kernels.move.memory_order import empty_like
 from numgrad.kernels.move.strides import strided_view
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.kernels.reduce import reductions as kernels
-from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.nodes import PrimitiveNode, make_node_class
 from numgrad.ops.core.places import relaid
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.movement.casts import clone
 from numgrad.ops.pointwise.division import div
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["mean", "restore_dims", "spread", "sum"]
 
@@ -214,23 +212,26 @@ _SUM: Primitive = Primitive(
 )
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@declare(
+    "sum(Tensor input, *, dtype? dtype=None)",
+    "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+    casts=True,
+    dispatched=True,
+)
+def sum(
+    input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
     """Return the sum over all dims, or some.
 
     The gradient is g, repeated. Mirrors ``torch.sum``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype; bools and integers are added in int64.
-    dim : int, sequence of ints, or None
+    dim
         What to sum over; None or no dims at all: everything.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -245,10 +246,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     tensor([4., 6.])
     """
     result: Tensor
-    if dim is None and keepdim is False and isinstance(input, Tensor):
+    if dim is None and not keepdim:
         result = _TOTAL.apply(input, dtype=read_dtype(input, dtype))
     else:
-        dims = reduced_dims("sum", input, dim, keepdim)
+        dims = reduced_dims(input, dim)
         chosen = read_dtype(input, dtype)
         result = _SUM.apply(input, dims=dims, keepdim=keepdim, dtype=chosen)
     return result
@@ -322,23 +323,26 @@ _MEAN: Primitive = Primitive(
 _MEAN.node_class = make_node_class("MeanBackward1", _MeanNode, primitive=_MEAN)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@declare(
+    "mean(Tensor input, *, dtype? dtype=None, Tensor? out=None)",
+    "mean(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+    casts=True,
+    dispatched=True,
+)
+def mean(
+    input: Tensor, dim: tuple[int, ...] | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
     """Return the mean over all dims, or some; nan over no elements.
 
     The gradient is g / n, repeated. Mirrors ``torch.mean``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point or complex, unless `dtype` is.
-    dim : int, sequence of ints, or None
+    dim
         What to average over; None or no dims at all: everything.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -352,8 +356,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     >>> ng.mean(ng.tensor([[1.0, 2.0], [3.0, 6.0]]), 0)
     tensor([2., 4.])
     """
-    dims = reduced_dims("mean", input, dim, keepdim)
-    computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
+    dims = reduced_dims(input, dim)
+    computed = dtype or input.dtype
     if computed.category < dtypes.FLOATING:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} "
@@ -362,7 +366,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         )
     chosen = None if dtype is None else computed.numpy
     result: Tensor
-    if dim is None and keepdim is False:
+    if dim is None and not keepdim:
         result = _AVERAGE.apply(input, dtype=chosen)
     else:
         result = _MEAN.apply(input, dims=dims, keepdim=keepdim, dtype=chosen)

@@ -10,18 +10,17 @@ from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.kernels.reduce import recurrences, scans
-from numgrad.ops.arguments.dims import accept_axis
-from numgrad.ops.arguments.reductions import NO_DIM, in_dtype, read_dtype, scanned_dim
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.reductions import in_dtype, read_dtype
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul, sub
 from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.pointwise.exponential import exp
 from numgrad.ops.pointwise.selection import where
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["cumprod", "cumsum", "exclusive_product", "logcumsumexp"]
 
@@ -62,28 +61,28 @@ _CUMSUM: Primitive = Primitive(
 )
 
 
-def _scan(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
-    """Read the arguments of a scan, and run it."""
-    position = scanned_dim(primitive.name, input, dim)
-    chosen = read_dtype(input, dtype)
-    result: Tensor = primitive.apply(input, dim=position, reverse=False, dtype=chosen)
+def _scan(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
+    at, chosen = wrap_dim(dim, input._array.ndim), read_dtype(input, dtype)
+    result: Tensor = primitive.apply(input, dim=at, reverse=False, dtype=chosen)
     return result
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def cumsum(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
+@declare(
+    "cumsum(Tensor input, int dim, *, dtype? dtype=None, Tensor? out=None)",
+    inplace=True,
+    casts=True,
+    dispatched=True,
+)
+def cumsum(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the sums of all elements up to each along `dim`.
 
     The gradient is the cumulative sum of g from the end. Mirrors ``torch.cumsum``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype; bools and integers give int64.
-    dim : int
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -201,10 +200,13 @@ _CUMPROD: Primitive = Primitive(
 )
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def cumprod(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
+@declare(
+    "cumprod(Tensor input, int dim, *, dtype? dtype=None, Tensor? out=None)",
+    inplace=True,
+    casts=True,
+    dispatched=True,
+)
+def cumprod(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the products of all elements up to each along `dim`.
 
     The gradient at i is the product of all elements before i, times the sum over all k from i on of
@@ -213,10 +215,9 @@ def cumprod(input: Tensor, dim: Any = NO_DIM, *, dtype: Any = None) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype; bools and integers give int64.
-    dim : int
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -278,9 +279,8 @@ _LOGCUMSUMEXP: Primitive = Primitive(
 )
 
 
-@public()
-@accept_axis
-def logcumsumexp(input: Tensor, dim: Any = NO_DIM) -> Tensor:
+@declare("logcumsumexp(Tensor input, int dim, *, Tensor? out=None)", dispatched=True)
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Return the logarithms of the cumulative sums of exponentials along `dim`, without overflow.
 
     The gradient at i is the sum over all k from i on of g[k] exp(x[i] - y[k]). Mirrors
@@ -288,9 +288,8 @@ def logcumsumexp(input: Tensor, dim: Any = NO_DIM) -> Tensor:
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point or complex.
-    dim : int
 
     Raises
     ------
@@ -303,5 +302,5 @@ def logcumsumexp(input: Tensor, dim: Any = NO_DIM) -> Tensor:
     >>> ng.logcumsumexp(ng.tensor([1000.0, 1003.0]), 0)
     tensor([1000.0000, 1003.0486])
     """
-    result: Tensor = _LOGCUMSUMEXP.apply(input, dim=scanned_dim("logcumsumexp", input, dim))
+    result: Tensor = _LOGCUMSUMEXP.apply(input, dim=wrap_dim(dim, input._array.ndim))
     return result

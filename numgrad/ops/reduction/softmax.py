@@ -7,15 +7,14 @@ from typing import Any
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels import softmax as kernels
-from numgrad.ops.arguments.dims import accept_axis
-from numgrad.ops.arguments.reductions import NO_DIM, in_dtype, scanned_dim
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.arguments.reductions import in_dtype
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
 from numgrad.ops.pointwise.exponential import exp
 from numgrad.ops.reduction.reductions import sum as sum_
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["log_softmax", "softmax"]
 
@@ -100,9 +99,9 @@ _LOG_SOFTMAX: Primitive = Primitive(
 )
 
 
-def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
-    position = scanned_dim(primitive.name, input, dim)
-    computed = input.dtype if dtype is None else dtypes.to_dtype(dtype)
+def _call(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
+    position = wrap_dim(dim, input._array.ndim)
+    computed = dtype or input.dtype
     if not computed.is_floating_point:
         last = "_lastdim" if position >= input._array.ndim - 1 else ""
         raise NotImplementedError(
@@ -113,20 +112,17 @@ def _call(primitive: Primitive, input: Any, dim: Any, dtype: Any) -> Tensor:
     return result
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
+@declare("softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor? out=None)", dispatched=True)
+def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the exponentials divided by their sum along `dim`, without overflow.
 
     The gradient is y (g - sum(g y)). Mirrors ``torch.softmax``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point, unless `dtype` is.
-    dim : int
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises
@@ -143,20 +139,19 @@ def softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
     return _call(_SOFTMAX, input, dim, dtype)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def log_softmax(input: Tensor, dim: Any = NO_DIM, dtype: Any = None) -> Tensor:
+@declare(
+    "log_softmax(Tensor input, int dim, dtype? dtype=None, *, Tensor? out=None)", dispatched=True
+)
+def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     """Return the logarithm of `softmax`, exact also where that underflows.
 
     The gradient is g - exp(y) sum(g). Mirrors ``torch.log_softmax``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Floating point, unless `dtype` is.
-    dim : int
-    dtype : dtype, optional
+    dtype
         Cast to this dtype first.
 
     Raises

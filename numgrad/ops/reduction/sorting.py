@@ -11,10 +11,9 @@ import numpy as np
 from numgrad.base.tuning import TOPK_PART
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import laid_out_like
-from numgrad.ops.arguments.dims import accept_axis, wrap_dim
+from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.indexing.gathering import spread_along
 from numgrad.ops.movement.shape import unsqueeze
@@ -202,9 +201,12 @@ def _check_real(input: Tensor, function: str) -> None:
         raise RuntimeError(f" {function} does not support complex dtypes on CPU")
 
 
-@public()
-@accept_axis
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
+@declare(
+    "sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[]? out=None)",
+    "sort(Tensor input, int dim=-1, bool descending=False, *, Tensor[]? out=None)",
+    dispatched=True,
+)
+def sort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> Any:
     """Return the elements in order along a dim, and the positions they came from.
 
     nan counts as the greatest. Equal elements keep their order. The gradient is g, put back to
@@ -212,11 +214,9 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 
     Parameters
     ----------
-    input : tensor
-    dim : int
-    descending : bool
+    descending
         The greatest first.
-    stable : bool, optional
+    stable
         Changes nothing: the order of equal elements is kept anyway.
 
     Raises
@@ -233,12 +233,14 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     at = wrap_dim(dim, input._array.ndim)
     _check_real(input, "Sort")
     primitive = _SORT if stable is None else _SORT_STABLE
-    return _sort_type(*primitive.apply(input, dim=at, descending=bool(descending)))
+    return _sort_type(*primitive.apply(input, dim=at, descending=descending))
 
 
-@public()
-@accept_axis
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+@declare(
+    "argsort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor? out=None)",
+    "argsort(Tensor input, int dim=-1, bool descending=False)",
+)
+def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> Tensor:
     """Return the positions that put the elements in order along a dim; see `sort`.
 
     No gradient flows.
@@ -247,7 +249,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     >>> ng.argsort(ng.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    result: Tensor = sort(input.detach(), dim, descending, stable).indices
+    result: Tensor = sort(input.detach(), dim, descending, stable=stable).indices
     return result
 
 

@@ -8,11 +8,9 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import reductions as kernels
-from numgrad.ops.arguments.dims import accept_axis
 from numgrad.ops.arguments.reductions import reduced_dims
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["all", "any", "count_nonzero"]
 
@@ -39,28 +37,34 @@ def _truth(name: str) -> Primitive:
 _ALL, _ANY = _truth("all"), _truth("any")
 
 
-def _truth_dims(function: str, input: Any, dim: Any, keepdim: Any) -> Dims:
-    """Return the dims to reduce: here no dims at all means none, as in PyTorch."""
-    dims = reduced_dims(function, input, dim, keepdim)
-    return () if isinstance(dim, (tuple, list)) and not dim else dims
+def _named_dims(dim: int | Dims | None) -> Dims | None:
+    return (dim,) if isinstance(dim, int) else dim
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def _call(primitive: Primitive, input: Tensor, dim: int | Dims | None, keepdim: bool) -> Tensor:
+    """Reduce over some dims: here no dims at all means none, as in PyTorch."""
+    dims = () if dim == () else reduced_dims(input, _named_dims(dim))
+    result: Tensor = primitive.apply(input, dims=dims, keepdim=keepdim)
+    return result
+
+
+@declare(
+    "all(Tensor input, *, Tensor? out=None)",
+    "all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)",
+    "all(Tensor input, int dim, bool keepdim=False, *, Tensor? out=None)",
+    dispatched=True,
+)
+def all(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return whether all elements are nonzero (nan is), over all dims or some.
 
     No gradient flows. Mirrors ``torch.all``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype; the result is bool, and uint8 for uint8.
-    dim : int, sequence of ints, or None
+    dim
         None: all of them. No dims at all reduce nothing.
-    keepdim : bool
-        Keep the reduced dims, with size 1.
 
     Raises
     ------
@@ -73,16 +77,16 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.all(ng.tensor([[True, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    result: Tensor = _ALL.apply(
-        input, dims=_truth_dims("all", input, dim, keepdim), keepdim=keepdim
-    )
-    return result
+    return _call(_ALL, input, dim, keepdim)
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+@declare(
+    "any(Tensor input, *, Tensor? out=None)",
+    "any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)",
+    "any(Tensor input, int dim, bool keepdim=False, *, Tensor? out=None)",
+    dispatched=True,
+)
+def any(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """Return whether any element is nonzero (nan is), over all dims or some; see `all`.
 
     No gradient flows. Mirrors ``torch.any``.
@@ -91,10 +95,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> ng.any(ng.tensor([[False, False], [True, True]]), 1)
     tensor([False,  True])
     """
-    result: Tensor = _ANY.apply(
-        input, dims=_truth_dims("any", input, dim, keepdim), keepdim=keepdim
-    )
-    return result
+    return _call(_ANY, input, dim, keepdim)
 
 
 _COUNT_NONZERO: Primitive = Primitive(
@@ -102,18 +103,21 @@ _COUNT_NONZERO: Primitive = Primitive(
 )
 
 
-@public()
-@accept_axis
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+@declare(
+    "count_nonzero(Tensor input, int? dim=None)",
+    "count_nonzero(Tensor input, int[] dim)",
+    dispatched=True,
+)
+def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None) -> Tensor:
     """Return how many elements are not zero (nan is not), over all dims or some, as int64.
 
     No gradient flows. Mirrors ``torch.count_nonzero``.
 
     Parameters
     ----------
-    input : tensor
+    input
         Any dtype.
-    dim : int, sequence of ints, or None
+    dim
         None or no dims at all: all of them.
 
     Raises
@@ -127,6 +131,6 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> ng.count_nonzero(ng.tensor([0.0, 3.0, -1.0]))
     tensor(2)
     """
-    dims = reduced_dims("count_nonzero", input, dim)
+    dims = reduced_dims(input, _named_dims(dim))
     result: Tensor = _COUNT_NONZERO.apply(input, dims=dims)
     return result

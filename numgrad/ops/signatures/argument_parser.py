@@ -58,7 +58,7 @@ def describe(signature: Signature) -> str:
         if each.keyword_only and "*" not in parts:
             parts.append("*")
         default = "" if each.default is REQUIRED else f" = {each.default}"
-        parts.append(f"{KINDS[each.kind].words} {each.name}{default}")
+        parts.append(f"{KINDS[each.kind].words} {each.word}{default}")
     return f"({', '.join(parts)})"
 
 
@@ -127,14 +127,14 @@ def _bind_one(
 def _wrong(signature: Signature, parameter: Parameter, value: Any, place: int) -> str:
     kind = KINDS[parameter.kind]
     where = f" (position {place})" if place else ""
-    start = f"{signature.name}(): argument '{parameter.name}'{where} must be {kind.words}"
+    start = f"{signature.name}(): argument '{parameter.word}'{where} must be {kind.words}"
     if place and kind.words == "tuple of ints" and isinstance(value, (tuple, list)):
         return f"{start}, but found element of type {type_name(value[0])} at pos 0"
     return f"{start}, not {type_name(value)}"
 
 
 def _missing(signature: Signature, number: int) -> str:
-    names = [each.name for each in signature.parameters[number:] if each.default is REQUIRED]
+    names = [each.word for each in signature.parameters[number:] if each.default is REQUIRED]
     listed = ", ".join([f'"{name}"' for name in names])
     plural = "s" if len(names) == 1 else ""  # as PyTorch has it
     return f"{signature.name}() missing {len(names)} required positional argument{plural}: {listed}"
@@ -142,7 +142,7 @@ def _missing(signature: Signature, number: int) -> str:
 
 def _too_many(signature: Signature, count: int) -> str:
     most = len(signature.positional)
-    least = sum(each.default is REQUIRED for each in signature.positional)
+    least = signature.least  # which counts keywords, too, as PyTorch does
     if least != most:
         takes = f"from {least} to {most} positional arguments but {count} were"
     else:
@@ -157,5 +157,6 @@ def _unknown(signature: Signature, keywords: Mapping[str, Any], count: int) -> s
         if name not in names:
             return f"{signature.name}() got an unexpected keyword argument '{name}'"
         if names.index(name) < count:
-            return f"{signature.name}() got multiple values for argument '{name}'"
+            word = signature.parameters[names.index(name)].word
+            return f"{signature.name}() got multiple values for argument '{word}'"
     raise AssertionError(signature)

@@ -10,7 +10,13 @@ from typing import Any
 from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind
 from numgrad.ops.signatures.kinds import KINDS
-from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, merged
+from numgrad.ops.signatures.signature import (
+    REQUIRED,
+    Parameter,
+    Signature,
+    alternatives,
+    merged,
+)
 
 __all__ = ["FINISHED", "Declaration"]
 
@@ -36,6 +42,10 @@ class Declaration:
     finish : function or None
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
+    write : function or None
+        What writes a result to `out`, of the function's name and the two, if the rule does not.
+    casts : bool
+        Whether the dtype is that of `out` where no other is asked for.
     calls : Calls or None
         The calls of the rule that are remembered.
     """
@@ -49,13 +59,18 @@ class Declaration:
         writes: bool = False,
         special: dict[str, str],
         finish: Callable[..., Any] | None,
+        write: Callable[..., Any] | None = None,
+        casts: bool = False,
         calls: Calls | None = None,
     ) -> None:
+        self.rule, self.bound, self.writes = rule, bound, writes
         if bound:
-            signatures = tuple([each.of_method(writes=writes) for each in signatures])
-        self.signatures, self.rule = signatures, rule
-        self.bound, self.writes = bound, writes
-        self.special, self.finish, self.calls = special, finish, calls
+            has_out = writes and "out" in self.handed
+            signatures = tuple([each.of_method(writes=has_out) for each in signatures])
+        self.signatures = signatures
+        self.special, self.finish, self.casts = special, finish, casts
+        self.calls = calls
+        self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
 
     @property
@@ -70,12 +85,13 @@ class Declaration:
 
     @functools.cached_property
     def alike(self) -> bool:
-        """Whether every signature begins as the longest one does."""
-        names = [each.name for each in self.signature.positional]
-        return all(
-            names[: len(one.positional)] == [each.name for each in one.positional]
-            for one in self.signatures
-        )
+        """Whether every signature begins as the longest one does, but for what its kind tells."""
+        return self.alternatives is not None
+
+    @functools.cached_property
+    def alternatives(self) -> dict[str, str] | None:
+        """The parameters in whose place another one stands, and what that is."""
+        return alternatives(self.signatures)
 
     @functools.cached_property
     def sequence(self) -> Parameter | None:
@@ -137,7 +153,23 @@ class Declaration:
             if value is not REQUIRED and value is not defaults.get(name, REQUIRED):
                 keywords[name] = value
         arguments = positional if self.spread else self._by_position(positional, keywords)
-        signature, values = bind(self.signatures, arguments, keywords)
+        try:
+            signature, values = bind(self.signatures, arguments, keywords)
+        except TypeError:
+            alone = self.spread or len(self.signatures) == 1
+            if alone or len(arguments) > len(self.signature.positional):
+                raise
+            try:
+                signature, values = bind(self.signatures, *self._by_name(arguments, keywords))
+            except TypeError:
+                pass
+            else:
+                return self._found(signature, values)
+            raise
+        return self._found(signature, values)
+
+    def _found(self, signature: Signature, values: dict[str, Any]) -> tuple[Any, ...]:
+        defaults = self.defaults
         found = defaults.copy()
         for each in signature.parameters:
             if each.name in values:
@@ -164,6 +196,16 @@ class Declaration:
                 keywords[each.name] = value
         return positional[:at]
 
+    def _by_name(
+        self, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return a call with all by name that has a default: some signature may take just that."""
+        parameters = self.signature.positional
+        required = sum(each.default is REQUIRED for each in parameters)
+        named = dict(zip([each.name for each in parameters], arguments, strict=False))
+        by_name = {name: named[name] for name in [*named][required:]}
+        return arguments[:required], {**by_name, **keywords}
+
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:
         """The defaults of all parameters, `REQUIRED` for those that have none."""
@@ -182,8 +224,8 @@ class Declaration:
 
     @functools.cached_property
     def used(self) -> list[str]:
-        """The parameters that the rule or `finish` is handed."""
-        names = self.handed if self.finish is None else [*self.handed, *FINISHED]
+        """The parameters that the rule, `finish` or `write` is handed."""
+        names = [*self.handed, *(FINISHED if self.finish is not None else ("out",))]
         return [name for name in dict.fromkeys(names) if name in self.defaults]
 
     def _converted(self, parameter: Parameter, value: Any) -> Any:

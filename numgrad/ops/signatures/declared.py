@@ -33,6 +33,7 @@ from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete
 from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
+from numgrad.ops.signatures.out import write_result
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
@@ -68,7 +69,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         file = str(_FILES / f"{kind}_{declaration.name}.py")
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
-        names["read"], names["again"] = declaration.read, function
+        names.update(read=declaration.read, write=declaration.write, again=function)
         if declaration.calls is not None:
             names.update(declaration.calls.names)
         made: dict[str, Any] = {}
@@ -160,6 +161,7 @@ def declare(
     inplace: bool = False,
     aliases: tuple[str, ...] = (),
     finish: Callable[..., Any] | None = None,
+    casts: bool = False,
     dispatched: bool = False,
     plain: ElementwisePrimitive | None = None,
     direct: bool = True,
@@ -178,6 +180,9 @@ def declare(
     finish : function, optional
         What is made of the function's name, of the rule's result, and of `requires_grad`, `out`
         and `dtype`, as far as the signature has them.
+    casts : bool
+        Whether the dtype is that of `out` where no other is asked for. Where a rule does not take
+        the `out` of its signature, its result is written there.
     dispatched : bool
         Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
         apply primitives to its tensors, by what they are and by the other arguments, whatever
@@ -209,6 +214,8 @@ def declare(
                 writes=writes,
                 special=special,
                 finish=finish,
+                write=write_result,
+                casts=casts,
                 calls=calls,
             )
             if calls is not None:
@@ -219,6 +226,8 @@ def declare(
                 new.__name__ = first  # the operation, by whatever name
             if plain is not None and not writes:
                 new = plain_front(plain, declaration, new, direct=direct)
+            if plain is not None and direct:
+                new.__dict__["primitive"] = plain
             made.append(new)
             DECLARED[new] = declaration
             return new

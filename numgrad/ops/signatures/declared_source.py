@@ -46,10 +46,7 @@ WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
 def function_source(declaration: Declaration) -> str:
     """Return the source of a declared function or method."""
     positional = declaration.signature.positional
-    texts = {
-        name: "REQUIRED" if default is REQUIRED else repr(default)
-        for name, default in declaration.defaults.items()
-    }
+    texts = {name: _text(default) for name, default in declaration.defaults.items()}
     if declaration.spread:
         texts.update({each.name: "REQUIRED" for each in positional})
         head, given = ["*given"], "given"
@@ -64,11 +61,22 @@ def function_source(declaration: Declaration) -> str:
     for name in [each for each in named if each not in texts]:  # NumPy's
         conditions.append(f"{name} is not REQUIRED")
         ours = next(each for each in texts if name in NUMPY_NAMES.get(each, ()))
-        kinds = {each.kind for each in declaration.signature.parameters if each.name == ours}
-        if not declaration.spread and kinds != {"int[]"}:  # an `axis` there may be one int
+        (parameter,) = [each for each in declaration.signature.parameters if each.name == ours]
+        takes_int = parameter.kind != "int[]" or parameter.alone  # as an `axis` may be
+        if not declaration.spread and takes_int:
             same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
             lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
             lines.append(f"        {ours}, {name} = {name}, REQUIRED")
+    words = {each.name: each.word for each in declaration.signature.parameters}
+    words = {name: word for name, word in words.items() if name != word}
+    if words:  # which only ``**`` can give
+        head.append("**others")
+        ((name, word),) = words.items()
+        values = f"{declaration.name!r}, {word!r}, {name}, {texts[name]}, others"
+        lines[:0] = ["    if others:", f"        {name} = by_word({values})"]
+    if not declaration.spread:
+        lines += _moved(declaration)
+        conditions += _at_odds(declaration)
     ways: list[list[str]] = []
     for way in declaration.ways:
         odd: list[str] = []
@@ -134,7 +142,13 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     handed = [known.get(name, "None") for name in declaration.handed]
     call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
     if declaration.finish is None:
-        return [f"    return {call}"]
+        out = known.get("out")
+        if out is None or "out" in declaration.handed:
+            return [f"    return {call}"]
+        lines = [f"    if {out} is None:", f"        return {call}"]
+        if declaration.casts:
+            lines += ["    if dtype is None:", f"        dtype = {out}.dtype"]
+        return [*lines, f"    return write({declaration.name!r}, {call}, {out})"]
     options = [name for name in FINISHED if name in declaration.defaults]
     lines = []
     if "out" in options:  # which has the dtype unless one is asked for
@@ -154,7 +168,7 @@ def _conditions(parameter: Parameter, value: str, finish: object) -> list[str]:
     odd = _odd(kinds, value)
     if not odd:
         return [f"{value} is REQUIRED"] if parameter.default is REQUIRED else []
-    if parameter.optional and parameter.default is None:
+    if parameter.default is None:
         odd = f"({odd})" if " or " in odd else odd
         return [f"{value} is not None and {odd}"]
     return [odd]
@@ -258,7 +272,86 @@ def _given_at_least(declaration: Declaration) -> list[str]:
     least = len(whole.positional)
     while least and is_covered(whole, declaration.signatures, least - 1):
         least -= 1
-    return [f"{each.name} is None" for each in whole.positional[:least] if each.default is None]
+    absent: dict[str, list[str]] = {
+        each.name: [each.name] for each in whole.positional[:least] if each.default is None
+    }
+    for name, usual in (declaration.alternatives or {}).items():
+        if usual in absent:
+            absent[usual].append(name)
+    return [" and ".join([f"{name} is None" for name in names]) for names in absent.values()]
+
+
+# --- where what a position means depends on the kind of what is there -----------------------------
+
+
+def _is_default(parameter: Parameter, *, given: bool = False) -> str:
+    """Return the condition that an argument was not given, or was."""
+    default = parameter.default
+    if default is None or default is REQUIRED or parameter.kind == "bool":
+        return f"{parameter.name} is {'not ' * given}{_text(default)}"
+    return f"{parameter.name} {'!=' if given else '=='} {default!r}"
+
+
+def _text(default: object) -> str:
+    return "REQUIRED" if default is REQUIRED else repr(default)
+
+
+def _moved(declaration: Declaration) -> list[str]:
+    """Return the lines that move an argument to the parameter that its kind tells.
+
+    For ``max(Tensor input, Tensor other)`` and ``max(Tensor input, int dim)`` that is
+
+        if isinstance(dim, Tensor) and other is None:
+            other, dim = dim, None
+    """
+    whole, lines = declaration.signature, []
+    for name, usual in (declaration.alternatives or {}).items():
+        (kind,) = {
+            one.positional[-1].kind for one in declaration.signatures if name == _last_of(one)
+        }
+        at = [each.name for each in whole.positional].index(usual)
+        rest = [each for each in whole.parameters if each.name == name]
+        rest += [each for each in whole.positional[at + 1 :] if each.name != name]
+        odd = KINDS[kind].odd.format(usual)
+        plain = odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+        lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
+        lines.append(f"        {name}, {usual} = {usual}, {_text(whole.positional[at].default)}")
+    return lines
+
+
+def _last_of(signature: Signature) -> str:
+    return signature.positional[-1].name if signature.positional else ""
+
+
+def _at_odds(declaration: Declaration) -> list[str]:
+    """Return what holds of calls with arguments that no signature takes together."""
+    signatures = declaration.signatures
+    parameters = declaration.signature.parameters
+    rows: dict[str, list[dict[str, Parameter]]] = {}
+    for signature in signatures:
+        row = {each.name: each for each in signature.parameters}
+        for name in row:
+            rows.setdefault(name, []).append(row)
+    found: list[str] = []
+    anyway = _given_at_least(declaration)
+    for at, each in enumerate(parameters):
+        if len(rows[each.name]) == len(signatures):
+            continue
+        given = _is_default(each, given=True)
+        for other in parameters:
+            with_other = [row for row in rows[each.name] if other.name in row]
+            if not with_other and other in parameters[:at]:
+                found.append(f"{given} and {_is_default(other, given=True)}")
+            needed = [row[other.name] for row in with_other]
+            if (
+                other is not each
+                and other.default is None
+                and len(with_other) == len(rows[each.name])
+                and all(one.default is REQUIRED and not one.optional for one in needed)
+                and f"{other.name} is None" not in anyway
+            ):
+                found.append(f"{given} and {other.name} is None")
+    return found
 
 
 # --- where what a position means depends on how many there are ------------------------------------
@@ -271,9 +364,13 @@ def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, s
     if declaration.signature.variadic:
         (first,) = positional
         value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
-        lines = [f"    of_{first.name} = {KINDS[first.kind].plain}({value})"]
-        absent = [f"of_{first.name} is None", f"{first.name} is not REQUIRED", "not given"]
-        return lines, absent, local
+        plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
+        absent = [f"{first.name} is not REQUIRED", none]
+        if first.default is None:
+            plain, absent[1] = f"{plain} if given else None", f"{none} and given"
+        else:
+            absent.append("not given")
+        return [f"    of_{first.name} = {plain}"], absent, local
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
     branch = "if"

@@ -328,6 +328,14 @@ KINDS = {
         _as_tensors,
         "plain_tensors",
     ),
+    "index[]": Kind(
+        "tuple of Tensors",
+        "Sequence[Tensor | None]",
+        "sequence of tensors or None",
+        "type({0}) is not tuple",
+        lambda value: isinstance(value, (tuple, list)),
+        lambda where, value: tuple(value),
+    ),
     "int": Kind(
         "int",
         "int",
@@ -385,7 +393,19 @@ KINDS = {
     ),
     "object": Kind("object", "Any", "object", "", lambda value: True),
 }
-# What the conditions above name.
+
+
+def by_word(function: str, word: str, value: Any, default: Any, others: dict[str, Any]) -> Any:
+    """Return what is given for a word that names nothing in Python, and so is among others."""
+    for each in others:
+        if each != word:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{each}'")
+    if value != default:
+        raise TypeError(f"{function}() got multiple values for argument '{word}'")
+    return others[word]
+
+
+# What the sources of declared functions name.
 NAMES = {
     "MemoryFormat": MemoryFormat,
     "NUMPY_NUMBERS": NUMPY_NUMBERS,
@@ -393,6 +413,7 @@ NAMES = {
     "PLAIN_NUMBERS": PLAIN_NUMBERS,
     "as_number": as_number,
     "Tensor": Tensor,
+    "by_word": by_word,
     "dtype_class": dtypes.dtype,
     "plain_ints": plain_ints,
     "plain_size": plain_size,

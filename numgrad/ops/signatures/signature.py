@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["REQUIRED", "Parameter", "Signature", "is_covered", "merged", "parse"]
+__all__ = ["REQUIRED", "Parameter", "Signature", "alternatives", "is_covered", "merged", "parse"]
 
 
 class _Required:
@@ -56,6 +57,12 @@ class Parameter(NamedTuple):
     others: tuple[str, ...] = ()
 
     @property
+    def word(self) -> str:
+        """Its name as PyTorch has it: ``from`` for ``from_``, as no name in Python can be."""
+        word = self.name.removesuffix("_")
+        return word if keyword.iskeyword(word) else self.name
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """All its kinds."""
         return (self.kind, *self.others)
@@ -87,6 +94,11 @@ class Signature:
         """Whether the ints of its one positional parameter may be given one by one."""
         positional = self.positional
         return len(positional) == 1 and positional[0].kind in ("int[]", "size")
+
+    def begins(self, other: Signature) -> bool:
+        """Whether its positional parameters are the first that another one has."""
+        names = [each.name for each in self.positional]
+        return names == [each.name for each in other.positional[: len(names)]]
 
     @property
     def has_method(self) -> bool:
@@ -156,15 +168,20 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
     """Return one signature that takes what each of several does, and perhaps more.
 
     A parameter that one of them does without gets the default None; one that is a keyword only in
-    one of them is that. The kinds are those of the last
-    of the signatures with most arguments, and of the others where any of them go with each other.
+    one of them is that, if others stand in its place. The kinds are those of the last of the
+    signatures with most arguments, and of the others where any of them go with each other.
+    What is told by its kind (`alternatives`) has a place of its own only by name.
     """
     if len(signatures) == 1:
         return signatures[0]
+    longest = _longest(signatures)
+    replacing = alternatives(signatures) or {}
+    by_name = replacing.keys() - {each.name for each in longest.positional}
     named: dict[str, Parameter] = {}
     for signature in reversed(sorted(signatures, key=lambda each: len(each.positional))):  # noqa: C413
         for each in signature.parameters:
-            named.setdefault(each.name, each)
+            keyword_only = each.keyword_only or each.name in by_name
+            named.setdefault(each.name, each._replace(keyword_only=keyword_only))
     for signature in signatures:
         of_this = {each.name: each for each in signature.parameters}
         for name, each in named.items():
@@ -172,15 +189,16 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
             if here is None and each.default is REQUIRED:
                 named[name] = each._replace(default=None, optional=True)
             elif here is not None and here.default is not REQUIRED and each.default is REQUIRED:
-                named[name] = each._replace(default=here.default)
-            if here is not None and here.keyword_only:
+                optional = each.optional or here.optional
+                named[name] = each._replace(default=here.default, optional=optional)
+            if here is not None and here.keyword_only and not signature.begins(longest):
                 named[name] = named[name]._replace(keyword_only=True)
     ordered = sorted(named.values(), key=lambda each: each.keyword_only)
     count = sum(not each.keyword_only for each in ordered)
     whole = Signature(signatures[0].name, tuple(ordered))
     # Of all of them, or of those that begin as that one does.
     alike = [each for each in signatures if each.parameters[:1] == whole.parameters[:1]]
-    for some in (signatures, alike):
+    for some in ((longest,),) if replacing else (signatures, alike):
         parameters = list(whole.parameters)
         for at, kinds in enumerate(zip(*kinds_of_calls(some, count), strict=True)):
             others = tuple([each for each in dict.fromkeys(kinds) if each != parameters[at].kind])
@@ -189,6 +207,49 @@ def merged(signatures: tuple[Signature, ...]) -> Signature:
         if is_covered(several, signatures, count):
             return several
     return whole
+
+
+def _longest(signatures: tuple[Signature, ...]) -> Signature:
+    """Return the last of the signatures with most positional arguments."""
+    return max(reversed(signatures), key=lambda each: len(each.positional))
+
+
+# Kinds of which an argument may plainly be two.
+_OVERLAPPING = (
+    {"int", "float", "number", "operand"},
+    {"int[]", "size"},
+    {"Tensor", "operand", "mask"},
+    {"bool", "mask"},
+)
+
+
+def _are_told_apart(kind: str, other: str) -> bool:
+    if kind == other or "object" in (kind, other):
+        return False
+    return not any({kind, other} <= each for each in _OVERLAPPING)
+
+
+def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
+    """Return the parameters that stand last in a signature, where the longest one has another.
+
+    The kind of the argument tells which of the two it is. None if that can't be told, and it is the
+    number of arguments that says what each of them means.
+
+    Examples
+    --------
+    >>> alternatives((parse("f(Tensor input, Tensor other)"), parse("f(Tensor input, int dim)")))
+    {'other': 'dim'}
+    """
+    longest = _longest(signatures)
+    found: dict[str, str] = {}
+    for one in reversed(signatures):
+        for at, (its, usual) in enumerate(zip(one.positional, longest.positional, strict=False)):
+            if its.name == usual.name:
+                continue
+            if at + 1 < len(one.positional) or not _are_told_apart(its.kind, usual.kind):
+                return None
+            found[its.name] = usual.name
+    return found
 
 
 def kinds_of_calls(signatures: Sequence[Signature], count: int) -> list[tuple[str, ...]]:

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
+from numgrad.jit.capture import flows
 from numgrad.jit.capture.meaning import Lost, Tokens, Value
 from numgrad.jit.capture.stack import follow
 
@@ -514,3 +515,30 @@ def test_the_stack_of_pythons_own_code(module: str) -> None:
             names = {instruction.opname for instruction in dis.get_instructions(each)}
             assert any(name.startswith(("GET_", "SEND", "IMPORT_STAR")) for name in names)
     assert followed > 20
+
+
+@pytest.mark.parametrize("depth", [3, 10])
+def test_code_is_followed_again_only_where_something_new_was_found(
+    depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factors = np.array([1.0, 2.0])
+
+    def innermost(x: Any) -> Any:
+        return x * ng.from_numpy(factors)
+
+    def around(function: Any) -> Any:
+        return lambda x: function(x) * 2
+
+    function = innermost
+    for _ in range(depth):
+        function = around(function)
+    followed: list[Any] = []
+
+    def counted(code: Any, meaning: Any) -> None:
+        followed.append(meaning.frame)
+        follow(code, meaning)
+
+    monkeypatch.setattr(flows, "follow", counted)
+    ng.jit(function)(np.ones(2))
+    assert len(set(followed)) == depth + 1
+    assert len(followed) <= 3 * len(set(followed))  # and not as often as there are functions

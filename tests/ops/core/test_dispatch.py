@@ -154,6 +154,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "where": lambda x, y: ng.where(x > 0, x, y[0]),
     "where of numbers": lambda x, y: ng.where(x > 0, x, -0.0),
     "pow": lambda x, y: x**3,
+    "count_nonzero": lambda x, y: x.count_nonzero(1),
+    "nanmean": lambda x, y: x.nanmean(1),
 }
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "row by row": lambda make: make(3, 4),

@@ -454,3 +454,14 @@ def test_probabilities_out_of_range_are_refused():
     for p in (1.5, -0.5, float("nan")):
         with pytest.raises(RuntimeError, match="Expected p_in >= 0 && p_in <= 1 to be true"):
             ng.bernoulli(ng.tensor([0.5, p]))
+
+
+@pytest.mark.parametrize("name", ["uniform_", "random_"])
+def test_from_is_given_as_pytorch_calls_it(name):
+    for low in range(-2, 3):
+        x = getattr(ng.ones(5), name)(**{"from": low, "to": low + 1})
+        assert bool(((low <= x) & (x <= low + 1)).all())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'beyond'"):
+        getattr(ng.ones(5), name)(**{"from": 0, "beyond": 1})
+    with pytest.raises(TypeError, match="multiple values for argument 'from'"):
+        getattr(ng.ones(5), name)(1, 2, **{"from": 1})

@@ -197,6 +197,11 @@ ERRORS = [
     "m.repeat_interleave(-1)",
     "m.repeat_interleave(torch.tensor([1,2]),dim=0)",
     "m.repeat_interleave(torch.tensor([1,2]))",
+    "m.repeat_interleave(torch.tensor([[1,2,3]]),dim=0)",
+    *[
+        f"m.repeat_interleave(torch.tensor([1,2,3]).to(torch.{dtype}),dim=0)"
+        for dtype in ("float32", "bool", "int16", "uint8", "complex64")
+    ],
     "torch.as_strided(v,(3,),(3,))",
     "torch.as_strided(v,(3,),(-1,))",
     "torch.as_strided(v,(3,),(1,1))",

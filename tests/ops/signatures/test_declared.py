@@ -6,6 +6,7 @@ import inspect
 import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,12 @@ from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED, declare, declared_function
 from numgrad.ops.signatures.declared_source import WITHOUT_EFFECT, function_source
 from numgrad.ops.signatures.kinds import NAMES
-from numgrad.ops.signatures.signature import REQUIRED, merged, parse
+from numgrad.ops.signatures.signature import REQUIRED, alternatives, merged, parse
 from tests.ops.signatures.wrong_calls import GOOD, agree, complaint, wrong_calls
 
 # In PyTorch the first line's are Python, whose words they have; the next take "from 1 to 0"
 # arguments, a format that can't be None, and the last stand elsewhere.
-NOT_COMPARED = ("from_dlpack", "is_shared", "is_storage", "share_memory_", "storage")
+NOT_COMPARED = ("from_dlpack", "norm", "is_shared", "is_storage", "share_memory_", "storage")
 NOT_COMPARED += ("storage_type", "untyped_storage", "nonzero", "round", "round_", "is_contiguous")
 NOT_COMPARED += ("contiguous",)
 NOT_COMPARED += ("logsigmoid", "softplus")
@@ -56,6 +57,49 @@ def test_signatures_are_merged() -> None:
         ("end", REQUIRED),
         ("step", 1),
     ]
+
+
+# Two ways to call one function: the kind of what stands at a place tells, or how many there are.
+TOLD = [
+    ("Tensor other", "int dim, bool keepdim=False", {"other": "dim"}),
+    ("bool unbiased", "int[1]? dim, bool unbiased, bool keepdim=False", {"unbiased": "dim"}),
+    ("int dim, Tensor src", "int dim, number value", {"src": "value"}),
+    ("int dim", "int dim, Tensor index", {}),
+    ("int end", "int start, int end", None),
+    ("int end", "number start, int step", None),
+    ("Tensor other, int dim", "int dim, Tensor other", None),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), TOLD)
+def test_kinds_tell_parameters_apart(one, other, expected):
+    signatures = (parse(f"f(Tensor input, {one})"), parse(f"f(Tensor input, {other})"))
+    assert alternatives(signatures) == expected
+    if expected:
+        whole = merged(signatures)
+        longest = [each.name for each in signatures[1].positional]
+        assert [each.name for each in whole.positional] == longest
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), TOLD)
+def test_each_way_to_call_reaches_its_parameters(one, other, expected):
+    texts = (f"f(Tensor input, {one})", f"f(Tensor input, {other})")
+    signatures = tuple(map(parse, texts))
+    names = {each.name: each for each in merged(signatures).parameters}
+    made: dict[str, Any] = {}
+    exec(f"def f({', '.join(names)}): return dict(locals())", made)
+    function = declared_function(
+        Declaration(signatures, made["f"], bound=False, special={}, finish=None), __name__
+    )
+    for signature in signatures:
+        given = {each.name: eval(GOOD[each.kind], {"torch": ng}) for each in signature.parameters}
+        plain = {name: given.get(name, each.default) for name, each in names.items()}
+        found = function(*given.values())
+        assert found.keys() == plain.keys()
+        assert all(found[name] is given[name] or found[name] == given[name] for name in given)
+        assert all(found[name] == plain[name] for name in names.keys() - given.keys())
+        by_name = function(**given)
+        assert all(by_name[name] is given[name] or by_name[name] == given[name] for name in given)
 
 
 @pytest.mark.sampled(0.25)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.signature import REQUIRED, Signature
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
 # What a parameter of a kind takes, and what some or none of them do.
 GOOD = {
@@ -20,6 +20,7 @@ GOOD = {
     "dtype": "torch.float64",
     "float": "0.5",
     "generator": "torch.Generator()",
+    "index[]": "(torch.tensor([0]), torch.tensor([1]))",
     "int": "1",
     "int[]": "(0, 1)",
     "layout": "torch.strided",
@@ -72,7 +73,7 @@ def wrong_calls(declaration: Declaration) -> list[Call]:
 def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
     positional = signature.positional
     good = [GOOD[each.kind] for each in positional]
-    by_name = [f"{each.name}={GOOD[each.kind]}" for each in positional]
+    names = [named(each, GOOD[each.kind]) for each in positional]
     least = sum(each.default is REQUIRED for each in positional)
     required = [
         f"{each.name}={GOOD[each.kind]}"
@@ -80,8 +81,8 @@ def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
         if each.keyword_only and each.default is REQUIRED
     ]
 
-    def call(*arguments: str, named: bool = False) -> Call:
-        return Call(", ".join([*arguments, *required]), named)
+    def call(*arguments: str, by_name: bool = False) -> Call:
+        return Call(", ".join([*arguments, *required]), by_name)
 
     for count in range(least):
         yield call(*good[:count])
@@ -93,12 +94,19 @@ def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
             if parameter.kind == "object" or (odd == "None" and parameter.name not in needed):
                 continue
             yield call(*good[:at], odd, *good[at + 1 : least])
-            rest = by_name[at + 1 : least]
-            yield call(*good[:at], f"{parameter.name}={odd}", *rest, named=True)
-        yield call(*good[: max(at + 1, least)], by_name[at])
+            rest = names[at + 1 : least]
+            yield call(*good[:at], named(parameter, odd), *rest, by_name=True)
+        yield call(*good[: max(at + 1, least)], names[at])
     for parameter in signature.parameters:
         if parameter.keyword_only and parameter.name != "out":
             yield from (call(*good[:least], f"{parameter.name}={odd}") for odd in ODD)
+
+
+def named(parameter: Parameter, value: str) -> str:
+    """Return an argument by name, which may be none that Python has."""
+    if parameter.word != parameter.name:
+        return f"**{{{parameter.word!r}: {value}}}"
+    return f"{parameter.name}={value}"
 
 
 def complaint(module: Any, call: Call) -> str | None:
@@ -113,15 +121,31 @@ def complaint(module: Any, call: Call) -> str | None:
         return None
     if PARSER in text:
         return f"{text.partition(' ')[0]} {PARSER}"
+    text = re.sub(r"in argument \d", "in an argument", text)  # counted with the tensor itself there
     if call.by_name:  # here the position is said of these, too
         text = re.sub(r" \(position \d\)|, but found element.*|, not (tuple|list)$", "", text)
     return text
 
 
-# PyTorch takes more ways to call these (with `out_dtype`, factors first, dims' names), and says so.
+# PyTorch takes more ways to call these (with `out_dtype`, factors first, dims' names), and says so;
+# or tells what is given by position from what is given by name.
 MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm")
-MORE_WAYS += ("kthvalue", "topk", "add", "copy", "div", "divide", "multiply", "sub")
-MORE_WAYS += ("subtract",)
+MORE_WAYS += ("kthvalue", "topk", "sort", "argsort", "repeat_interleave", "copy")
+MORE_WAYS += ("floor_divide", "true_divide")
+MORE_WAYS += ("add", "div", "divide", "multiply", "sub", "subtract")
+# Here some take by either name, or by position, too, what there is told apart.
+FEWER_WAYS = (
+    "argsort",
+    "max",
+    "min",
+    "result_type",
+    "scatter",
+    "sort",
+    "std",
+    "std_mean",
+    "var",
+    "var_mean",
+)
 MORE = f"{PARSER}|takes 3 positional|takes from 3"
 # Where PyTorch takes tensors alone, these take a number for one of them; what it calls `self` where
 # it takes a number is `input` here.
@@ -146,7 +170,11 @@ NUMBER_FIRST += ("where", "rsub")
 
 def agree(ours: str | None, theirs: str | None, name: str) -> bool:
     """Whether two complaints say the same, or Python sees to it what the parser does not take."""
+    if theirs is None and ours is not None and name in MORE_WAYS and PARSER in ours:
+        return True
     if ours is None and theirs is not None:
+        if name.removesuffix("_") in FEWER_WAYS:
+            return PARSER in theirs
         if name.removesuffix("_") in NUMBERS_TOO:
             return re.search("be Tensor, not (float|int|bool|complex|numpy)", theirs) is not None
         return name in NUMBER_FIRST and re.search(f"{PARSER}|not bool", theirs) is not None
@@ -158,6 +186,5 @@ def agree(ours: str | None, theirs: str | None, name: str) -> bool:
         return True
     if "takes no " in theirs:  # functions without arguments are not parsed
         return "takes 0" in ours or "unexpected keyword" in ours
-    if name == "where" and "argument 'input'" in theirs:  # PyTorch looks at kinds first
-        return re.search("unexpected keyword|multiple values", ours) is not None
-    return PARSER in theirs and re.search("unexpected keyword|multiple values", ours) is not None
+    seen_first = re.search("unexpected keyword|multiple values", ours)
+    return seen_first is not None and re.search(f"{PARSER}|must be|takes from", theirs) is not None

@@ -1,0 +1,168 @@
+"""The node that makes the results of a compiled function differentiable, and what it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numgrad.base.pytree import TreeSpec, flatten, unflatten
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.engine import nodes_towards, run
+from numgrad.graph.modes import enable_grad, modes
+from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+from numgrad.graph.saved_tensors import restore_tensor
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
+from numgrad.jit.front.trace_function import edges_from_outside
+from numgrad.kernels.move.strides import repeats_elements
+
+__all__ = ["backward_of", "node_class"]
+
+
+class _JitNode(Node):
+    """The node of a compiled function: its backward is a compiled function, and so on."""
+
+    __slots__ = ("call", "kept", "read", "running", "spent")
+
+    call: Any  # the Compiled that was called
+    read: list[SavedArray]  # the captured tensors whose numbers the gradients depend on
+    kept: tuple[Any, ...] | None  # what was saved: the traced leaves of the arguments
+    running: int  # the outputs, as bits, that the last backward pass came from
+    spent: int  # those whose part of the graph was freed
+
+    output_metas = property(lambda self: self.call.output_metas)
+
+    # Each output has a graph of its own without jit. So what was saved is freed when none is left.
+    @property
+    def saved(self) -> tuple[Any, ...] | None:
+        """What was saved, None once freed."""
+        return self.kept
+
+    @saved.setter
+    def saved(self, value: tuple[Any, ...] | None) -> None:
+        if value is not None:
+            self.kept, self.running, self.spent = value, 0, 0
+            return
+        self.spent |= self.running
+        if self.spent == (1 << self.num_outputs) - 1:
+            self.kept = None
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Run the compiled backward function."""
+        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        results = self.run_tensors(tensors)
+        given = {id(tensor) for tensor in tensors}
+        arrays = [None if result is None else result._array for result in results]
+        owned = [
+            result is not None and id(result) not in given and not repeats_elements(result._array)
+            for result in results
+        ]
+        return arrays, owned
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the compiled backward function on tensors."""
+        if all(gradient is None for gradient in gradients):
+            return [None] * len(self.targets)
+        saved = self.kept
+        self.running = sum([1 << k for k, gradient in enumerate(gradients) if gradient is not None])
+        if saved is None or self.running & self.spent:
+            raise RuntimeError(FREED)
+        for captured in self.read:
+            unpack_array(captured, NO_EDGE)
+        leaves: list[Any] = []
+        for k, edge in enumerate(self.saved_edges()):
+            value, counter, version = saved[3 * k : 3 * k + 3]
+            if counter is not None:
+                value = restore_tensor((value, counter, version), edge)
+            leaves.append(value)
+        results: Sequence[Tensor | None] = self.call.backward(*leaves, *gradients)
+        return results
+
+    def saved_edges(self) -> list[Edge]:
+        """Return where the traced leaves of the arguments hung in the graph."""
+        moving = {k: self.edge(position) for position, k in enumerate(self.call.moving)}
+        return [moving.get(k, NO_EDGE) for k in self.call.traced]
+
+
+_node_classes: dict[int, Any] = {}
+
+
+def node_class(count: int) -> Any:
+    """Return the class of nodes of that many outputs."""
+    known = _node_classes.get(count)
+    if known is None:
+        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
+        known = _node_classes[count] = type("CompiledFunctionBackward", (_JitNode,), attributes)
+    return known
+
+
+def backward_of(
+    function: Callable[..., Any],
+    spec: TreeSpec,
+    static: Sequence[Any],
+    traced: Sequence[int],
+    moving: Sequence[int],
+) -> Callable[..., Any]:
+    """Return what computes gradients of a function, itself for `jit` to trace.
+
+    It is called with the traced leaves of the function's arguments and a cotangent (or None) for
+    each result that requires grad. It returns the gradients of the `moving` leaves, and then of
+    whatever else the results depend on.
+
+    Parameters
+    ----------
+    function : callable
+    spec : TreeSpec
+        The structure of its arguments.
+    static : sequence
+        Their leaves; those that are `traced` are not looked at.
+    traced, moving : sequence of int
+        The leaves that are arguments, and those that are to get a gradient.
+    """
+
+    def backward(*arguments: Any) -> tuple[Any, ...]:
+        create_graph = modes.grad
+        inputs = list(static)
+        gradients = arguments[len(traced) :]
+        with enable_grad():
+            start = next_sequence()
+            for k, leaf in zip(traced, arguments, strict=False):
+                inputs[k] = leaf
+            for k in moving:
+                if not inputs[k].requires_grad:
+                    inputs[k] = inputs[k].detach().requires_grad_()
+            args, kwargs = unflatten(spec, inputs)
+            found, _ = flatten(function(*args, **kwargs))
+            own = [inputs[k] for k in moving]
+            results = [
+                leaf
+                for leaf in found
+                if isinstance(leaf, Tensor)
+                and leaf.requires_grad
+                and not any(leaf is each for each in own)
+            ]
+            edges: list[Edge] = [gradient_edge(each) for each in own]
+            edges += edges_from_outside(results, own, start)
+            roots = [
+                (gradient_edge(result), gradient)
+                for result, gradient in zip(results, gradients, strict=True)
+                if gradient is not None
+            ]
+        return tuple(
+            run(
+                roots,
+                keep_graph=create_graph,
+                create_graph=create_graph,
+                inputs=edges,
+                accumulate=False,
+                needed=_inside(edges, roots, start),
+            )
+        )
+
+    return backward
+
+
+def _inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: int) -> set[Node]:
+    """Return the nodes that lead to `edges`, but for those that were there before `start`."""
+    ends = [node for node, _ in edges if node is not None]
+    begins = [node for (node, _), _ in roots if node is not None]
+    return {node for node in nodes_towards(ends, begins) if node.sequence >= start}

@@ -1,0 +1,143 @@
+"""Straight-line Python for in-place calls: compute, record, write, count the write, go on from it.
+
+The steps are those of the function on a tensor that stands in for the one that is written to
+(`numgrad.ops.mutation.inplace`). Nodes are made before the write, while versions are those of what
+they save; what they save of the tensor itself is a copy, or what it will hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from numgrad.base.float_errors import silent
+from numgrad.graph.tensor import NO_EDGE, Tensor, move_retained
+from numgrad.ops.core.node_source import define_lines
+from numgrad.ops.core.programs import _CallWriter, _Value
+from numgrad.ops.core.steps import Step, Steps
+
+__all__ = ["compile_write"]
+
+
+class _WriteWriter(_CallWriter):
+    """Writes the source of a call that puts its result in the place of its first operand."""
+
+    def __init__(
+        self, operands: Sequence[Any], steps: Steps, result: Tensor, names: Sequence[str] | None
+    ) -> None:
+        super().__init__(operands, steps.steps, ())
+        self.stand_in = self.values[id(operands[0])]
+        self.result = result
+        self.dtype = operands[0]._array.dtype
+        self.copied = False  # whether what the tensor held is
+        self.write = ""  # what writes the result
+        self.alone = len(steps.steps) == 1
+        if names is None:
+            return
+        self.values[-1] = self.stand_in
+        for position, operand in enumerate(operands[1:], 1):  # a tensor may be there twice
+            if isinstance(operand, Tensor):
+                requires = operand._edge is not NO_EDGE
+                self.values[-1 - position] = _Value(names[position], None, True, requires)
+
+    def places(self, node: Any) -> Any:
+        """Return what a node saves, without what is kept beside: that may be overwritten."""
+        return node.call.saved_places[: len(node.saved_edges())]
+
+    def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
+        writes = step.primitive.writes
+        if writes is not None and self.alone:
+            self.namespace["writes"] = partial(writes, **step.parameters)
+            self.write = f"writes({', '.join(arguments)})"
+            return
+        super()._compute(number, step, arguments)
+        if any(output is self.result for output in step.outputs):
+            index = next(i for i, each in enumerate(step.outputs) if each is self.result)
+            self.write = f"array_t0[...] = x{number}_{index}"
+            if self.result._array.dtype is not self.dtype:
+                self.namespace["assign"] = _assign
+                self.write = f"assign(array_t0, x{number}_{index})"
+
+    def _saved(self, value: _Value) -> str:
+        if value is self.stand_in:
+            if not self.copied:
+                self.lines.append("copied = array_t0.copy('K')")
+            self.copied = True
+            return "copied, [0], 0"
+        if value is self.values.get(id(self.result)):
+            counter = self.part(self.stand_in, "counter")
+            return f"array_t0, {counter}, {counter}[0] + 1"
+        return super()._saved(value)
+
+
+def compile_write(
+    operands: Sequence[Any],
+    steps: Steps,
+    result: Tensor,
+    *,
+    in_order: bool,
+    enter: Callable[..., None] | None,
+) -> Callable[..., Any] | None:
+    """Return a function of the operands that does what a call in place did; None if there is none.
+
+    Parameters
+    ----------
+    operands : sequence
+        What stands in for the tensor that was written to, and the other arguments.
+    steps : Steps
+        What was applied to these.
+    result : Tensor
+        What was written.
+    in_order : bool
+        Whether one step takes just the operands: then numbers are operands, too.
+    enter : callable, optional
+        ``enter(tensor, node)`` makes a node the history of a view; of what is no view its edge
+        itself is.
+    """
+    names = [f"t{position}" for position in range(len(operands))]
+    if not steps.is_complete():
+        return None
+    if in_order and [*map(id, operands)] != [id(e) for each in steps.steps for e in each.operands]:
+        return None
+    if not any(output is result for step in steps.steps for output in step.outputs):
+        return None
+    if any(step.primitive.view for step in steps.steps):
+        return None
+    if operands[0]._array.dtype.kind not in "fc" and any(
+        output._array.dtype.kind in "fc" for step in steps.steps for output in step.outputs
+    ):
+        return None  # whose dtype can be set
+    taken = {id(each) for step in steps.steps for each in step.operands}
+    if any(isinstance(each, Tensor) and id(each) not in taken for each in operands[1:]):
+        return None  # it went into parameters
+    writer = _WriteWriter(operands, steps, result, names if in_order else None)
+    writer.part(writer.stand_in, "array")
+    for number, step in enumerate(steps.steps):
+        if not writer.step(number, step, names if in_order else None):
+            return None
+    value = writer.values[id(result)]
+    counter = writer.part(writer.stand_in, "counter")
+    writer.lines += [writer.write, f"{counter}[0] += 1"]
+    if value.edge is not None:
+        node, output = value.edge
+        if enter is not None:
+            writer.namespace["enter"] = enter
+            writer.lines.append(f"enter(t0, {node})")
+        else:
+            writer.namespace["move_retained"] = move_retained
+            made: Any = result._edge
+            writer.namespace["written"] = [made[0].operation_name()]
+            writer.lines += [
+                f"edge = ({node}, {output})",
+                "if t0._retains_grad: move_retained(t0, t0._edge, edge)",
+                "t0._edge = edge",
+                f"{counter}[1:2] = written",
+            ]
+    return define_lines("write", ", ".join(names), [*writer.lines, "return t0"], writer.namespace)
+
+
+@silent
+def _assign(target: Any, values: Any) -> None:
+    """Write values of another dtype."""
+    target[...] = values

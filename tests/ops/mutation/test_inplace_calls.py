@@ -1,0 +1,248 @@
+"""Calls in place that are remembered do what the long way does: numbers, history, versions, errors.
+
+The tables of programs live on between examples, so a key that lacked a fact would give one call the
+program of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numgrad as ng
+from numgrad.ops.mutation import inplace_calls
+from tests.cases import examples
+from tests.ops.core.test_dispatch import the_long_way
+
+
+@pytest.fixture(autouse=True, scope="module")
+def every_call_is_remembered_soon() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inplace_calls, "_OFTEN", 2)
+        yield
+
+
+# What a call does to a tensor `t` with an operand `x`.
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "add_": lambda t, x: t.add_(x),
+    "add_ with alpha": lambda t, x: t.add_(x, alpha=0.5),
+    "add_ with another alpha": lambda t, x: t.add_(x, alpha=-2.5),
+    "add_ with a whole alpha": lambda t, x: t.add_(x, alpha=2),
+    "add_ with alpha by position": lambda t, x: t.add_(x, 3.0),
+    "sub_": lambda t, x: t.sub_(x),
+    "mul_": lambda t, x: t.mul_(x),
+    "*=": lambda t, x: t.__imul__(x),
+    "/=": lambda t, x: t.__itruediv__(x),
+    "//=": lambda t, x: t.__ifloordiv__(x),
+    "%=": lambda t, x: t.__imod__(x),
+    "pow_": lambda t, x: t.pow_(2),
+    "div_ rounded": lambda t, x: t.div_(x, rounding_mode="floor"),
+    "atan2_": lambda t, x: t.atan2_(x),
+    "exp_": lambda t, x: t.exp_(),
+    "tanh_": lambda t, x: t.tanh_(),
+    "square_": lambda t, x: t.square_(),
+    "neg_": lambda t, x: t.neg_(),
+    "abs_": lambda t, x: t.abs_(),
+    "floor_": lambda t, x: t.floor_(),
+    "acosh_": lambda t, x: t.acosh_(),
+    "lt_": lambda t, x: t.lt_(x),
+    "copy_": lambda t, x: t.copy_(x),
+    "zero_": lambda t, x: t.zero_(),
+    "fill_": lambda t, x: t.fill_(x),
+    "fill_ 0.0": lambda t, x: t.fill_(0.0),
+    "fill_ -0.0": lambda t, x: t.fill_(-0.0),
+    "fill_ True": lambda t, x: t.fill_(True),
+    "clamp_": lambda t, x: t.clamp_(-1, 1),
+    "clamp_ by name": lambda t, x: t.clamp_(max=0.5),
+    "clamp_ by tensors": lambda t, x: t.clamp_(x, x),
+    "addcmul_": lambda t, x: t.addcmul_(x, x, value=0.5),
+    "addcmul_ of two": lambda t, x: t.addcmul_(x, ng.ones(3, 4, dtype=ng.float64) * 2),
+    "addcdiv_": lambda t, x: t.addcdiv_(x, ng.ones(4, dtype=ng.float64), value=-0.25),
+    "lerp_": lambda t, x: t.lerp_(x, 0.25),
+    "masked_fill_": lambda t, x: t.masked_fill_(x > 0, 1.5),
+    "tril_": lambda t, x: t.tril_(),
+    "[...] =": lambda t, x: t.__setitem__(..., x),
+    "[0] =": lambda t, x: t.__setitem__(0, x),
+    "[1:, None] =": lambda t, x: t.__setitem__((slice(1, None), None), x),
+    "[-1] += ": lambda t, x: t[-1].add_(x),
+    "no such option": lambda t, x: t.add_(x, beta=2),
+    "too many": lambda t, x: t.mul_(x, 2),
+    "a list": lambda t, x: t.add_([1.0]),
+}
+# How the tensor comes about that is written to. Its numbers are positive; `x` stands for the first.
+TARGETS: dict[str, Callable[[Any], Any]] = {
+    "leaf": lambda x: x,
+    "result": lambda x: x * 1,
+    "constant": lambda x: (x * 1).detach(),
+    "detached": lambda x: (x * 1).detach(),
+    "transposed": lambda x: (x * 1).t().contiguous().t(),
+    "row": lambda x: (x * 1)[1],
+    "element": lambda x: (x * 1)[1, 2],
+    "columns": lambda x: (x * 1)[:, ::2],
+    "other columns": lambda x: (x * 1)[:, 1::2],
+    "view of a leaf": lambda x: x[1],
+    "view of a constant": lambda x: (x * 1).detach()[:2],
+    "view without a history": lambda x: _without_grad(lambda: (x * 1)[1:]),
+    "view made without grad": lambda x: _view_without_grad(x * 1),
+    "view of a constant without grad": lambda x: _view_without_grad((x * 1).detach()),
+    "one of several": lambda x: (x * 1).unbind(0)[0],
+    "one of several constants": lambda x: (x * 1).detach().unbind(0)[1],
+    "view that is stale": lambda x: _stale(x * 1),
+    "view that is a leaf": lambda x: (x * 1).detach()[1].requires_grad_(),
+    "view of a leaf that is a view": lambda x: _view_of_a_leaf_that_is_one(x),
+    "view of a view": lambda x: (x * 1)[1:][0],
+    "expanded": lambda x: (x * 1)[0].expand(3, 4),
+    "of an inference": lambda x: _of_inference(x),
+    "whole": lambda x: x.detach().to(ng.int64),
+    "float32": lambda x: x.to(ng.float32),
+    "complex": lambda x: x.to(ng.complex128),
+    "real part": lambda x: x.to(ng.complex128).real,
+    "that retains its gradient": lambda x: _retaining(x * 1),
+}
+OPERANDS: dict[str, Callable[[Any, Any], Any]] = {
+    "leaf": lambda t, y: y,
+    "result": lambda t, y: y * 2,
+    "constant": lambda t, y: y.detach(),
+    "row": lambda t, y: y[1],
+    "element": lambda t, y: y[1, 1],
+    "transposed": lambda t, y: (y * 1).t().contiguous().t(),
+    "number": lambda t, y: 1.5,
+    "another number": lambda t, y: -0.5,
+    "whole number": lambda t, y: 2,
+    "bool": lambda t, y: True,
+    "complex number": lambda t, y: 1j,
+    "nothing": lambda t, y: None,
+    "whole": lambda t, y: y.detach().to(ng.int64),
+    "float32": lambda t, y: y.to(ng.float32),
+    "itself": lambda t, y: t,
+    "view of itself": lambda t, y: t[:1],
+    "detached itself": lambda t, y: t.detach(),
+    "view made without grad": lambda t, y: _view_without_grad(y * 1),
+    "stale": lambda t, y: _stale(y * 1),
+    "of an inference": lambda t, y: _of_inference(y),
+}
+MODES: dict[str, Callable[[], Any]] = {
+    "grad": ng.enable_grad,
+    "no_grad": ng.no_grad,
+    "inference": ng.inference_mode,
+}
+
+
+def _without_grad(make: Callable[[], Any]) -> Any:
+    with ng.no_grad():
+        return make()
+
+
+def _view_without_grad(base: Any) -> Any:
+    with ng.no_grad():
+        return base[:3]
+
+
+def _of_inference(x: Any) -> Any:
+    with ng.inference_mode():
+        return x * 1
+
+
+def _stale(base: Any) -> Any:
+    view = base[:2]
+    base.mul_(2)
+    return view
+
+
+def _view_of_a_leaf_that_is_one(x: Any) -> Any:
+    base = (x * 1).detach()
+    leaf = base[:2].requires_grad_()
+    view = leaf[0]
+    _without_grad(lambda: base.mul_(1))
+    return view
+
+
+def _retaining(result: Any) -> Any:
+    result.retain_grad()
+    return result
+
+
+def names(tensor: Any) -> Any:
+    node = tensor.grad_fn
+    return node and (node.name(), [each and each.name() for each, _ in node.next_functions])
+
+
+Case = tuple[list[str], str, str, str]
+
+
+def told(case: Case, seed: int) -> list[Any]:
+    """Return all there is to see of calls, and of what was computed before and after them."""
+    calls, target, operand, mode = case
+    numbers = np.random.default_rng(seed).uniform(0.5, 3, (2, 3, 4))
+    x, y = (ng.from_numpy(each).requires_grad_() for each in numbers)
+    seen: list[Any] = []
+    try:
+        t = TARGETS[target](x)
+        other = OPERANDS[operand](t, y)
+        base = t if t._base is None else t._base
+        before = ng.exp(base)  # saved, and shares no memory
+        kept = base * base  # cannot be differentiated any more if it saved what is written to
+        with MODES[mode]():
+            for call in calls:
+                seen.append(CALLS[call](t, other) is t)
+    except Exception as error:  # what is refused is refused every time
+        seen.append((type(error), str(error)))
+        if "t" not in locals() or "before" not in locals():
+            return seen
+    for tensor in (t, base):
+        seen += [tensor.detach().numpy().tobytes(), tensor.dtype, tensor.shape, tensor.stride()]
+        seen += [tensor.requires_grad, tensor.is_inference() or tensor._version]
+        try:
+            seen += [tensor.is_leaf, names(tensor)]
+        except RuntimeError as error:
+            seen.append(str(error))
+    for root in (lambda: t * t, lambda: base * 1, lambda: before, lambda: kept):
+        try:
+            value = root()
+            if value.requires_grad:
+                weights = ng.arange(1.0, value.numel() + 1).reshape(value.shape)
+                found = ng.autograd.grad(
+                    [(value * weights).sum().real], [x, y], retain_graph=True, allow_unused=True
+                )
+                seen += [each and (each.numpy().tobytes(), each.stride()) for each in found]
+        except RuntimeError as error:
+            seen.append(str(error))
+    if t._retains_grad and t.requires_grad:
+        try:
+            (t * t).sum().backward()
+            seen.append(t.grad is not None and t.grad.numpy().tobytes())
+        except RuntimeError as error:
+            seen.append(str(error))
+    return seen
+
+
+# Targets of one shape each: what tells their calls apart is anything but that.
+FAMILIES = [
+    [*("leaf", "result", "constant", "transposed", "expanded", "of an inference", "whole")],
+    [*("result", "constant", "float32", "complex", "real part", "that retains its gradient")],
+    [*("row", "view of a leaf", "one of several", "one of several constants", "view of a view")],
+    [*("row", "view that is a leaf", "view of a leaf that is a view", "columns", "element")],
+    [*("view of a constant", "view that is stale", "view without a history")],
+    [*("view made without grad", "view of a constant without grad", "detached", "other columns")],
+]
+
+
+@settings(max_examples=examples(200))
+@given(data=st.data())
+def test_calls(data: st.DataObject) -> None:
+    """Calls that differ in the target, or in the mode, one after the other."""
+    calls = data.draw(st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=2))
+    operand = data.draw(st.sampled_from(sorted(OPERANDS)))
+    family = data.draw(st.sampled_from(FAMILIES))
+    targets = data.draw(st.permutations(family))[:2]
+    for target in targets:
+        for mode in data.draw(st.permutations(sorted(MODES))):
+            for seed in range(3):  # from the third time on, a call can be remembered
+                with the_long_way():
+                    expected = told((calls, target, operand, mode), seed)
+                assert told((calls, target, operand, mode), seed) == expected, (target, mode)
