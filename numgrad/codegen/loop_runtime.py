@@ -72,24 +72,27 @@ unseen: Any = intrinsic(_unseen)
 
 
 def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) -> Any:
-    """Return `count` elements of a dtype in the bytes of an array, from byte `start` on."""
+    """Return `count` elements of a dtype in the bytes of an array, from byte `start` on.
+
+    They keep the array: a function's own goes as soon as nothing of it is named any more.
+    """
     if not (isinstance(room, types.Array) and isinstance(dtype, types.NumberClass)):
         return None
     array_type = types.Array(dtype.dtype, 1, "C")
 
     def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         room_type, start_type, count_type, _ = signature.args
-        data = context.make_array(room_type)(context, builder, arguments[0]).data
+        whole = context.make_array(room_type)(context, builder, arguments[0])
         of_element = context.get_data_type(array_type.dtype)
         first = context.cast(builder, arguments[1], start_type, types.intp)
         size = context.cast(builder, arguments[2], count_type, types.intp)
         byte = ir.IntType(8).as_pointer()
-        place = builder.gep(builder.bitcast(data, byte), [first])
+        place = builder.gep(builder.bitcast(whole.data, byte), [first])
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
         array = context.make_array(array_type)(context, builder)
         place = builder.bitcast(place, of_element.as_pointer())
-        populate_array(array, place, (size,), (itemsize,), itemsize, meminfo=None)
-        return array._getvalue()
+        populate_array(array, place, (size,), (itemsize,), itemsize, whole.meminfo, whole.parent)
+        return impl_ret_borrowed(context, builder, array_type, array._getvalue())
 
     return array_type(room, start, count, dtype), lower
 

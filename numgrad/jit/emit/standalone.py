@@ -152,7 +152,7 @@ class _Standalone:
                 lines.append(on_stack(array.name, array.dtype, prod(array.shape)))
             elif not into:
                 lines.append(new_array(array.name, array.shape, array.dtype))
-        lines += [*self._room(), *self._steps(), *self._keep_room()]
+        lines += [*self._room(), *self._steps()]
         results: list[Expression] = []
         for k, output in enumerate(outputs):
             name = self.buffers[output]
@@ -205,7 +205,7 @@ class _Standalone:
         lines += self._room()
         body = [Store(unit, Name("k"), ONE), *before, *self._steps(), *after]
         body.append(Store(unit, Name("k"), ZERO))
-        lines += [For("k", Name("start"), Name("stop"), body), *self._keep_room()]
+        lines += [For("k", Name("start"), Name("stop"), body)]
         parameters = ["start", "stop", *(f"{self.buffers[value]}_" for value in inputs)]
         parameters += [f"all_{k}" for k in range(len(self.graph.outputs))]
         return Function(name, parameters, lines, decorator)
@@ -258,12 +258,6 @@ class _Standalone:
             if value.operation == "array":
                 lines.append(captured_array(name, value, self.helpers))
         return lines
-
-    def _keep_room(self) -> list[Statement]:
-        """Numba frees an array after its last use, and knows nothing of its parts."""
-        if self.emitted.room_bytes > STACK_BYTES and self.read_by_steps:
-            return [Store(Name("room"), ZERO, Load(Name("room"), ZERO))]
-        return []
 
     def _is_registered(self, array: Value | Array) -> bool:
         """Whether an array is held where no other array can be, best in registers.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -85,3 +88,38 @@ def test_an_angle_and_its_view_are_one() -> None:
     compiled = ng.jit(both)
     assert compiled.lower(x).source.count("near_sin_cos(") == 1
     np.testing.assert_array_equal(compiled(x).numpy(), both(ng.from_numpy(x)).numpy())
+
+
+MANY_BLOCKS = """
+import sys
+import numpy as np
+import numgrad as ng
+
+function, count = getattr(ng, sys.argv[1]), int(sys.argv[2])
+
+def program(x):
+    for _ in range(count):
+        x = function(x) * 1.1 + 0.1
+    return x
+
+x = np.linspace(-2, 2, 2000)
+eager, compiled = program(ng.from_numpy(x)).numpy(), ng.jit(program)
+for _ in range(3):
+    np.testing.assert_array_equal(compiled(x).numpy(), eager)
+dispatcher = compiled.lower(x).dispatcher
+np.testing.assert_array_equal(dispatcher(x)[0], eager)
+"""
+
+
+@pytest.mark.parametrize(("name", "count"), [("sin", 40), ("cos", 60)])
+def test_memory_of_blocks_is_there_until_the_last_loop_has_read_it(name: str, count: int) -> None:
+    """Freed memory is unmapped or written over here at once, so that to use it is noticed."""
+    noticing = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_PERTURB_": "165"}
+    ended = subprocess.run(
+        [sys.executable, "-c", MANY_BLOCKS, name, str(count)],
+        env={**os.environ, **noticing},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
