@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import numgrad
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
+from numgrad.ops.signatures.declared import DECLARED
 
 pytest_plugins = ["tests.cases"]  # how much of it all a run tests
 collect_ignore = ["tests/mutants.py"]  # a tool, which needs one that tests do without
@@ -22,7 +24,7 @@ collect_ignore = ["tests/mutants.py"]  # a tool, which needs one that tests do w
 @pytest.fixture
 def forgotten() -> Iterator[None]:
     """Leave no operation behind that a test or an example declares."""
-    registries = (CATALOGUE, FUNCTIONS, METHODS, INPLACE)
+    registries: tuple[dict[Any, Any], ...] = (CATALOGUE, FUNCTIONS, METHODS, INPLACE, DECLARED)
     before = [dict(registry) for registry in registries]
     yield
     for name in (set(METHODS) - set(before[2])) | (set(INPLACE) - set(before[3])):

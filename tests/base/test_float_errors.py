@@ -157,6 +157,7 @@ def test_no_compiled_operation_lets_numpy_warn(case: Any, seed: int) -> None:
 WHOLE = ("mm", "dot", "bmm", "addmv", "addr", "addbmm")
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize(
     "case",
     [c for c in cases(("float64",)) if c[0].name in WHOLE and c[1] is c[0].samples[0]],

@@ -230,6 +230,7 @@ def test_results_of_grad_do_not_share_memory() -> None:
     assert x.grad is None and y.grad is None
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_what_a_node_calls_new_memory_is_new(name: str) -> None:

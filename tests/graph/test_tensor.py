@@ -76,7 +76,7 @@ def test_sizes_are_put_together_as_in_pytorch(torch: Any, expression: str) -> No
         *(
             (
                 f"x.{name}({side}={given})",
-                f"{name}(): argument '{side}' (position 2) must be Tensor, not {kind}",
+                f"{name}() received an invalid combination of arguments - got (",
             )
             for name, side in (
                 ("clamp", "min"),
@@ -84,7 +84,7 @@ def test_sizes_are_put_together_as_in_pytorch(torch: Any, expression: str) -> No
                 ("clamp_min", "min"),
                 ("clamp_max", "max"),
             )
-            for given, kind in (("'a'", "str"), ("[1]", "list"))
+            for given in ("'a'", "[1]")
         ),
         *(
             (f"x.to({given})", "to() received an invalid combination of arguments - got (" + got)
@@ -102,8 +102,7 @@ def test_sizes_are_put_together_as_in_pytorch(torch: Any, expression: str) -> No
 def test_what_is_no_argument_is_named(lib: Any, call: str, words: str) -> None:
     with pytest.raises(TypeError) as error:
         eval(call, {"x": lib.ones(2)})
-    if not (call.startswith("x.clamp") and lib is not ng):  # PyTorch lists the ways to call it
-        assert str(error.value).startswith(words)
+    assert str(error.value).startswith(words)
 
 
 # Flags

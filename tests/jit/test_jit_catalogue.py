@@ -73,7 +73,7 @@ def assert_same(compiled: list[Any], eager: list[Any]) -> None:
         )
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
 def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
     random = np.random.default_rng(3)

@@ -173,6 +173,7 @@ def bits(results: Any, like: Any = None) -> list[bytes]:
     ]
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("size", ["small", "any"])
 def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> None:
@@ -194,6 +195,7 @@ def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> 
             assert bits(found if len(like) > 1 else found[0], like) == expected, name
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.filterwarnings("ignore")  # of too few degrees of freedom, of overflow
 @pytest.mark.parametrize("seed", range(30))
 def test_other_reductions_have_the_bits_that_they_have_without_jit(seed: int) -> None:
@@ -214,6 +216,7 @@ def test_shares_of_long_rows_have_the_bits_that_they_have_without_jit(
     assert bits(ng.jit(lambda x: shares(x, (dim,)))(x)) == bits(shares(x, (dim,)))
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("fold", [added, averaged, multiplied, spread], ids=lambda f: f.__name__)
@@ -239,6 +242,7 @@ PARTS = {
 }
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32", "bool"])
 @pytest.mark.parametrize("part", PARTS)
 def test_totals_of_parts_are_those_of_copies(part: str, dtype: str) -> None:

@@ -90,6 +90,7 @@ def test_sums_over_any_dims(shape: tuple[int, ...], dims: tuple[int, ...]) -> No
     check(Graph([x], [g.reduce("sum", g.op("mul", x, x), *dims)]), numbers(*shape))
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("kind", ["sum", "max", "min", "prod"])
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)])
 def test_nan_spreads(kind: str, dims: tuple[int, ...]) -> None:

@@ -356,6 +356,7 @@ CASTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("dtype", [ng.float32, ng.int64, ng.bool])
 @pytest.mark.parametrize("way", CASTS)
 def test_a_captured_tensor_of_another_dtype_is_read_in_every_call(way: str, dtype: Any) -> None:

@@ -82,6 +82,7 @@ def test_float32_stays_float32(primitive):
                 assert "fpext" not in loop.inspect_llvm(signature)
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.skipif(
     not re.search("avx|sse2|neon", binding.get_host_cpu_features().flatten()),
     reason="the processor has no SIMD instructions",

@@ -127,6 +127,7 @@ def test_formulas_and_rules_call_numpys_and_maths_functions(
 SAMPLE = {"input": 0.3, "other": 0.7}
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("start", range(0, len(WORKING), 12))
 def test_every_function_has_its_own_value(start: int) -> None:
     """Several in one formula, each with a factor of its own, so that few kernels are compiled."""

@@ -68,6 +68,7 @@ def assert_is(found: Any, expected: Any, recorded: bool = False) -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("name", EVERY_UFUNC)
 @settings(max_examples=4)
 @given(drawn=pairs)
@@ -95,7 +96,7 @@ def test_every_ufunc_gives_a_tensor_or_says_that_it_is_not_there(name: str, draw
                 assert_is(ufunc(*operands), ufunc(*plain))
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("name", sorted(set(UFUNCS) - BITS))
 def test_a_ufunc_is_the_tensors_operation_under_jit_too(name: str) -> None:
     ufunc = getattr(np, name)

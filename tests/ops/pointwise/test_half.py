@@ -120,7 +120,7 @@ def in_float32(value: Any) -> Any:
     return value
 
 
-@pytest.mark.sampled(0.25)
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX])
 def test_every_operation_is_that_of_float32_rounded(name: str) -> None:
     for call in sample_calls(name, dtypes.float16):
@@ -163,6 +163,7 @@ ELEMENTWISE = [
 ROOTS = {"pow_0.5", "pow_-0.5"}
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[each.name for each in ELEMENTWISE])
 def test_elementwise_operations_are_pytorchs(
     torch: ModuleType, primitive: ElementwisePrimitive
