@@ -49,9 +49,17 @@ def _sine(node: Any) -> tuple[str, str] | None:
     return None
 
 
-def angles_in(nodes: Any) -> list[str]:
-    """Return the variables that sines and so on are computed of, once for each of these."""
-    return [sine[1] for sine in map(_sine, walk(nodes)) if sine is not None]
+def _any(variable: str) -> bool:
+    return True
+
+
+def angles_in(nodes: Any, is_real: Callable[[str], bool] = _any) -> list[str]:
+    """Return the variables that sines and so on are computed of, once for each of these.
+
+    Of those that are not real, the passes here leave them as they are.
+    """
+    found = [sine[1] for sine in map(_sine, walk(nodes)) if sine is not None]
+    return [angle for angle in found if is_real(angle)]
 
 
 def _replaced(body: Sequence[Statement], way: str, angles: Sequence[str]) -> Sequence[Statement]:
@@ -101,17 +109,19 @@ def blocked_angles(loop: For, reads: Mapping[str, Expression]) -> list[Statement
     return [For("block", loop.first, loop.last, body, Number(ANGLE_BLOCK))]
 
 
-def near_angles(loop: For) -> For:
+def near_angles(loop: For, is_real: Callable[[str], bool] = _any) -> For:
     """Return a loop that computes sines as if no angle was far; ``far`` is set if one was."""
     body: list[Statement] = []
     for line in loop.body:
-        found = dict.fromkeys(angles_in(line))
+        found = dict.fromkeys(angles_in(line, is_real))
         body += [_noted(Name(angle)) for angle in found]
         body += _replaced([line], "near", list(found))
     return For(loop.index, loop.first, loop.last, body, loop.step)
 
 
-def phases(loop: For, room: Callable[[str], str]) -> list[Statement]:
+def phases(
+    loop: For, room: Callable[[str], str], is_real: Callable[[str], bool] = _any
+) -> list[Statement]:
     """Return a loop as several: before each but for the first one, sines are computed of a block.
 
     Each loop, or *phase*, computes what is needed in it, from the sines there are by then. The last
@@ -123,6 +133,8 @@ def phases(loop: For, room: Callable[[str], str]) -> list[Statement]:
         Of a block at most. Its body gives each variable one value.
     room : callable
         Returns the name of a new array, for the values of a variable in a block.
+    is_real : callable
+        Whether a variable is a real number.
 
     Examples
     --------
@@ -140,13 +152,16 @@ def phases(loop: For, room: Callable[[str], str]) -> list[Statement]:
             store(y, i, v)
     <BLANKLINE>
     """
-    return _Phases(loop, room).statements() if angles_in(loop.body) else [loop]
+    found = angles_in(loop.body, is_real)
+    return _Phases(loop, room, is_real).statements() if found else [loop]
 
 
 class _Phases:
     """The loops that a loop becomes."""
 
-    def __init__(self, loop: For, room: Callable[[str], str]) -> None:
+    def __init__(
+        self, loop: For, room: Callable[[str], str], is_real: Callable[[str], bool]
+    ) -> None:
         self.loop, self.room = loop, room
         self.offset = combine("-", loop.index, loop.first)
         self.made: dict[str, Assign] = {
@@ -159,7 +174,7 @@ class _Phases:
             self.needs[target] = [name for name in names_in(line.value) if name in self.made]
             self.depth[target] = max([self.depth[name] for name in self.needs[target]], default=0)
             sine = _sine(line.value)
-            if sine is not None and sine[1] in self.made:
+            if sine is not None and sine[1] in self.made and is_real(sine[1]):
                 self.sines[target] = sine
                 self.depth[target] += 1
         self.roots: list[list[str]] = [[] for _ in range(max(self.depth.values()) + 1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from types import ModuleType
 from typing import Any
@@ -208,3 +209,25 @@ def test_a_view_of_an_inference_tensor_has_no_base(lib: Any, name: str) -> None:
         assert set(inside[0].reshape(-1).tolist()) == {3.0}
         assert made.untyped_storage().data_ptr() == inside[0].untyped_storage().data_ptr()
         assert inside[0].untyped_storage().nbytes() == made.untyped_storage().nbytes()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y: (y * y).sum() + y.sum(),
+        lambda y: y.sum() + y.sum(),
+        lambda y: (y * y).sum() + y.sum() + y.sum(),
+        lambda y: (y * y).sum() + y.sum(-1).sum(),
+        lambda y: (y * 3).mean() + y.expand(2, *y.shape).sum() + y.reshape(-1).sum(),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2,), (2, 2), (3, 1)])
+def test_gradients_in_the_mode_are_those_outside(function: Any, shape: tuple[int, ...]) -> None:
+    """There views have no base, and memory that they show again and again is added to by nobody."""
+    y = ng.arange(1.0, 1.0 + math.prod(shape)).reshape(shape).requires_grad_()
+    (expected,) = ng.autograd.grad(function(y), y)
+    for _ in range(4):
+        result = function(y)
+        with ng.inference_mode():
+            (found,) = ng.autograd.grad(result, y)
+        assert found.tolist() == expected.tolist()

@@ -122,7 +122,8 @@ class LoopNest:
                 self._write_row_output(output)
         self._write_checks()
         for here in self.passes.passes.values():
-            here.loops = phases(self._loop(here), self._room_of_angles) if self.loops.inner else []
+            if self.loops.inner:
+                here.loops = phases(self._loop(here), self._room_of_angles, self._is_real)
 
     # --- outputs ---
 
@@ -192,7 +193,7 @@ class LoopNest:
         None if it has none, or more than `most`, or could not be done again: it overwrites inputs.
         """
         passes = self.passes.passes.values() if self.loops.inner else ()
-        angles = [angle for here in passes for angle in angles_in(here.lines)]
+        angles = [angle for here in passes for angle in angles_in(here.lines, self._is_real)]
         written = {self.parts.buffer(output.value) for output in self.nest.outputs}
         read = {self.parts.buffer(value) for value, _ in self.facts.read_places}
         if not 0 < len(angles) <= most or written & read:
@@ -200,6 +201,9 @@ class LoopNest:
         nest = copy(self)
         nest.is_near = True
         return nest
+
+    def _is_real(self, variable: str) -> bool:
+        return self.code.types[variable].kind == "f"
 
     def _room_of_angles(self, variable: str) -> str:
         room = self.code.fresh("w")
@@ -297,7 +301,7 @@ class LoopNest:
         """Return what a pass does with a block of a row."""
         if not self.loops.inner:
             return here.lines
-        return [near_angles(self._loop(here))] if self.is_near else here.loops
+        return [near_angles(self._loop(here), self._is_real)] if self.is_near else here.loops
 
     def _pass(self, here: Pass) -> list[Statement]:
         lines = self.block(here)

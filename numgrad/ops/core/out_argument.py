@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.kernels.move.memory_order import empty_for
+from numgrad.kernels.move.strides import repeats_elements
 
 __all__ = ["arrays_among", "write_out"]
 
@@ -59,6 +61,8 @@ def write_out(
         ):
             deciding = []  # PyTorch makes room for the numbers before it computes
         out._array = target = empty_for(shape, target.dtype, deciding)
+    if repeats_elements(target):
+        raise RuntimeError(OVERLAPS_ITSELF)
     if modes.trace is not None:
         write_elements(out, ..., modes.trace.elementwise(primitive, shape, arrays, result))
         return out

@@ -62,7 +62,8 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
             long, short = result, shape
         offset = len(long) - len(short)
         merged = list(long)
-        for position, length in enumerate(short):
+        for position in range(len(short) - 1, -1, -1):  # the last that differ are named
+            length = short[position]
             other = long[offset + position]
             if length == other or length == 1:
                 continue

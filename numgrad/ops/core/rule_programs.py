@@ -89,6 +89,16 @@ def _compile_rules(
     constants = {
         id(each._array): each._array for each in steps.constants if each._array.size <= FEW_ELEMENTS
     }
+    # What a result is, or is a view of, is made anew each time: its receiver may write to it, that
+    # of this one, too.
+    for number, (place, constant) in enumerate(constants.items()):
+        if any(each is not None and np.may_share_memory(each._array, constant) for each in results):
+            kept = constant.copy("K")
+            if kept.strides != constant.strides:
+                return None
+            namespace[f"k{number}"] = kept
+            names[place] = f"c_{number}"
+            lines.append(f"c_{number} = k{number}.copy('K')")
     for number, step in enumerate(steps.steps):
         arguments = []
         for position, operand in enumerate(step.operands):
@@ -112,12 +122,6 @@ def _compile_rules(
         lines.append(f"{target} = run{number}({', '.join(arguments)})")
         for array, name in zip(step.written, outputs, strict=True):
             names[id(array)] = name
-    for number, each in enumerate(results):
-        place = None if each is None else id(each._array)
-        if place in constants and place not in names:  # a copy, which may be written to
-            namespace[f"k{number}"] = constants[place]
-            names[place] = f"x_{number}"
-            lines.append(f"x_{number} = k{number}.copy('K')")
     found = ["None" if each is None else names.get(id(each._array), "") for each in results]
     if "" in found:
         return None

@@ -31,6 +31,7 @@ __all__ = [
     "Indices",
     "apply_key",
     "check_indices",
+    "is_mask",
     "mask_alone",
     "select_first",
     "to_indices",
@@ -244,6 +245,18 @@ def mask_alone(key: Any) -> Tensor | None:
     array = items[0]._array
     is_mask = is_traced_array(array) and array.dtype in (np.bool_, np.uint8)
     return items[0] if is_mask else None
+
+
+def is_mask(key: Any) -> bool:
+    """Return whether a key is one mask, or one and an ellipsis."""
+    items = [item for item in _as_tuple(key) if item is not Ellipsis]
+    if len(items) != 1 or not isinstance(items[0], (Tensor, np.ndarray, list)):
+        return False
+    try:
+        array = items[0]._array if isinstance(items[0], Tensor) else np.asarray(items[0])
+    except ValueError:  # a list of lists of several lengths
+        return False
+    return array.dtype in (np.bool_, np.uint8)
 
 
 def _dims_of(item: Any) -> int:

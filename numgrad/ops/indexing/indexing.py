@@ -22,6 +22,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
+    is_mask,
     mask_alone,
     select_first,
     to_indices,
@@ -330,6 +331,8 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
             _fill_where(input, mask, source)
             return
+        if source._array.size == 1 and source._array.dtype != input._array.dtype and is_mask(key):
+            source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
         part, indices = apply_key(input, key)
     if indices is not None:
         if source._array.shape[:1] == (1,):

@@ -149,7 +149,8 @@ def add(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
         return _PLUS(input, other, out=out)
     alpha = _checked_alpha(input, other, alpha)
     if isinstance(alpha, bool):
-        return _PLUS(input, mul(other, alpha), out=out)
+        scaled = mul(other, alpha) if isinstance(other, Tensor) else other and alpha
+        return _PLUS(input, scaled, out=out)
     return _PLUS_SCALED(input, other, alpha, out=out)
 
 

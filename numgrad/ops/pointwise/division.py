@@ -121,6 +121,7 @@ def _integer_divisor(input: Any, other: Any) -> Any:
 
 def _as_divisor(input: Any, number: int) -> Array:
     """Return a number as the divisor that it is: PyTorch gives it the dtype of integers first."""
+    number = int(number)  # NumPy's compare as integers of their own dtype
     dtype = input._array.dtype if isinstance(input, Tensor) else np.dtype(np.int64)
     if dtype.kind not in "iu" or not -(1 << 63) <= number < 1 << 64:
         return np.asarray(bool(number))  # what is too large is refused when it is converted

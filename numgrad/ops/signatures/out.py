@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import laid_out_like
+from numgrad.kernels.move.strides import repeats_elements
 from numgrad.ops.signatures.kinds import type_name
 
 __all__ = ["check_out", "write_array", "write_result"]
@@ -61,7 +63,7 @@ def write_array(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
     Raises
     ------
     RuntimeError
-        If a dtype is asked for, and it is not that of `out`.
+        If a dtype is asked for, and it is not that of `out`; if elements of `out` share memory.
     """
     if dtype is not None and array.dtype != out._array.dtype:
         raise RuntimeError(
@@ -69,6 +71,8 @@ def write_array(function: str, array: Array, out: Tensor, dtype: Any) -> Tensor:
             f"parameter ({out.dtype.scalar_name})"
         )
     if out._array.shape == array.shape:
+        if repeats_elements(out._array):
+            raise RuntimeError(OVERLAPS_ITSELF)
         write_elements(out, ..., array)
     else:
         out._array = array.astype(out._array.dtype)

@@ -123,3 +123,17 @@ def test_memory_of_blocks_is_there_until_the_last_loop_has_read_it(name: str, co
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("size", [10, 3000])
+def test_sines_of_complex_angles_have_the_bits_of_eager_mode(dtype: Any, size: int) -> None:
+    random = np.random.default_rng(size)
+    z = (random.standard_normal(size) + 1j * random.standard_normal(size)).astype(dtype)
+
+    def program(z: Any) -> Any:
+        return z.sin(), (z * 0.5).cos() + z.abs().sin(), z.tan()
+
+    compiled = ng.jit(program)
+    for expected, found in zip(program(ng.from_numpy(z)), compiled(ng.from_numpy(z)), strict=True):
+        assert found.numpy().tobytes() == expected.numpy().tobytes()

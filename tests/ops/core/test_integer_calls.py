@@ -110,3 +110,24 @@ def test_shifts_are_products_and_quotients_by_powers_of_two(
         assert up.dtype is down.dtype is getattr(ng, name)
         assert up.numpy().astype(f"int{bits}").tolist() == modulo
         assert down.tolist() == right
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "int64", "bool_"])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32"])
+def test_numpys_integers_divide_as_pythons(kind: str, dtype: str) -> None:
+    x = ng.tensor([7, 100, 3], dtype=getattr(ng, dtype))
+    number = getattr(np, kind)(1 if kind == "bool_" else 3)
+    plain = int(number)
+    assert (x // number).tolist() == (x // plain).tolist()
+    assert (x % number).tolist() == (x % plain).tolist()
+    assert x.clone().floor_divide_(number).tolist() == (x // plain).tolist()
+    for mode in ("floor", "trunc"):
+        found = ng.div(x, number, rounding_mode=mode)
+        assert found.tolist() == ng.div(x, plain, rounding_mode=mode).tolist()
+
+
+def test_bools_are_added_with_a_bool_alpha() -> None:
+    yes = ng.tensor([True, False])
+    assert ng.add(yes, True, alpha=True).tolist() == [True, True]
+    assert ng.add(yes, True, alpha=False).tolist() == [True, False]
+    assert yes.add(False, alpha=2).tolist() == [True, False]

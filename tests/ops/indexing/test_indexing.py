@@ -438,3 +438,19 @@ def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:
     x = ng.tensor([1.0, float("nan"), 0.0, 1.0])
     assert ng.sort(x).indices.tolist() == [2, 0, 3, 1]
     assert ng.sort(x, descending=True).indices.tolist() == [1, 0, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "value", ["lib.tensor(7.0, dtype=lib.float64)", "lib.tensor([2])", "lib.tensor(True)"]
+)
+@pytest.mark.parametrize("key", ["x < 0", "(x < 0, ...)", "[True, False, True]"])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_one_element_of_any_dtype_fills_a_mask(
+    torch: Any, value: str, key: str, dtype: str
+) -> None:
+    def filled(lib: Any) -> Any:
+        x = lib.tensor([1, -2, 3], dtype=getattr(lib, dtype))
+        x[eval(key, {"x": x})] = eval(value, {"lib": lib})
+        return x.tolist()
+
+    assert filled(ng) == filled(torch)

@@ -119,3 +119,23 @@ def test_scans_in_place_do_what_pytorchs_do(torch, name, shape, dtype):
     values = (np.arange(np.prod(shape, dtype=int)).reshape(shape) - 1.5).astype(dtype)
     compare(torch, lambda m, x: getattr(x * 1, f"{name}_")(-1), values)
     compare(torch, lambda m, x: getattr((x * 1).detach(), f"{name}_")(0, dtype=x.dtype), values)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x, out: lib.add(x, 1, out=out),
+        lambda lib, x, out: lib.exp(x, out=out),
+        lambda lib, x, out: lib.where(x > 1, x, x, out=out),
+        lambda lib, x, out: lib.clamp(x, 0, 1, out=out),
+        lambda lib, x, out: lib.cumsum(x, 0, out=out),
+        lambda lib, x, out: lib.softmax(x, 0, out=out),
+        lambda lib, x, out: lib.mm(x[:, :2], x, out=out),
+        lambda lib, x, out: lib.sort(x, out=(out, lib.zeros(2, 3, dtype=lib.long))),
+    ],
+)
+def test_nothing_is_written_where_elements_share_memory(call: Any) -> None:
+    out = ng.zeros(3).expand(2, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        call(ng, ng.ones(2, 3), out)
+    assert out.tolist() == [[0.0] * 3] * 2
