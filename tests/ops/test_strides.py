@@ -39,6 +39,7 @@ REFUSED = {
     "not implemented for": "PyTorch says so only where there are elements",
     "dtype must be a floating": "as above",
     "out of bounds for dimension": "as above",
+    "Expected reduction dim": "PyTorch leaves `out` as it was if there are no elements",
 }
 # Layouts and shapes for each line.
 DRAWS = 3 if settings.default.max_examples <= 100 else 100
