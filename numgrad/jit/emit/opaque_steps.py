@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.jit.emit.unit_vector_loop import RowLoop
+from numgrad.jit.emit.compiled_loops import compiled_loop
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.index_maps import Elements
 
 __all__ = ["as_compact", "opaque_call", "operand_reader"]
@@ -74,9 +73,8 @@ def opaque_call(
     build : callable
         Makes the program of a graph within this one.
     """
-    primitive, parameters = value.attributes["primitive"], value.attributes["parameters"]
-    if isinstance(primitive, Rows):
-        primitive = RowLoop(primitive, build(primitive.graph))
+    parameters = value.attributes["parameters"]
+    primitive = compiled_loop(value.attributes["primitive"], build)
 
     def run(*arrays: NDArray) -> list[NDArray]:
         results = primitive.forward(*arrays, **parameters)

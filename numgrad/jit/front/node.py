@@ -7,12 +7,12 @@ from typing import Any
 
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.engine import nodes_towards, run
+from numgrad.graph.engine import run
 from numgrad.graph.modes import enable_grad, modes
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
-from numgrad.jit.front.trace_function import edges_from_outside
+from numgrad.jit.front.outside import edges_from_outside, inside
 from numgrad.kernels.move.strides import repeats_elements
 
 __all__ = ["backward_of", "node_class"]
@@ -154,15 +154,8 @@ def backward_of(
                 create_graph=create_graph,
                 inputs=edges,
                 accumulate=False,
-                needed=_inside(edges, roots, start),
+                needed=inside(edges, roots, start),
             )
         )
 
     return backward
-
-
-def _inside(edges: Sequence[Edge], roots: Sequence[tuple[Edge, Tensor]], start: int) -> set[Node]:
-    """Return the nodes that lead to `edges`, but for those that were there before `start`."""
-    ends = [node for node, _ in edges if node is not None]
-    begins = [node for (node, _), _ in roots if node is not None]
-    return {node for node in nodes_towards(ends, begins) if node.sequence >= start}

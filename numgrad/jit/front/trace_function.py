@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base.pytree import TreeSpec, containers, flatten, unflatten
-from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.node import next_sequence
-from numgrad.graph.recorder import Traced, TracedTensor, TraceError
+from numgrad.graph.recorder import Traced, TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, plain, wrap
 from numgrad.jit.capture.guards import own_dict
+from numgrad.jit.front.outside import edges_from_outside
 from numgrad.jit.front.signature import Static, array_of, is_traced
 from numgrad.jit.front.tracer import Tracer
 from numgrad.jit.ir.graph import Graph, Value
@@ -23,7 +23,7 @@ from numgrad.jit.ir.memory_order import Laid, laid
 from numgrad.kernels.move.strides import layout_of, may_overlap
 from numgrad.ops.arguments.nested import check_array
 
-__all__ = ["Output", "Trace", "edges_from_outside", "trace_function"]
+__all__ = ["Output", "Trace", "trace_function"]
 
 
 class Output(NamedTuple):
@@ -177,39 +177,3 @@ def _output(
         tracer.depend_on_strides(array.storage.follows)
     requires_grad = isinstance(leaf, Tensor) and leaf.requires_grad
     return Output("computed", len(values) - 1, requires_grad, laid(array.place))
-
-
-def edges_from_outside(
-    outputs: Sequence[Any], arguments: Sequence[Tensor], start: int
-) -> list[Edge]:
-    """Return where gradients leave the graph that was recorded since `start`.
-
-    Parameters
-    ----------
-    outputs : sequence
-        What the function returned; what is no tensor does not matter.
-    arguments : sequence of Tensor
-        Leaves whose gradients are accounted for.
-    """
-    own = {id(argument) for argument in arguments}
-    found: dict[Edge, None] = {}
-    seen: set[Any] = set()
-    stack = [
-        gradient_edge(output)
-        for output in outputs
-        if isinstance(output, TracedTensor) and output.requires_grad
-    ]
-    while stack:
-        edge = stack.pop()
-        node = edge[0]
-        if node is None:
-            continue
-        if isinstance(node, AccumulateGrad):
-            if id(node.variable) not in own:
-                found[edge] = None
-        elif node.sequence < start:
-            found[edge] = None
-        elif node not in seen:
-            seen.add(node)
-            stack += zip(node.targets, node.numbers, strict=True)
-    return list(found)

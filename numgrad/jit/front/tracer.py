@@ -21,6 +21,7 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.jit.front.loops import Turn, record_loop
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import (
@@ -31,11 +32,12 @@ from numgrad.jit.ir.memory_order import (
     order_of,
     place_like,
 )
+from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
-from numgrad.jit.lowering.unit_vectors import Rows, cut_out
+from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.kernels.move.memory_order import empty_for, empty_like
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
@@ -67,6 +69,8 @@ class Tracer:
         self.baked: dict[int, tuple[Array, Array]] = {}
         # Arrays that were copied; by the id of the array whose memory it is.
         self.copied: dict[int, Array] = {}
+        # What the body of a loop made, while one is recorded.
+        self._own: list[set[Storage]] = []
         # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
         self.given: dict[int, Any] = {}
 
@@ -194,6 +198,11 @@ class Tracer:
         """Give the storage of `target` a value with another part there."""
         storage, place = target.storage, target.place
         self.depends_on |= storage.shared_by
+        if self._own and storage not in self._own[-1]:
+            self._fail(
+                "the body of a loop may not write to what it did not make: what it hands on is what "
+                "it returns. clone() it first"
+            )
         if any(storage is argument for argument in self._arguments):
             self._fail(
                 "jit: the function writes to one of its arguments. That can't be compiled: clone() "
@@ -220,7 +229,7 @@ class Tracer:
         present = [result for result in results if result is not None]
         if any(result.requires_grad for result in present):
             return None
-        graph, captured = cut_out(vector, [self.value_of(each._array) for each in present])
+        graph, captured = cut_out([vector], [self.value_of(each._array) for each in present])
         metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
         stacked = results_of(Rows(graph), captured, metas, self._origin("rows"))
         count = math.prod(shape)
@@ -231,6 +240,44 @@ class Tracer:
             arrays.append(self._array(value, place, row.storage.follows))
         found = iter([wrap(array) for array in arrays])
         return [None if each is None else next(found) for each in results]
+
+    def scan(
+        self,
+        function: Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Any, Any]],
+        carries: Sequence[Tensor],
+        rows: Sequence[Tensor],
+        length: int,
+        reverse: bool,
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Record a loop with carries."""
+
+        def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+            return Turn(*function(carries, rows))
+
+        found = record_loop(self, turn, carries, rows, length, reverse)
+        return list(found.carries), list(found.stacked)
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Record the body of a loop."""
+        self._own.append(set())
+        try:
+            yield
+        finally:
+            self._own.pop()
+
+    def stand_in(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+        """Return a tensor that stands for an input of a body."""
+        array: Any = self._array(Value("input", (), shape, dtype, position=0))
+        if self._own:
+            self._own[-1].discard(array.storage)
+        return wrap(array)
+
+    def results(self, loop: Any, operands: Sequence[Value]) -> list[Tensor]:
+        """Record a loop whose body was cut out, and return its results."""
+        values = results_of(loop, operands, loop.metas(), self._origin("loop"))
+        arrays: list[Any] = [self._array(value) for value in values]
+        return [wrap(array) for array in arrays]
 
     def refuse_write(self) -> NoReturn:
         """Raise for a write to a tensor that was there before the trace."""
@@ -357,6 +404,8 @@ class Tracer:
             whole, place, value = memory_of(like, value)
         storage = Storage(self, whole, value)
         storage.follow(follows, gaps)
+        if self._own:
+            self._own[-1].add(storage)
         return Traced(storage, place)
 
     def _capture(self, array: Array) -> Value:

@@ -65,13 +65,12 @@ class Program:
         """
         return literal_dispatcher(self._emitted, self.graph, build, into=True)
 
-    @property
-    def loop(self) -> Any:
-        """A dispatcher that computes the outputs for all unit vectors in the first input's place.
+    def loop(self, loop: Any) -> Any:
+        """Return a dispatcher that does a loop (`Rows` or `Loop`) whose body this is.
 
         See `numgrad.jit.emit.standalone.literal_loop` for what it is called with.
         """
-        return literal_loop(self._emitted, self.graph, build)
+        return literal_loop(self._emitted, build, loop)
 
     @property
     def is_short(self) -> bool:

@@ -17,10 +17,11 @@ import numpy as np
 from numgrad.base.float_errors import restore, silence
 from numgrad.base.tuning import RECYCLED_BYTES, THREAD_ADDITIONS_JIT
 from numgrad.codegen.define import define
+from numgrad.jit.emit.compiled_loops import compiled_loop, grain_of
 from numgrad.jit.emit.opaque_steps import as_compact, opaque_call, operand_reader
 from numgrad.jit.emit.program_source import WHAT, Array, Emitted
-from numgrad.jit.emit.unit_vector_loop import RowLoop, grain_of
 from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.schedule import Nest
 from numgrad.runtime.memory import empty
@@ -180,7 +181,9 @@ class _Writer:
                 left, right = (self._operand(operand) for operand in value.operands)
                 lines.append(f"dot({left}, {right}, {self._operand(value)})")
                 is_silent = True
-            elif isinstance(primitive, Rows) and primitive.count <= grain_of(primitive):
+            elif isinstance(primitive, Loop) or (
+                isinstance(primitive, Rows) and primitive.count <= grain_of(primitive)
+            ):
                 lines += self._loop(value, primitive)
             else:
                 lines.append(self._opaque(value))
@@ -230,23 +233,23 @@ class _Writer:
 
         parallel_for(task, items, grain)
 
-    def _loop(self, value: Value, rows: Rows) -> list[str]:
-        """Return the lines of a loop over unit vectors that one thread does."""
+    def _loop(self, value: Value, loop: Rows | Loop) -> list[str]:
+        """Return the lines of a loop that one thread does."""
         kept, buffers = self.emitted.plan.kept, self.emitted.buffers
         number = len(self.names)
-        self.names[f"loop_{number}"] = RowLoop(rows, self.build(rows.graph)).entry
+        self.names[f"loop_{number}"] = compiled_loop(loop, self.build).entry
         given = [
             self._operand(operand) if operand in kept else f"as_compact({self._operand(operand)})"
             for operand in value.operands
         ]
         results = self.emitted.results_of(value)
         lines = []
-        for position, output in enumerate(rows.graph.outputs):
+        for position, (shape, dtype) in enumerate(loop.metas()):
             name = buffers[results[position]] if position in results else f"unread_{position}"
-            shape = (rows.count, *output.shape)
-            lines.append(self._new(name, f"{number}_{position}", shape, output.dtype))
+            lines.append(self._new(name, f"{number}_{position}", shape, dtype))
             given.append(name)
-        return [*lines, f"loop_{number}(0, {rows.count}, {', '.join(given)})"]
+        turns = f"0, {loop.count}, " if isinstance(loop, Rows) else ""
+        return [*lines, f"loop_{number}({turns}{', '.join(given)})"]
 
     def _opaque(self, value: Value) -> str:
         """Return the line that calls a primitive."""

@@ -1,0 +1,215 @@
+"""Functions of loops whose body is a program: for unit vectors, and with carries.
+
+All arrays that they are given are C-contiguous, and nothing is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Protocol
+
+from numgrad.codegen.loops import (
+    ONE,
+    ZERO,
+    Assign,
+    Do,
+    Expression,
+    For,
+    Function,
+    Load,
+    Name,
+    Number,
+    Statement,
+    Store,
+    call,
+    combine,
+    names,
+    plus,
+    type_code,
+)
+from numgrad.codegen.short_loops import on_stack
+from numgrad.jit.emit.program_source import Emitted
+from numgrad.jit.emit.scalar_code import PART, new_array
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.loops import Loop
+
+__all__ = ["Body", "carried_loop", "copied", "unit_vector_loop"]
+
+UNROLLED_COPY = 16  # elements up to which a copy is written out
+(_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
+_ZEROS = Name("zeros", "numpy")
+
+
+class Body(Protocol):
+    """A program that is written into a function: see `numgrad.jit.emit.standalone`."""
+
+    emitted: Emitted
+    graph: Graph
+    is_short: bool
+
+    def given(self, inputs: Sequence[Value], *, known: bool = False) -> list[Statement]:
+        """Take arguments."""
+
+    def steps(self) -> list[Statement]:
+        """Do what the program does."""
+
+    def room(self) -> list[Statement]:
+        """Make what else the steps need, which are written before."""
+
+    def is_registered(self, array: Any) -> bool:
+        """Whether an array is held where no other array can be."""
+
+    def array_name(self, value: Value) -> str:
+        """Return the name of an argument as an array of its own."""
+
+
+def unit_vector_loop(body: Body, name: str, decorator: Name | None = None) -> Function:
+    """Return the function of `numgrad.jit.emit.standalone.literal_loop` for unit vectors."""
+    vector, *inputs = body.graph.inputs
+    buffers = body.emitted.buffers
+    lines: list[Statement]
+    count, unit = prod(vector.shape), Name(buffers[vector])
+    if body.array_name(vector) != unit.id:
+        cleared = For("at", ZERO, Number(count), [Store(unit, Name("at"), ZERO)])
+        lines = [on_stack(unit.id, vector.dtype, count), cleared]
+    else:
+        lines = [Assign(unit.id, call(_ZEROS, vector.shape, type_code(vector.dtype)))]
+    lines += body.given(inputs, known=True)
+    outputs = list(enumerate(body.graph.outputs))
+    results = _Stacked(body, outputs, "k", lines)
+    turn = [Store(unit, Name("k"), ONE), *results.before, *body.steps(), *results.after]
+    lines += body.room()
+    turn.append(Store(unit, Name("k"), ZERO))
+    lines += [For("k", Name("start"), Name("stop"), turn)]
+    parameters = ["start", "stop", *(f"{buffers[value]}_" for value in inputs)]
+    parameters += [f"all_{k}" for k in range(len(outputs))]
+    return Function(name, parameters, lines, decorator)
+
+
+def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = None) -> Function:
+    """Return the function of a `Loop`: of its operands, and of arrays for its results.
+
+    What a body hands on to the next turn is held in registers if it is short.
+    """
+    buffers, graph = body.emitted.buffers, body.graph
+    carries, rows = graph.inputs[: loop.carries], graph.inputs[loop.carries : loop.fixed]
+    lines: list[Statement] = [Do(call(_DISTINCT))]
+    lines += body.given(graph.inputs[loop.fixed :], known=True)
+    for k, value in enumerate(carries):
+        lines += [_held(body, value), *copied(buffers[value], f"from_{k}", value)]
+    turn: list[Statement] = []
+    for k, value in enumerate(rows):
+        source, size = f"rows_{k}", prod(value.shape)
+        if body.is_registered(value):
+            lines.append(on_stack(buffers[value], value.dtype, size))
+            turn += copied(buffers[value], source, value, combine("*", "k", size))
+        else:
+            at = combine("*", "k", size * value.dtype.itemsize)
+            part = call(PART, source, at, size, type_code(value.dtype))
+            turn.append(Assign(buffers[value], part))
+    handed_on = graph.outputs[: loop.carries]
+    stacked = [(k - loop.carries, v) for k, v in enumerate(graph.outputs) if k >= loop.carries]
+    results = _Stacked(body, stacked, "k", lines)
+    for value in handed_on:
+        results.hold(value, lines)
+    turn += [*results.before, *body.steps(), *results.after]
+    lines += body.room()
+    turn += _moved(body, carries, handed_on, lines)
+    if loop.reverse:
+        turn.insert(0, Assign("k", combine("-", loop.length - 1, "turn")))
+    index = "turn" if loop.reverse else "k"
+    lines.append(For(index, ZERO, Number(loop.length), turn))
+    for k, value in enumerate(carries):
+        lines += copied(f"last_{k}", buffers[value], value)
+    parameters = [f"from_{k}" for k in range(loop.carries)]
+    parameters += [f"rows_{k}" for k in range(loop.rows)]
+    parameters += [f"{buffers[value]}_" for value in graph.inputs[loop.fixed :]]
+    parameters += [f"last_{k}" for k in range(loop.carries)]
+    parameters += [f"all_{k}" for k in range(len(stacked))]
+    return Function(name, parameters, lines, decorator)
+
+
+class _Stacked:
+    """Results of turns that are stacked: `before` the steps of a turn they get a place.
+
+    What is not written there is copied `after`.
+    """
+
+    def __init__(
+        self, body: Body, outputs: Sequence[tuple[int, Value]], turn: str, lines: list[Statement]
+    ) -> None:
+        self.body, self.written = body, set[str]()
+        self.arrays = {array.name for array in body.emitted.arrays if array.role == "output"}
+        self.before: list[Statement] = []
+        self.after: list[Statement] = []
+        carried = {body.emitted.buffers[v] for v in body.graph.outputs} - {
+            body.emitted.buffers[v] for _, v in outputs
+        }
+        for k, output in outputs:
+            array, size = body.emitted.buffers[output], prod(output.shape)
+            place = combine("*", turn, size)
+            if array in self.arrays and array not in self.written and array not in carried:
+                self.written.add(array)
+                if output.shape and not body.is_registered(output):
+                    at = combine("*", place, output.dtype.itemsize)
+                    part = call(PART, f"all_{k}", at, size, type_code(output.dtype))
+                    self.before.append(Assign(array, part))
+                    continue
+                lines.append(on_stack(array, output.dtype, max(1, size)))
+            self.after += copied(f"all_{k}", array, output, ZERO, place)
+
+    def hold(self, output: Value, lines: list[Statement]) -> None:
+        """Have memory for a result of a turn that is handed on, if it has no place yet."""
+        array = self.body.emitted.buffers[output]
+        if array in self.arrays and array not in self.written:
+            self.written.add(array)
+            lines.append(_held(self.body, output))
+
+
+def _held(body: Body, value: Value) -> Statement:
+    """Return what makes memory for what a turn hands on."""
+    name = body.emitted.buffers[value]
+    if body.is_registered(value) or not value.shape:
+        return on_stack(name, value.dtype, max(1, prod(value.shape)))
+    return new_array(name, value.shape, value.dtype)
+
+
+def _moved(
+    body: Body, carries: Sequence[Value], handed_on: Sequence[Value], lines: list[Statement]
+) -> list[Statement]:
+    """Return what makes results of a turn the carries of the next."""
+    buffers = body.emitted.buffers
+    targets = [buffers[value] for value in carries]
+    moves: list[Statement] = []
+    late: list[Statement] = []
+    for k, (target, value) in enumerate(zip(targets, handed_on, strict=True)):
+        source = buffers[value]
+        if source == target:
+            continue
+        if source not in targets:
+            late += copied(target, source, value)
+            continue
+        kept = f"next_{k}"  # another carry, which is written to as well
+        lines.append(new_array(kept, max(1, prod(value.shape)), value.dtype))
+        moves += copied(kept, source, value)
+        late += copied(target, kept, value)
+    return [*moves, *late]
+
+
+def copied(
+    target: str,
+    source: str,
+    value: Value,
+    start: Expression = ZERO,
+    place: Expression = ZERO,
+) -> list[Statement]:
+    """Return what copies an array's elements, from `start` on, into another, from `place` on."""
+    size = prod(value.shape)
+    if size <= UNROLLED_COPY:
+        return [
+            Store(Name(target), plus(place, at), Load(Name(source), plus(start, at)))
+            for at in range(size)
+        ]
+    element = Load(Name(source), plus(start, "at"))
+    return [For("at", ZERO, Number(size), [Store(Name(target), plus(place, "at"), element)])]

@@ -1,0 +1,347 @@
+"""Record loops: a body is traced once, and with it how its gradients are computed.
+
+A loop that is recorded is one step of the graph (`numgrad.jit.lowering.loops`). What is computed of
+it is differentiable by a `Node` whose rule records another loop, over the same turns the other way
+round: each computes the body again, from what was handed on to it, which the first loop stacks, and
+then the gradients. That loop is recorded like any other, so it can be differentiated in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.engine import run
+from numgrad.graph.modes import enable_grad, modes, no_grad
+from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.recorder import TraceError
+from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
+from numgrad.jit.front.outside import edges_from_outside, inside
+from numgrad.jit.ir.constructors import broadcast, constant
+from numgrad.jit.ir.graph import Value
+from numgrad.jit.lowering.bodies import cut_out
+from numgrad.jit.lowering.loops import Loop
+
+__all__ = ["Turn", "record_loop"]
+
+
+class Turn(NamedTuple):
+    """What a body gives: the next carries, what is stacked, and what is summed over all turns."""
+
+    carries: Sequence[Tensor]
+    stacked: Sequence[Tensor]
+    summed: Sequence[Tensor] = ()
+
+
+Body = Callable[[Sequence[Tensor], Sequence[Tensor]], Turn]
+
+
+class _Recorded(NamedTuple):
+    """A body as it was recorded.
+
+    Attributes
+    ----------
+    inputs : list of Tensor
+        What stood for the carries and the rows.
+    turn : Turn
+        What it gave.
+    sums_before, sums_after : list of Value
+        The sums as they are handed on.
+    edges : list of edges
+        Where gradients leave the body, but for its inputs.
+    """
+
+    inputs: list[Tensor]
+    turn: Turn
+    sums_before: list[Value]
+    sums_after: list[Value]
+    edges: list[Edge]
+
+
+def record_loop(
+    tracer: Any,
+    body: Body,
+    carries: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    length: int,
+    reverse: bool,
+) -> Turn:
+    """Record a loop, and return what it leaves.
+
+    Parameters
+    ----------
+    tracer : Tracer
+        That is open.
+    body : callable
+        ``body(carries, rows)`` returns a `Turn`. It is called for tensors that lie row by row; it
+        may use any others. It is called again where gradients are computed.
+    carries : sequence of Tensor
+        What the first turn is given.
+    rows : sequence of Tensor
+        Of which each turn is given an element of the first dim.
+    length : int
+        The number of turns, at least 1.
+    reverse : bool
+        Whether the turns go from the last row to the first.
+
+    Returns
+    -------
+    Turn
+        The last carries; what was stacked, in the order of the rows; and the sums.
+
+    Raises
+    ------
+    TraceError
+        If the body writes to what it did not make, or its carries change shape or dtype.
+    """
+    count = len(carries)
+    given = [*carries, *rows]
+    required = [modes.grad and each.requires_grad for each in given]
+    while True:
+        recorded = _record(tracer, body, given, count, required)
+        turn = recorded.turn
+        more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
+        if not modes.grad or more == required[:count]:
+            break
+        required[:count] = more  # what comes of a parameter requires grad from the next turn on
+    outputs = [*turn.carries, *turn.summed, *turn.stacked]
+    is_moving = modes.grad and any(output.requires_grad for output in outputs)
+    if is_moving:
+        outputs += recorded.inputs[:count]
+    values = [_fitting(tracer, *pair) for pair in zip(turn.carries, recorded.inputs, strict=False)]
+    values += recorded.sums_after
+    values += [tracer.value_of(each._array) for each in outputs[len(values) :]]
+    own = [tracer.value_of(each._array) for each in recorded.inputs]
+    own[count:count] = recorded.sums_before
+    operands = [tracer.value_of(each._array) for each in given]
+    operands[count:count] = [_zeros(value) for value in recorded.sums_before]
+    graph, captured = cut_out(own, values)
+    loop = Loop(graph, count + len(turn.summed), len(rows), length, reverse)
+    results = tracer.results(loop, [*operands, *captured])
+    if is_moving:
+        ends = [
+            gradient_edge(each) if is_required else NO_EDGE
+            for each, is_required in zip(given, required, strict=True)
+        ]
+        node = _node_class(len(results))([*ends, *recorded.edges])
+        node.tracer, node.body, node.given, node.required = tracer, body, given, required
+        node.count, node.sums, node.edges = count, len(turn.summed), recorded.edges
+        node.arrays = [each._array for each in results[len(results) - count :]]
+        node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
+        node.loop = loop
+        for position, (result, output) in enumerate(zip(results, outputs, strict=True)):
+            if output.requires_grad:
+                result._edge = (node, position)
+    sums, stacked = count + len(turn.summed), count + len(turn.summed) + len(turn.stacked)
+    return Turn(results[:count], results[sums:stacked], results[count:sums])
+
+
+def _record(
+    tracer: Any, body: Body, given: Sequence[Tensor], count: int, required: Sequence[bool]
+) -> _Recorded:
+    """Record a body whose inputs require grad as `required` says; `count` of them are carries."""
+    start = next_sequence()
+    with tracer.body():
+        inputs = []
+        for position, (each, is_required) in enumerate(zip(given, required, strict=True)):
+            shape = each._array.shape[position >= count :]
+            stand_in = tracer.stand_in(shape, each._array.dtype)
+            if is_required:
+                stand_in._edge = None
+            inputs.append(stand_in)
+        turn = body(inputs[:count], inputs[count:])
+        before = [tracer.stand_in(each._array.shape, each._array.dtype) for each in turn.summed]
+        with no_grad():
+            after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
+    own = [each for each, is_required in zip(inputs, required, strict=True) if is_required]
+    edges = edges_from_outside([*turn.carries, *turn.summed, *turn.stacked], own, start)
+    sums = [[tracer.value_of(each._array) for each in tensors] for tensors in (before, after)]
+    return _Recorded(inputs, turn, *sums, edges)
+
+
+def _fitting(tracer: Any, after: Tensor, before: Tensor) -> Value:
+    """Return the value that a carry has for the next turn."""
+    if after._array.shape != before._array.shape or after._array.dtype != before._array.dtype:
+        raise TraceError(
+            f"a loop's carry is {_type(before)} in one turn and {_type(after)} in the next: a "
+            "carry keeps its shape and dtype"
+        )
+    found: Value = tracer.value_of(after._array)
+    return found
+
+
+def _type(tensor: Tensor) -> str:
+    return f"{tensor.dtype!r} of shape {tuple(tensor.shape)}"
+
+
+def _zeros(value: Value) -> Value:
+    return broadcast(constant(0, value.dtype), value.shape)
+
+
+class _LoopNode(Node):
+    """The node of a loop. Its outputs: carries, sums, what is stacked, and the carries stacked."""
+
+    __slots__ = ("arrays", "body", "count", "edges", "given", "loop", "output_metas")
+    __slots__ += ("required", "sums", "tracer")
+
+    tracer: Any
+    body: Body
+    count: int  # of the carries that the body has
+    sums: int  # how many there are
+    edges: list[Edge]  # where gradients go that leave the body, but for its inputs
+    given: Sequence[Tensor]  # what the loop was given
+    required: Sequence[bool]  # which of these required grad in the body
+    arrays: list[Any]  # what the carries were in each turn
+    loop: Loop
+
+    def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
+        """Record the loop of the gradients."""
+        tensors = [None if gradient is None else wrap(gradient) for gradient in gradients]
+        arrays = [None if found is None else found._array for found in self.run_tensors(tensors)]
+        return arrays, [False] * len(arrays)
+
+    def run_tensors(self, gradients: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Record the loop of the gradients on tensors."""
+        results: list[Tensor | None] = [None] * len(self.targets)
+        if all(gradient is None for gradient in gradients):
+            return results
+        count, required = self.count, self.required
+        moving = [k for k in range(count) if required[k]]
+        start = [gradients[k] for k in moving]
+        metas = [self.output_metas[k] for k in moving]
+        carries = [_or_zeros(self.tracer, *both) for both in zip(start, metas, strict=True)]
+        stacked = {k: g for k, g in enumerate(gradients) if k >= count + self.sums and g is not None}
+        rows = [*self._stacks(), *self.given[count:], *stacked.values()]
+        turn = _BackwardTurn(self, gradients, moving, list(stacked))
+        found = record_loop(
+            self.tracer, turn, carries, rows, self.loop.length, not self.loop.reverse
+        )
+        for places, tensors in (
+            (moving, found.carries),
+            (turn.stacked, found.stacked),
+            (turn.summed, found.summed),
+        ):
+            for k, tensor in zip(places, tensors, strict=True):
+                results[k] = tensor
+        return results
+
+    def _stacks(self) -> list[Tensor]:
+        """Return what the carries were in each turn."""
+        stacks = [wrap(array) for array in self.arrays]
+        first = len(self.output_metas) - self.count
+        for position, stack in enumerate(stacks):
+            if self.required[position]:
+                stack._edge = (self, first + position)
+        return stacks
+
+
+class _BackwardTurn:
+    """The body of the loop of gradients.
+
+    Its carries are the gradients of the `moving` carries. Its rows are the carries and the rows of
+    the loop itself, and the gradients of what was stacked, by the `numbers` of these outputs.
+
+    Attributes
+    ----------
+    stacked, summed : list of int
+        Which of the node's inputs each gradient is for that is stacked or summed.
+    """
+
+    def __init__(
+        self,
+        node: _LoopNode,
+        gradients: Sequence[Tensor | None],
+        moving: Sequence[int],
+        numbers: Sequence[int],
+    ) -> None:
+        self.node, self.gradients = node, gradients
+        self.moving, self.numbers = moving, numbers
+        self.stacked: list[int] = []
+        self.summed: list[int] = []
+
+    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+        node, create_graph = self.node, modes.grad
+        count, total = node.count, len(node.given)
+        with enable_grad():
+            start = next_sequence()
+            inputs = [
+                _requiring(each) if required else each
+                for each, required in zip(rows, node.required, strict=False)
+            ]
+            turn = node.body(inputs[:count], inputs[count:])
+        cotangents = dict(enumerate(self.gradients[: count + node.sums]))
+        cotangents |= dict.fromkeys(range(count)) | dict(zip(self.moving, carries, strict=True))
+        cotangents |= dict(zip(self.numbers, rows[total:], strict=True))
+        outputs = [*turn.carries, *turn.summed, *turn.stacked, *inputs[:count]]
+        own = [k for k in range(total) if node.required[k]]
+        edges = [*[gradient_edge(inputs[k]) for k in own], *node.edges]
+        places = [*own, *range(total, total + len(node.edges))]
+        found: dict[Edge, Tensor | None] = dict.fromkeys(edges)
+        roots = []
+        for k, output in enumerate(outputs):
+            cotangent = cotangents.get(k)
+            if cotangent is None or not output.requires_grad:
+                continue
+            edge = gradient_edge(output)
+            if edge in found:  # it is an input, or from outside, as it stands
+                found[edge] = _added(found[edge], cotangent)
+            else:
+                roots.append((edge, cotangent))
+        computed = run(
+            roots,
+            keep_graph=create_graph,
+            create_graph=create_graph,
+            inputs=edges,
+            accumulate=False,
+            needed=inside(edges, roots, start),
+        )
+        by_place = {
+            place: _added(found[edge], gradient)
+            for place, edge, gradient in zip(places, edges, computed, strict=True)
+        }
+        following = [
+            _or_zeros(node.tracer, by_place[k], node.output_metas[k]) for k in self.moving
+        ]
+        present = [k for k in places if k >= count and by_place[k] is not None]
+        self.stacked = [k for k in present if k < total]
+        self.summed = [k for k in present if k >= total]
+        stacked = [each for k in self.stacked if (each := by_place[k]) is not None]
+        summed = [each for k in self.summed if (each := by_place[k]) is not None]
+        return Turn(following, stacked, summed)
+
+
+def _requiring(tensor: Tensor) -> Tensor:
+    """Return a leaf that requires grad: the tensor itself, or one on the same array."""
+    if tensor.requires_grad:
+        return tensor
+    leaf = wrap(tensor._array)
+    leaf._edge = None
+    return leaf
+
+
+def _added(first: Tensor | None, second: Tensor | None) -> Tensor | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
+
+
+def _or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
+    if gradient is not None:
+        return gradient
+    zeros: Any = tracer.constant(np.zeros(*meta))
+    return wrap(zeros)
+
+
+_node_classes: dict[int, Any] = {}
+
+
+def _node_class(count: int) -> Any:
+    """Return the class of nodes of that many outputs."""
+    known = _node_classes.get(count)
+    if known is None:
+        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
+        known = _node_classes[count] = type("LoopBackward", (_LoopNode,), attributes)
+    return known
