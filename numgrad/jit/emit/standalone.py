@@ -17,7 +17,6 @@ from numgrad.base.tuning import (
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.codegen.loop_passes import statement_count
 from numgrad.codegen.loops import (
-    ONE,
     ZERO,
     Assign,
     Attribute,

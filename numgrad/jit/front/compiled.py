@@ -19,7 +19,7 @@ from numgrad.jit.front.signature import Static, array_of
 from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.ir.graph import Graph
-from numgrad.jit.passes.simplify import simplify
+from numgrad.jit.lowering.prepare import prepared
 from numgrad.jit.run.program import Program, build
 
 __all__ = ["Compiled", "Leaf"]
@@ -77,7 +77,7 @@ class Compiled:
         for output in trace.outputs:
             if output.laid is not None:
                 computed[output.which] = output.laid.in_memory(computed[output.which])
-        self.program: Program = build(simplify(Graph(trace.graph.inputs, computed)))
+        self.program: Program = build(prepared(Graph(trace.graph.inputs, computed)))
         # The strides that it is for, by the numbers of leaves; and the traces for others.
         self.strides = trace.strides
         self.others: list[Compiled] = []

@@ -213,7 +213,9 @@ class _LoopNode(Node):
         start = [gradients[k] for k in moving]
         metas = [self.output_metas[k] for k in moving]
         carries = [_or_zeros(self.tracer, *both) for both in zip(start, metas, strict=True)]
-        stacked = {k: g for k, g in enumerate(gradients) if k >= count + self.sums and g is not None}
+        stacked = {
+            k: g for k, g in enumerate(gradients) if k >= count + self.sums and g is not None
+        }
         rows = [*self._stacks(), *self.given[count:], *stacked.values()]
         turn = _BackwardTurn(self, gradients, moving, list(stacked))
         found = record_loop(
@@ -302,9 +304,7 @@ class _BackwardTurn:
             place: _added(found[edge], gradient)
             for place, edge, gradient in zip(places, edges, computed, strict=True)
         }
-        following = [
-            _or_zeros(node.tracer, by_place[k], node.output_metas[k]) for k in self.moving
-        ]
+        following = [_or_zeros(node.tracer, by_place[k], node.output_metas[k]) for k in self.moving]
         present = [k for k in places if k >= count and by_place[k] is not None]
         self.stacked = [k for k in present if k < total]
         self.summed = [k for k in present if k >= total]

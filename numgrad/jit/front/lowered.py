@@ -12,7 +12,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.ir.cost import Cost, cost
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.passes.simplify import simplify
+from numgrad.jit.lowering.prepare import prepared
 from numgrad.jit.run.program import Program, build
 
 __all__ = ["Lowered"]
@@ -58,7 +58,7 @@ class Lowered:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.graph: Graph = simplify(Graph(trace.graph.inputs, list(_results(trace))))
+        self.graph: Graph = prepared(Graph(trace.graph.inputs, list(_results(trace))))
         self._program: Program = build(self.graph)
 
     @property

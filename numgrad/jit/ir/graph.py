@@ -162,6 +162,9 @@ class Graph:
             arguments += [f"{k}={_show(v)}" for k, v in value.attributes.items()]
             line = f"    {names[value]}: {value.type} = {value.operation}({', '.join(arguments)})"
             lines.append(f"{line}  # {value.origin}" if value.origin else line)
+            body = getattr(value.attributes.get("primitive"), "graph", None)
+            if body is not None:
+                lines += [f"        {each}" for each in str(body).splitlines()]
         lines.append(f"    return {', '.join(names[value] for value in self.outputs)}")
         return "\n".join(lines)
 
@@ -172,4 +175,5 @@ def _show(attribute: Any) -> str:
         return f"<{attribute.dtype} {list(attribute.shape)}>"
     if isinstance(attribute, tuple) and attribute and isinstance(attribute[0], Affine):
         return f"[{', '.join(map(str, attribute))}]"
-    return getattr(attribute, "name", None) or repr(attribute)
+    name = None if hasattr(attribute, "graph") else getattr(attribute, "name", None)
+    return name or repr(attribute)

@@ -13,6 +13,7 @@ from typing import Any
 
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import without_known
+from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
 
 __all__ = ["Loop"]
@@ -39,7 +40,7 @@ class Loop:
     name = "loop"
 
     def __init__(self, graph: Graph, carries: int, rows: int, length: int, reverse: bool) -> None:
-        self.graph = simplify(graph)
+        self.graph = needed_loops(simplify(graph))
         self.carries, self.rows = carries, rows
         self.length, self.reverse = length, reverse
 

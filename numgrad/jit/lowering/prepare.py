@@ -1,0 +1,20 @@
+"""From a trace to the graph that is scheduled: all that makes it smaller, in the right order."""
+
+from __future__ import annotations
+
+from numgrad.jit.ir.graph import Graph
+from numgrad.jit.lowering.unneeded import needed_loops
+from numgrad.jit.passes.simplify import simplify
+
+__all__ = ["prepared"]
+
+
+def prepared(graph: Graph) -> Graph:
+    """Return a graph that computes the same bits in fewer operations.
+
+    Parameters
+    ----------
+    graph : Graph
+        As it was traced.
+    """
+    return needed_loops(simplify(graph))
