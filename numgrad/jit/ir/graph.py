@@ -37,6 +37,7 @@ route       a part of a scatter with its positions: made by schedules, for loops
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -68,6 +69,9 @@ STRUCTURAL = frozenset(
 _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bool": "b"}
 
 
+_next_number = itertools.count().__next__
+
+
 class Affine(NamedTuple):
     """An index of the operand of a view: ``offset + sum(step * index[dim] for dim, step)``."""
 
@@ -93,9 +97,11 @@ class Value:
     dtype : numpy.dtype
     origin : str
         What the user wrote that it came from: ``"exp at model.py:12"``.
+    number : int
+        Grows with every value made.
     """
 
-    __slots__ = ("attributes", "dtype", "operands", "operation", "origin", "shape")
+    __slots__ = ("attributes", "dtype", "number", "operands", "operation", "origin", "shape")
 
     def __init__(
         self,
@@ -112,6 +118,7 @@ class Value:
         self.dtype = dtype
         self.origin = origin
         self.attributes: Mapping[str, Any] = attributes
+        self.number = _next_number()
 
     @property
     def is_elementwise(self) -> bool:

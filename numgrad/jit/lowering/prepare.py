@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numgrad.jit.ir.graph import Graph
+from numgrad.jit.lowering.rolling import rolled
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
 
@@ -17,4 +18,4 @@ def prepared(graph: Graph) -> Graph:
     graph : Graph
         As it was traced.
     """
-    return needed_loops(simplify(graph))
+    return needed_loops(simplify(rolled(graph)))

@@ -1,0 +1,86 @@
+"""Find where a trace repeats itself: runs of operations that are alike, turn after turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Run", "runs"]
+
+TURNS = 4  # a loop has at least
+OPERATIONS = 200  # that a loop saves the compiler at least
+CONTEXT = 4  # operations that have to be alike for a distance to count
+DISTANCES = 64  # that are looked at, the shortest first
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Run(NamedTuple):
+    """Operations that repeat: the first one, how many make a turn, and how many turns there are."""
+
+    first: int
+    period: int
+    turns: int
+
+
+def runs(tokens: Sequence[int], last_used: Sequence[int]) -> Iterator[Run]:
+    """Yield runs in which operations are alike, those of the shortest turns first.
+
+    Parameters
+    ----------
+    tokens : sequence of int
+        What each operation is; equal for those that are alike.
+    last_used : sequence of int
+        For each operation the last one that takes its result. A turn begins where least is handed
+        on to the next.
+    """
+    given: Numbers = np.asarray(tokens, np.int64)
+    used: Numbers = np.asarray(last_used, np.int64)
+    for period in _distances(given):
+        alike = given[period:] == given[:-period]
+        for first, length in _stretches(alike):
+            if length < (TURNS - 1) * period or length + period < OPERATIONS:
+                continue
+            start = _best_start(first, period, length, used)
+            turns = (first + length + period - start) // period
+            if turns >= TURNS:
+                yield Run(start, period, turns)
+
+
+def _distances(tokens: Numbers) -> list[int]:
+    """Return at which distances operations repeat themselves, together with those behind them."""
+    if len(tokens) < OPERATIONS:
+        return []
+    mixed = np.zeros(len(tokens) - CONTEXT + 1, np.uint64)
+    with np.errstate(over="ignore"):
+        for k in range(CONTEXT):
+            part = tokens[k : k + len(mixed)].astype(np.uint64)
+            mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + part + np.uint64(1)
+    order = np.argsort(mixed, kind="stable")
+    same = mixed[order[1:]] == mixed[order[:-1]]
+    apart = (order[1:] - order[:-1])[same]
+    lengths, counts = np.unique(apart, return_counts=True)
+    # Each operation of a turn but those of the first one has its like so far before it.
+    often = lengths[counts + CONTEXT >= np.minimum(lengths, OPERATIONS // 2)]
+    return [int(length) for length in often[:DISTANCES]]
+
+
+def _stretches(alike: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:
+    """Return where truth values are true: first places and lengths."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], alike, [False])).astype(np.int8)))
+    return [(int(a), int(b - a)) for a, b in edges.reshape(-1, 2)]
+
+
+def _best_start(first: int, period: int, length: int, used: Numbers) -> int:
+    """Return where turns are to begin: where least is handed on, and of such places the first."""
+    low, high = first + period, min(first + 2 * period, first + length + 1)
+    makers = np.arange(first, high)
+    ends = np.minimum(used[first:high], high)
+    handed = np.zeros(high - first + 2, np.int64)
+    alive = ends > makers
+    np.add.at(handed, makers[alive] - first + 1, 1)  # it is handed on across the places behind it,
+    np.add.at(handed, ends[alive] - first + 1, -1)  # up to who takes it last
+    across = np.cumsum(handed)[low - first : high - first]
+    return first + int(np.argmin(across))
