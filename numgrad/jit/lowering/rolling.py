@@ -38,21 +38,22 @@ def rolled(graph: Graph) -> Graph:
         As it was traced: the order in which values were made is that of the function.
     """
     refused: set[tuple[int, int]] = set()
+    tokens = Tokens()
     while True:
-        found = _rolled_once(graph, refused)
+        found = _rolled_once(graph, tokens, refused)
         if found is None:
             return graph
         graph = found
 
 
-def _rolled_once(graph: Graph, refused: set[tuple[int, int]]) -> Graph | None:
+def _rolled_once(graph: Graph, tokens: Tokens, refused: set[tuple[int, int]]) -> Graph | None:
     """Return the graph with one loop more; None if there is none.
 
     `refused` gets what was looked at in vain.
     """
-    trace = _Trace(graph)
-    if len(trace.operations) < OPERATIONS:
+    if len(graph.values()) < OPERATIONS:
         return None
+    trace = _Trace(graph, tokens)
     for run in runs([each.token for each in trace.operations], trace.last_used):
         key = (trace.operations[run.first].value.number, run.period)
         if key in refused:
@@ -79,9 +80,8 @@ class _Unlike(Exception):
 class _Trace:
     """The operations of a graph in the order in which they were recorded."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, tokens: Tokens) -> None:
         self.graph = graph
-        tokens = Tokens()
         values = [value for value in graph.values() if value.operation not in _NO_OPERATIONS]
         values.sort(key=lambda value: value.number)
         self.operations = [tokens.operation(value) for value in values]

@@ -47,9 +47,16 @@ class Tokens:
     def __init__(self) -> None:
         self.known: dict[Any, int] = {}
         self.facts: dict[Value, tuple[Any, tuple[int, ...]]] = {}  # of views
+        self.operations: dict[Value, Operation] = {}
 
     def operation(self, value: Value) -> Operation:
         """Return what there is to know of a value that is no view, number or input."""
+        found = self.operations.get(value)
+        if found is None:
+            found = self.operations[value] = self._found_out(value)
+        return found
+
+    def _found_out(self, value: Value) -> Operation:
         paths, bases, parts = [], [], []
         offsets: list[int] = []
         for operand in value.operands:
