@@ -22,6 +22,7 @@ from numgrad.codegen.loops import (
     Number,
     Statement,
     Store,
+    While,
     call,
     combine,
     names,
@@ -93,7 +94,10 @@ def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = Non
     What a body hands on to the next turn is held in registers if it is short.
     """
     buffers, graph = body.emitted.buffers, body.graph
-    carries, rows = graph.inputs[: loop.carries], graph.inputs[loop.carries : loop.fixed]
+    carries, rows = (
+        graph.inputs[: loop.carries],
+        graph.inputs[loop.carries : loop.carries + loop.rows],
+    )
     lines: list[Statement] = [Do(call(_DISTINCT))]
     lines += body.given(graph.inputs[loop.fixed :], known=True)
     for k, value in enumerate(carries):
@@ -116,18 +120,33 @@ def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = Non
     turn += [*results.before, *body.steps(), *results.after]
     lines += body.room()
     turn += _moved(body, carries, handed_on, lines)
-    if loop.reverse:
-        turn.insert(0, Assign("k", combine("-", loop.length - 1, "turn")))
-    index = "turn" if loop.reverse else "k"
-    lines.append(For(index, ZERO, Number(loop.length), turn))
+    lines += _turns(loop, turn, buffers[carries[0]] if loop.stops else "")
     for k, value in enumerate(carries):
         lines += copied(f"last_{k}", buffers[value], value)
     parameters = [f"from_{k}" for k in range(loop.carries)]
     parameters += [f"rows_{k}" for k in range(loop.rows)]
+    parameters += ["count"] * loop.counted
     parameters += [f"{buffers[value]}_" for value in graph.inputs[loop.fixed :]]
     parameters += [f"last_{k}" for k in range(loop.carries)]
     parameters += [f"all_{k}" for k in range(len(stacked))]
     return Function(name, parameters, lines, decorator)
+
+
+def _turns(loop: Loop, turn: list[Statement], flag: str) -> list[Statement]:
+    """Return the loop over turns, of which ``k`` is the row; `flag` is what a loop stops by."""
+    if loop.stops:
+        goes_on: Expression = Load(Name(flag), ZERO)
+        if loop.length is not None:
+            goes_on = combine("and", goes_on, combine("<", "k", loop.length))
+        return [Assign("k", ZERO), While(goes_on, [*turn, Assign("k", combine("+", "k", 1))])]
+    count: Expression = Number(loop.length)
+    if loop.counted:
+        count = Load(Name("count"), ZERO)
+    if not loop.reverse:
+        return [For("k", ZERO, count, turn)]
+    last = combine("-", "turns", 1)
+    back = Assign("k", combine("-", last, "turn"))
+    return [Assign("turns", count), For("turn", ZERO, Name("turns"), [back, *turn])]
 
 
 class _Stacked:

@@ -64,9 +64,6 @@ class _CompiledLoop:
         self._held = loop  # while it is, programs with the same source share it
         return loop.overloads[signature].entry_point
 
-    def results(self) -> tuple[Array, ...]:
-        """Return memory for the results."""
-        return tuple([np.empty(shape, dtype) for shape, dtype in self.loop.metas()])
 
 
 class RowLoop(_CompiledLoop):
@@ -78,7 +75,8 @@ class RowLoop(_CompiledLoop):
 
     def forward(self, *captured: Array) -> tuple[Array, ...]:
         """Return the results of all vectors, stacked along a first dim."""
-        given, results = _compact(captured), self.results()
+        given = _compact(captured)
+        results = tuple([np.empty(shape, dtype) for shape, dtype in self.loop.metas()])
         loop = self.entry
 
         def task(first: int, last: int) -> None:
@@ -103,7 +101,14 @@ class CarriedLoop(_CompiledLoop):
 
     def forward(self, *operands: Array) -> tuple[Array, ...]:
         """Return the results of the loop."""
-        results = self.results()
+        loop = self.loop
+        count = (int(operands[loop.fixed - 1]),) if loop.counted else ()
+        results = tuple(
+            [
+                np.empty((*count, *shape[1:]) if loop.grows(position) else shape, dtype)
+                for position, (shape, dtype) in enumerate(loop.metas())
+            ]
+        )
         self.entry(*_compact(operands), *results)
         return results
 

@@ -322,7 +322,12 @@ class _Standalone:
             found = f"unread_{len(self.memory)}"
             if position in results:
                 found = self.buffers[results[position]]
-            self.memory.append(new_array(found, shape, dtype))
+            if isinstance(loop, Loop) and loop.grows(position):
+                count = Load(Name(given[loop.fixed - 1]), ZERO)
+                sizes = Tuple((count, *map(Number, shape[1:])))
+                lines.append(new_array(found, sizes, dtype))
+            else:
+                self.memory.append(new_array(found, shape, dtype))
             given.append(found)
         return [*lines, Do(call(Name(name), *given))]
 

@@ -22,7 +22,7 @@ from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
 from numgrad.jit.ir.constructors import broadcast, constant
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.lowering.bodies import cut_out
+from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.loops import Loop
 
 __all__ = ["Turn", "record_loop"]
@@ -66,8 +66,11 @@ def record_loop(
     body: Body,
     carries: Sequence[Tensor],
     rows: Sequence[Tensor],
-    length: int,
-    reverse: bool,
+    length: int | None,
+    reverse: bool = False,
+    *,
+    stops: bool = False,
+    count: Tensor | None = None,
 ) -> Turn:
     """Record a loop, and return what it leaves.
 
@@ -82,10 +85,14 @@ def record_loop(
         What the first turn is given.
     rows : sequence of Tensor
         Of which each turn is given an element of the first dim.
-    length : int
-        The number of turns, at least 1.
+    length : int or None
+        The number of turns, at least 1, or the most there may be; None if there is no limit.
     reverse : bool
         Whether the turns go from the last row to the first.
+    stops : bool
+        Whether the first carry says if there is another turn. The second one counts them then.
+    count : Tensor, optional
+        The number of turns, if it is not known.
 
     Returns
     -------
@@ -97,29 +104,34 @@ def record_loop(
     TraceError
         If the body writes to what it did not make, or its carries change shape or dtype.
     """
-    count = len(carries)
+    carried = len(carries)
     given = [*carries, *rows]
     required = [modes.grad and each.requires_grad for each in given]
     while True:
-        recorded = _record(tracer, body, given, count, required)
+        recorded = _record(tracer, body, given, carried, required)
         turn = recorded.turn
         more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
-        if not modes.grad or more == required[:count]:
+        if not modes.grad or more == required[:carried]:
             break
-        required[:count] = more  # what comes of a parameter requires grad from the next turn on
+        required[:carried] = more  # what comes of a parameter requires grad from the next turn on
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
     is_moving = modes.grad and any(output.requires_grad for output in outputs)
-    if is_moving:
-        outputs += recorded.inputs[:count]
+    has_stacks = is_moving and not (stops and length is None)
+    if has_stacks:
+        outputs += recorded.inputs[:carried]
     values = [_fitting(tracer, *pair) for pair in zip(turn.carries, recorded.inputs, strict=False)]
     values += recorded.sums_after
     values += [tracer.value_of(each._array) for each in outputs[len(values) :]]
     own = [tracer.value_of(each._array) for each in recorded.inputs]
-    own[count:count] = recorded.sums_before
+    own[carried:carried] = recorded.sums_before
     operands = [tracer.value_of(each._array) for each in given]
-    operands[count:count] = [_zeros(value) for value in recorded.sums_before]
+    operands[carried:carried] = [_zeros(value) for value in recorded.sums_before]
+    if count is not None:
+        operands.append(tracer.value_of(count._array))
+        own.append(fresh_input(operands[-1], 0))
     graph, captured = cut_out(own, values)
-    loop = Loop(graph, count + len(turn.summed), len(rows), length, reverse)
+    counts = count is not None
+    loop = Loop(graph, carried + len(turn.summed), len(rows), length, reverse, stops, counts)
     results = tracer.results(loop, [*operands, *captured])
     if is_moving:
         ends = [
@@ -128,15 +140,18 @@ def record_loop(
         ]
         node = _node_class(len(results))([*ends, *recorded.edges])
         node.tracer, node.body, node.given, node.required = tracer, body, given, required
-        node.count, node.sums, node.edges = count, len(turn.summed), recorded.edges
-        node.arrays = [each._array for each in results[len(results) - count :]]
+        node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
+        node.first = len(results) - carried if has_stacks else 0
+        node.arrays = [each._array for each in results[node.first :]]
+        node.count = results[1].detach() if stops else count
         node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
         node.loop = loop
         for position, (result, output) in enumerate(zip(results, outputs, strict=True)):
             if output.requires_grad:
                 result._edge = (node, position)
-    sums, stacked = count + len(turn.summed), count + len(turn.summed) + len(turn.stacked)
-    return Turn(results[:count], results[sums:stacked], results[count:sums])
+    sums = carried + len(turn.summed)
+    stacked = sums + len(turn.stacked)
+    return Turn(results[:carried], results[sums:stacked], results[carried:sums])
 
 
 def _record(
@@ -184,17 +199,19 @@ def _zeros(value: Value) -> Value:
 class _LoopNode(Node):
     """The node of a loop. Its outputs: carries, sums, what is stacked, and the carries stacked."""
 
-    __slots__ = ("arrays", "body", "count", "edges", "given", "loop", "output_metas")
-    __slots__ += ("required", "sums", "tracer")
+    __slots__ = ("arrays", "body", "carried", "count", "edges", "given", "loop", "output_metas")
+    __slots__ += ("first", "required", "sums", "tracer")
 
     tracer: Any
     body: Body
-    count: int  # of the carries that the body has
+    carried: int  # how many carries the body has
+    count: Tensor | None  # how many turns there were, if that is not known
     sums: int  # how many there are
     edges: list[Edge]  # where gradients go that leave the body, but for its inputs
     given: Sequence[Tensor]  # what the loop was given
     required: Sequence[bool]  # which of these required grad in the body
-    arrays: list[Any]  # what the carries were in each turn
+    first: int  # which output is the first that has the carries of all turns; 0 if none has
+    arrays: list[Any]  # of these outputs
     loop: Loop
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
@@ -208,18 +225,24 @@ class _LoopNode(Node):
         results: list[Tensor | None] = [None] * len(self.targets)
         if all(gradient is None for gradient in gradients):
             return results
-        count, required = self.count, self.required
-        moving = [k for k in range(count) if required[k]]
+        carried, required = self.carried, self.required
+        moving = [k for k in range(carried) if required[k]]
         start = [gradients[k] for k in moving]
         metas = [self.output_metas[k] for k in moving]
         carries = [_or_zeros(self.tracer, *both) for both in zip(start, metas, strict=True)]
         stacked = {
-            k: g for k, g in enumerate(gradients) if k >= count + self.sums and g is not None
+            k: g for k, g in enumerate(gradients) if k >= carried + self.sums and g is not None
         }
-        rows = [*self._stacks(), *self.given[count:], *stacked.values()]
+        rows = [*self._stacks(), *self.given[carried:], *stacked.values()]
         turn = _BackwardTurn(self, gradients, moving, list(stacked))
         found = record_loop(
-            self.tracer, turn, carries, rows, self.loop.length, not self.loop.reverse
+            self.tracer,
+            turn,
+            carries,
+            rows,
+            self.loop.length,
+            not self.loop.reverse,
+            count=self.count,
         )
         for places, tensors in (
             (moving, found.carries),
@@ -230,14 +253,26 @@ class _LoopNode(Node):
                 results[k] = tensor
         return results
 
-    def _stacks(self) -> list[Tensor]:
+    def _stacks(self) -> Sequence[Tensor]:
         """Return what the carries were in each turn."""
+        if not self.first:  # how many there would be was not known: now it is
+            return record_loop(
+                self.tracer,
+                self._with_carries,
+                self.given[: self.carried],
+                self.given[self.carried :],
+                None,
+                count=self.count,
+            ).stacked
         stacks = [wrap(array) for array in self.arrays]
-        first = len(self.output_metas) - self.count
         for position, stack in enumerate(stacks):
             if self.required[position]:
-                stack._edge = (self, first + position)
+                stack._edge = (self, self.first + position)
         return stacks
+
+    def _with_carries(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+        """Do what the body does, and stack what it was given."""
+        return Turn(self.body(carries, rows).carries, carries)
 
 
 class _BackwardTurn:
@@ -266,18 +301,18 @@ class _BackwardTurn:
 
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         node, create_graph = self.node, modes.grad
-        count, total = node.count, len(node.given)
+        carried, total = node.carried, len(node.given)
         with enable_grad():
             start = next_sequence()
             inputs = [
                 _requiring(each) if required else each
                 for each, required in zip(rows, node.required, strict=False)
             ]
-            turn = node.body(inputs[:count], inputs[count:])
-        cotangents = dict(enumerate(self.gradients[: count + node.sums]))
-        cotangents |= dict.fromkeys(range(count)) | dict(zip(self.moving, carries, strict=True))
+            turn = node.body(inputs[:carried], inputs[carried:])
+        cotangents = dict(enumerate(self.gradients[: carried + node.sums]))
+        cotangents |= dict.fromkeys(range(carried)) | dict(zip(self.moving, carries, strict=True))
         cotangents |= dict(zip(self.numbers, rows[total:], strict=True))
-        outputs = [*turn.carries, *turn.summed, *turn.stacked, *inputs[:count]]
+        outputs = [*turn.carries, *turn.summed, *turn.stacked, *inputs[:carried]]
         own = [k for k in range(total) if node.required[k]]
         edges = [*[gradient_edge(inputs[k]) for k in own], *node.edges]
         places = [*own, *range(total, total + len(node.edges))]
@@ -305,7 +340,7 @@ class _BackwardTurn:
             for place, edge, gradient in zip(places, edges, computed, strict=True)
         }
         following = [_or_zeros(node.tracer, by_place[k], node.output_metas[k]) for k in self.moving]
-        present = [k for k in places if k >= count and by_place[k] is not None]
+        present = [k for k in places if k >= carried and by_place[k] is not None]
         self.stacked = [k for k in present if k < total]
         self.summed = [k for k in present if k >= total]
         stacked = [each for k in self.stacked if (each := by_place[k]) is not None]

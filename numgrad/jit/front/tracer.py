@@ -18,7 +18,7 @@ import numpy as np
 from numgrad.base.halves import HALF
 from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, restore, watch
+from numgrad.graph.modes import modes, no_grad, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.jit.front.loops import Turn, record_loop
@@ -32,8 +32,9 @@ from numgrad.jit.ir.memory_order import (
     order_of,
     place_like,
 )
-from numgrad.jit.lowering.bodies import cut_out
+from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
+from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
@@ -69,6 +70,8 @@ class Tracer:
         self.baked: dict[int, tuple[Array, Array]] = {}
         # Arrays that were copied; by the id of the array whose memory it is.
         self.copied: dict[int, Array] = {}
+        # Stacks of which only a loop knows how many rows they have; and what says how many.
+        self._grown: dict[Storage, Value] = {}
         # What the body of a loop made, while one is recorded.
         self._own: list[set[Storage]] = []
         # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
@@ -124,6 +127,10 @@ class Tracer:
         dtype: np.dtype[Any],
     ) -> Traced:
         """Record an elementwise primitive."""
+        if self._grown:
+            by_rows = self._by_rows(primitive, arrays, dtype)
+            if by_rows is not None:
+                return by_rows
         origin = self._origin(primitive.function_name)
         operands = [self.value_of(array) if type(array) in ARRAYS else array for array in arrays]
         result = broadcast(lower_elementwise(primitive, operands, dtype, origin), shape)
@@ -138,6 +145,11 @@ class Tracer:
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         """Record any other primitive; views are found by running it on places."""
+        if self._grown and self._grown_by(arrays) is not None:
+            self._fail(
+                f"{primitive.name} of what a while_loop stacked for its gradient is not compiled: "
+                "give the loop max_steps="
+            )
         if primitive.view:
             return self._view(primitive, arrays, parameters)
         lower = LOWERINGS.get(primitive.name) or GATHERINGS.get(primitive.name)
@@ -257,6 +269,29 @@ class Tracer:
         found = record_loop(self, turn, carries, rows, length, reverse)
         return list(found.carries), list(found.stacked)
 
+    def while_loop(
+        self,
+        goes_on: Callable[[Sequence[Tensor]], Tensor],
+        function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
+        carries: Sequence[Tensor],
+        most: int | None = None,
+    ) -> list[Tensor]:
+        """Record a loop that goes on while something holds."""
+        one: Any = self.constant(np.ones((), np.int64))
+
+        def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+            _, count, *own = carries
+            following = function(own)
+            with no_grad():
+                flag = goes_on(following)
+                return Turn([flag, count + wrap(one), *following], ())
+
+        zero: Any = self.constant(np.zeros((), np.int64))
+        with no_grad():
+            flag = goes_on(carries)
+        found = record_loop(self, turn, [flag, wrap(zero), *carries], (), most, stops=True)
+        return list(found.carries[2:])
+
     @contextmanager
     def body(self) -> Iterator[None]:
         """Record the body of a loop."""
@@ -277,7 +312,44 @@ class Tracer:
         """Record a loop whose body was cut out, and return its results."""
         values = results_of(loop, operands, loop.metas(), self._origin("loop"))
         arrays: list[Any] = [self._array(value) for value in values]
+        for position, array in enumerate(arrays):
+            if loop.grows(position):
+                self._grown[array.storage] = operands[loop.fixed - 1]
         return [wrap(array) for array in arrays]
+
+    def _by_rows(
+        self, primitive: ElementwisePrimitive, arrays: Sequence[Any], dtype: np.dtype[Any]
+    ) -> Traced | None:
+        """Record an operation on stacks of which only a loop knows how many rows they have.
+
+        None if there are none among its operands.
+        """
+        count = self._grown_by(arrays)
+        if count is None:
+            return None
+        stacks = [a for a in arrays if type(a) is Traced and a.storage in self._grown]
+        rows = [Value("input", (), a.shape[1:], a.dtype, position=k) for k, a in enumerate(stacks)]
+        of_array = dict(zip(map(id, stacks), rows, strict=True))
+        operands = [
+            of_array.get(id(a)) or (self.value_of(a) if type(a) in ARRAYS else a) for a in arrays
+        ]
+        row = lower_elementwise(primitive, operands, dtype, self._origin(primitive.function_name))
+        graph, captured = cut_out([*rows, fresh_input(count, 0)], [row])
+        loop = Loop(graph, 0, len(rows), None, counted=True)
+        stacked = [self.value_of(a) for a in stacks]
+        found: Any = self.results(loop, [*stacked, count, *captured])[0]._array
+        return found  # type: ignore[no-any-return]
+
+    def _grown_by(self, arrays: Sequence[Any]) -> Value | None:
+        """Return how many rows arrays have, if only a loop knows."""
+        return next(
+            (
+                self._grown[array.storage]
+                for array in arrays
+                if type(array) is Traced and array.storage in self._grown
+            ),
+            None,
+        )
 
     def refuse_write(self) -> NoReturn:
         """Raise for a write to a tensor that was there before the trace."""

@@ -20,46 +20,69 @@ __all__ = ["Loop"]
 
 
 class Loop:
-    """A loop of a known number of turns.
+    """A loop.
 
     Attributes
     ----------
     graph : Graph
-        The body. Its inputs are the carries, a row of each of the `rows`, and what is the same in
-        all turns; its outputs the carries of the next turn, and then what is stacked.
+        The body. Its inputs are the carries, a row of each of the `rows`, then of a loop that is
+        `counted` the number of turns, and what is the same in all turns; its outputs the carries of
+        the next turn, and then what is stacked.
     carries, rows : int
         How many there are.
-    length : int
-        The number of turns, at least 1.
+    length : int or None
+        The number of turns, at least 1; of a loop that `stops` or is `counted`, the most there may
+        be. None if there is no limit: then nothing is stacked.
     reverse : bool
         Whether rows are taken, and results stacked, from the last to the first.
+    stops : bool
+        Whether the first carry says if there is another turn.
+    counted : bool
+        Whether the number of turns is an operand.
     """
 
-    __slots__ = ("carries", "graph", "length", "reverse", "rows")
+    __slots__ = ("carries", "counted", "graph", "length", "reverse", "rows", "stops")
 
     name = "loop"
 
-    def __init__(self, graph: Graph, carries: int, rows: int, length: int, reverse: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        carries: int,
+        rows: int,
+        length: int | None,
+        reverse: bool = False,
+        stops: bool = False,
+        counted: bool = False,
+    ) -> None:
         self.graph = needed_loops(simplify(graph))
         self.carries, self.rows = carries, rows
         self.length, self.reverse = length, reverse
+        self.stops, self.counted = stops, counted
 
     @property
     def fixed(self) -> int:
         """Which of the body's inputs is the first that is the same in all turns."""
-        return self.carries + self.rows
+        return self.carries + self.rows + self.counted
 
     def metas(self) -> list[tuple[tuple[int, ...], Any]]:
-        """Return shape and dtype of each result."""
+        """Return shape and dtype of each result.
+
+        Where the number of turns is not known before there are any, the first length is 0.
+        """
         found: list[tuple[tuple[int, ...], Any]] = []
         for position, output in enumerate(self.graph.outputs):
-            lead = () if position < self.carries else (self.length,)
+            lead = () if position < self.carries else (self.length or 0,)
             found.append(((*lead, *output.shape), output.dtype))
         return found
 
+    def grows(self, position: int) -> bool:
+        """Whether a result has as many rows as there are turns, which is not known before."""
+        return self.counted and self.length is None and position >= self.carries
+
     def with_body(self, graph: Graph, carries: int, rows: int) -> Loop:
-        """Return a loop of as many turns with another body."""
-        return Loop(graph, carries, rows, self.length, self.reverse)
+        """Return a loop of the same turns with another body."""
+        return Loop(graph, carries, rows, self.length, self.reverse, self.stops, self.counted)
 
     def specialised(self, operands: Sequence[Value]) -> tuple[Loop, list[Value]] | None:
         """Return the loop without operands that are numbers, repeated, or there twice.
@@ -74,5 +97,7 @@ class Loop:
         return loop, [*operands[: self.fixed], *rest]
 
     def __repr__(self) -> str:
-        turns = f"{self.length} turns{', from the last' if self.reverse else ''}"
-        return f"loop({turns}, {self.carries} carries, {self.rows} rows)"
+        most = "at most " if self.stops or self.counted else ""
+        turns = "turns" if self.length is None else f"{most}{self.length} turns"
+        kinds = [", from the last"] * self.reverse + [", while the first carry holds"] * self.stops
+        return f"loop({turns}{''.join(kinds)}, {self.carries} carries, {self.rows} rows)"

@@ -69,13 +69,14 @@ def _without_unread(
     """
     loop = call.attributes["primitive"]
     body = loop.graph
-    fixed = [k for k in range(loop.carries) if body.outputs[k] is body.inputs[k]]
-    live, needed = _live(loop, read - set(fixed), fixed)
-    if len(live) == len(body.outputs) and len(needed) == len(body.inputs):
+    fixed = [k for k in range(loop.stops, loop.carries) if body.outputs[k] is body.inputs[k]]
+    live, needed = _live(loop, (read | {0} if loop.stops else read) - set(fixed), fixed)
+    if len(live) == len(body.outputs) and len(needed) + loop.counted == len(body.inputs):
         return None
     carries = [k for k in needed if k < loop.carries and k not in fixed]
-    rows = [k for k in needed if loop.carries <= k < loop.fixed]
-    rest = [k for k in needed if k in fixed or k >= loop.fixed]
+    rows = [k for k in needed if loop.carries <= k < loop.carries + loop.rows]
+    count = [loop.fixed - 1] * loop.counted
+    rest = [*count, *(k for k in needed if k in fixed or k >= loop.fixed)]
     chosen = [*carries, *rows, *rest]
     inputs = [fresh_input(body.inputs[k], position) for position, k in enumerate(chosen)]
     new = {body.inputs[k]: value for k, value in zip(chosen, inputs, strict=True)}
