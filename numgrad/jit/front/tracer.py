@@ -21,6 +21,7 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.jit.front.branch_advice import advice_for
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import (
@@ -263,9 +264,11 @@ class Tracer:
             "its numbers": "where it is an index, take a list or a tensor from outside; where it "
             "is a mask, where(mask, a, b); and else compute with tensors",
         }
+        advice = advice_for(user_frame()) if what == "a truth value" else ""
         self._fail(
             f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
             f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
+            f"{advice and f'; or write the branch or loop as a function:{chr(10)}{advice}'}"
         )
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
