@@ -54,6 +54,8 @@ from numgrad.base.layouts import (
     strided,
 )
 from numgrad.codegen.compile.cache_files import cache_dir
+from numgrad.func.control.branches import cond_of_operands as cond
+from numgrad.func.control.loops import while_loop
 from numgrad.graph.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
@@ -110,6 +112,7 @@ __all__ = [
     "compile",
     "complex64",
     "complex128",
+    "cond",
     "contiguous_format",
     "device",
     "double",
@@ -166,6 +169,7 @@ __all__ = [
     "uint32",
     "uint64",
     "utils",
+    "while_loop",
 ]
 
 # The functions of the catalogue, under their public names.

@@ -1,11 +1,28 @@
-"""Transformations of functions: derivatives that take a function and give one, or give values."""
+"""Transformations of functions: derivatives that take a function and give one, or give values.
 
+And control flow as functions: branches and loops.
+"""
+
+from numgrad.func.control import (
+    Binomial,
+    associative_scan,
+    cond,
+    fori_loop,
+    map,
+    scan,
+    switch,
+    while_loop,
+)
 from numgrad.func.forward import jvp, linearize
 from numgrad.func.jacobians import jacfwd, jacrev
 from numgrad.func.reverse import grad, grad_and_value, value_and_grad, vjp
 from numgrad.func.second_order import hessian, hvp
 
 __all__ = [
+    "Binomial",
+    "associative_scan",
+    "cond",
+    "fori_loop",
     "grad",
     "grad_and_value",
     "hessian",
@@ -14,6 +31,10 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "map",
+    "scan",
+    "switch",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -85,6 +86,38 @@ class Recorder(Protocol):
         The vectors have the shape and dtype given, and are taken in row-major order. None if the
         results are to be differentiated in turn.
         """
+
+    def scan(
+        self,
+        function: Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Any, Any]],
+        carries: Sequence[Tensor],
+        rows: Sequence[Tensor],
+        length: int,
+        reverse: bool,
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the last carries of a loop, and what its turns gave, stacked.
+
+        ``function(carries, rows)`` returns the next carries, and what is stacked.
+        """
+
+    def while_loop(
+        self,
+        goes_on: Callable[[Sequence[Tensor]], Tensor],
+        function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
+        carries: Sequence[Tensor],
+    ) -> list[Tensor]:
+        """Return the first carries for which ``goes_on(carries)``, a truth value, does not hold."""
+
+    def branches(
+        self,
+        flags: Sequence[Tensor],
+        functions: Sequence[Callable[[], Sequence[Tensor]]],
+        likes: Sequence[Tensor],
+    ) -> list[Tensor]:
+        """Return what the one function of some gives whose flag holds; it is like `likes`."""
+
+    def body(self) -> AbstractContextManager[None]:
+        """Return a context in which only what is made there is written to."""
 
     def refuse_write(self) -> NoReturn:
         """Raise the `TraceError` for a write to a tensor that was there before the trace."""

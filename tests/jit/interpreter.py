@@ -13,6 +13,7 @@ import numpy as np
 import scipy.special
 
 from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 
 __all__ = ["UFUNCS", "by_numpy", "fold_by_numpy", "interpret"]
@@ -111,6 +112,8 @@ def interpret(
 
 def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Operation) -> Any:
     primitive = value.attributes["primitive"]
+    if isinstance(primitive, Loop):
+        return _loop(primitive, operands, elementwise, fold)
     if not isinstance(primitive, Rows):
         results = primitive.forward(*operands, **value.attributes["parameters"])
         return results if isinstance(results, tuple) else (results,)
@@ -119,6 +122,30 @@ def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Ope
     units = np.eye(count, dtype=vector.dtype).reshape(count, *vector.shape)
     rows = [interpret(primitive.graph, [unit, *operands], elementwise, fold) for unit in units]
     return tuple([np.stack(column) for column in zip(*rows, strict=True)])
+
+
+def _loop(loop: Loop, operands: list[Any], elementwise: Operation, fold: Operation) -> Any:
+    carries, rows = operands[: loop.carries], operands[loop.carries : loop.carries + loop.rows]
+    rest = operands[loop.carries + loop.rows :]
+    count = int(rest[0]) if loop.counted else loop.length
+    stacked: list[list[Array]] = []
+    turn = 0
+    while bool(carries[0]) if loop.stops else turn < count:
+        k = count - 1 - turn if loop.reverse else turn
+        found = interpret(loop.graph, [*carries, *(row[k] for row in rows), *rest], elementwise, fold)
+        carries = found[: loop.carries]
+        stacked.append(found[loop.carries :])
+        turn += 1
+    if loop.reverse:
+        stacked.reverse()
+    stacks = []
+    for column, (shape, dtype) in zip(
+        zip(*stacked, strict=True) if stacked else [], loop.metas()[loop.carries :], strict=False
+    ):
+        stack = np.zeros((max(turn, shape[0]), *shape[1:]), dtype)
+        stack[:turn] = column
+        stacks.append(stack)
+    return (*carries, *stacks)
 
 
 def _places(maps: Any, shape: tuple[int, ...], positions: list[Any]) -> tuple[Any, ...]:

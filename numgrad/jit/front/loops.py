@@ -115,10 +115,14 @@ def record_loop(
             break
         required[:carried] = more  # what comes of a parameter requires grad from the next turn on
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
-    is_moving = modes.grad and any(output.requires_grad for output in outputs)
+    moving = [modes.grad and output.requires_grad for output in outputs]
+    if stops or count is not None:  # of no turns the carries are what they were
+        moving[:carried] = [a or b for a, b in zip(moving, required[:carried], strict=False)]
+    is_moving = any(moving)
     has_stacks = is_moving and not (stops and length is None)
     if has_stacks:
         outputs += recorded.inputs[:carried]
+        moving += required[:carried]
     values = [_fitting(tracer, *pair) for pair in zip(turn.carries, recorded.inputs, strict=False)]
     values += recorded.sums_after
     values += [tracer.value_of(each._array) for each in outputs[len(values) :]]
@@ -146,8 +150,8 @@ def record_loop(
         node.count = results[1].detach() if stops else count
         node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
         node.loop = loop
-        for position, (result, output) in enumerate(zip(results, outputs, strict=True)):
-            if output.requires_grad:
+        for position, (result, is_moved) in enumerate(zip(results, moving, strict=True)):
+            if is_moved:
                 result._edge = (node, position)
     sums = carried + len(turn.summed)
     stacked = sums + len(turn.stacked)

@@ -21,6 +21,7 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, no_grad, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.jit.front.branch_advice import advice_for
 from numgrad.jit.front.loops import Turn, record_loop
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
@@ -147,8 +148,7 @@ class Tracer:
         """Record any other primitive; views are found by running it on places."""
         if self._grown and self._grown_by(arrays) is not None:
             self._fail(
-                f"{primitive.name} of what a while_loop stacked for its gradient is not compiled: "
-                "give the loop max_steps="
+                f"{primitive.name} of what a while_loop stacked for its gradient is not compiled"
             )
         if primitive.view:
             return self._view(primitive, arrays, parameters)
@@ -274,7 +274,6 @@ class Tracer:
         goes_on: Callable[[Sequence[Tensor]], Tensor],
         function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
         carries: Sequence[Tensor],
-        most: int | None = None,
     ) -> list[Tensor]:
         """Record a loop that goes on while something holds."""
         one: Any = self.constant(np.ones((), np.int64))
@@ -289,8 +288,33 @@ class Tracer:
         zero: Any = self.constant(np.zeros((), np.int64))
         with no_grad():
             flag = goes_on(carries)
-        found = record_loop(self, turn, [flag, wrap(zero), *carries], (), most, stops=True)
+        found = record_loop(self, turn, [flag, wrap(zero), *carries], (), None, stops=True)
         return list(found.carries[2:])
+
+    def branches(
+        self,
+        flags: Sequence[Tensor],
+        functions: Sequence[Callable[[], Sequence[Tensor]]],
+        likes: Sequence[Tensor],
+    ) -> list[Tensor]:
+        """Record functions of which that one runs whose flag holds: loops of at most one turn."""
+        no: Any = self.constant(np.zeros((), np.bool_))
+        zero: Any = self.constant(np.zeros((), np.int64))
+        one: Any = self.constant(np.ones((), np.int64))
+        empty: list[Any] = [self.constant(np.zeros(a.shape, a._array.dtype)) for a in likes]
+        found: Sequence[Tensor] = [wrap(array) for array in empty]
+        for flag, function in zip(flags, functions, strict=True):
+
+            def turn(
+                carries: Sequence[Tensor],
+                rows: Sequence[Tensor],
+                function: Callable[[], Sequence[Tensor]] = function,
+            ) -> Turn:
+                return Turn([wrap(no), wrap(one), *function()], ())
+
+            carries = [flag, wrap(zero), *found]
+            found = record_loop(self, turn, carries, (), 1, stops=True).carries[2:]
+        return list(found)
 
     @contextmanager
     def body(self) -> Iterator[None]:
@@ -382,9 +406,11 @@ class Tracer:
             "its numbers": "where it is an index, take a list or a tensor from outside; where it "
             "is a mask, where(mask, a, b); and else compute with tensors",
         }
+        advice = advice_for(user_frame()) if what == "a truth value" else ""
         self._fail(
             f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
             f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
+            f"{advice and f'; or write the branch or loop as a function:{chr(10)}{advice}'}"
         )
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:

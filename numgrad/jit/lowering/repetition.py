@@ -12,6 +12,7 @@ __all__ = ["Run", "runs"]
 TURNS = 4  # a loop has at least
 OPERATIONS = 200  # that a loop saves the compiler at least
 CONTEXT = 4  # operations that have to be alike for a distance to count
+MULTIPLES = (2, 3, 4)
 DISTANCES = 64  # that are looked at, the shortest first
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -64,7 +65,9 @@ def _distances(tokens: Numbers) -> list[int]:
     lengths, counts = np.unique(apart, return_counts=True)
     # Each operation of a turn but those of the first one has its like so far before it.
     often = lengths[counts + CONTEXT >= np.minimum(lengths, OPERATIONS // 2)]
-    return [int(length) for length in often[:DISTANCES]]
+    found = [int(length) for length in often[:DISTANCES]]
+    # Turns may differ in what takes turns itself: each second one is like the one before that, say.
+    return found + [length * times for times in MULTIPLES for length in found]
 
 
 def _stretches(alike: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:

@@ -1,0 +1,206 @@
+"""Loops: `while_loop` and `fori_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numgrad.base import pytree
+from numgrad.func.control.arguments import (
+    Leaves,
+    check_callable,
+    check_same,
+    name_of,
+    read_leaves,
+    read_returned,
+)
+from numgrad.func.control.checkpoints import Policy, read_policy
+from numgrad.func.control.ranges import keeps, replay
+from numgrad.func.control.scans import scan
+from numgrad.func.control.tracing import (
+    check_flag,
+    is_traced,
+    is_true,
+    recorded_while,
+    recorder,
+)
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.creation.ranges import arange
+
+__all__ = ["fori_loop", "while_loop"]
+
+
+def while_loop(
+    cond_fn: Callable[..., Any],
+    body_fn: Callable[..., Any],
+    carry: Any,
+    *,
+    checkpoint: Policy | int | str | None = None,
+) -> Any:
+    """Repeat ``carry = body_fn(*carry)`` while ``cond_fn(*carry)`` holds; return the last carry.
+
+    Mirrors PyTorch's ``while_loop``. A carry that is neither a tuple nor a list, such as a tensor
+    or a dictionary, is handed over as one argument, as in ``jax.lax.while_loop``. Gradients flow
+    through all the steps that were made, in reverse mode, too.
+
+    Parameters
+    ----------
+    cond_fn : callable
+        Returns a truth value, or a tensor of one element and of dtype bool.
+    body_fn : callable
+        Returns the next carry: of the same structure, with the same shapes and dtypes.
+    carry : pytree of tensors
+        Where to begin. Plain numbers become tensors.
+    checkpoint : int, "sqrt", "log" or Binomial, optional
+        Which carries are kept for derivatives; see `scan`. How many steps there will be need not
+        be known.
+
+    Returns
+    -------
+    pytree of tensors
+        The first carry for which the condition does not hold; a tuple if `carry` is a list.
+
+    Raises
+    ------
+    RuntimeError
+        If the condition is no truth value, or the carry changes its structure, shapes or dtypes.
+
+    Examples
+    --------
+    Newton's method, differentiated through its steps:
+
+    >>> import numgrad as ng
+    >>> def root(a):
+    ...     def far(x):
+    ...         return (x * x - a).abs() > 1e-5
+    ...     def step(x):
+    ...         return (x + a / x) / 2
+    ...     return ng.func.while_loop(far, step, a)
+    >>> ng.func.value_and_grad(root)(ng.tensor(2.0))
+    (tensor(1.4142), tensor(0.3536))
+    """
+    check_callable("while_loop", cond_fn=cond_fn, body_fn=body_fn)
+    policy = read_policy("while_loop", checkpoint)
+    spread = type(carry) in (tuple, list)
+    init, spec = read_leaves(tuple(carry) if spread else carry, "carry")
+    leaves = init
+
+    def arguments(current: Leaves) -> Any:
+        tree = pytree.unflatten(spec, current)
+        return tree if spread else (tree,)
+
+    words = (
+        "while_loop",
+        f"cond_fn {name_of(cond_fn)}",
+        "to return a scalar tensor of dtype bool or a bool",
+    )
+
+    def goes_on(current: Leaves) -> bool:
+        return is_true(cond_fn(*arguments(current)), *words)
+
+    def step(current: Leaves, rows: Leaves) -> tuple[Leaves, Leaves]:
+        result = body_fn(*arguments(current))
+        if spread and type(result) is list:
+            result = tuple(result)
+        after = read_returned(result, current, "body_fn_output")
+        names = "carry", "body_fn_output"
+        where = f"Where: body_fn {name_of(body_fn)}"
+        check_same("while_loop", names, (init, spec), after, where)
+        return after[0], []
+
+    trace = recorder()
+    if trace is not None and isinstance(cond_fn(*arguments(leaves)), Tensor):
+        leaves = recorded_while(
+            trace,
+            lambda current: check_flag(cond_fn(*arguments(current)), *words),
+            lambda current: step(current, [])[0],
+            leaves,
+        )
+    elif policy is not None and keeps():
+        leaves, _ = replay(step, leaves, [], policy, goes_on)
+    else:
+        while goes_on(leaves):
+            leaves, _ = step(leaves, [])
+    return pytree.unflatten(spec, leaves)
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fn: Callable[[Any, Any], Any],
+    init: Any,
+    *,
+    checkpoint: Policy | int | str | None = None,
+) -> Any:
+    """Repeat ``value = body_fn(i, value)`` for i from `lower` below `upper`; return the value.
+
+    Mirrors ``jax.lax.fori_loop``.
+
+    Parameters
+    ----------
+    lower, upper : int or Tensor
+        Tensors have one element and an integer dtype.
+    body_fn : callable
+        Gets ``i``, a tensor of no dimensions and dtype int64, and the value; returns the next one,
+        of the same structure, with the same shapes and dtypes.
+    init : pytree of tensors
+        The first value.
+    checkpoint : int, "sqrt", "log" or Binomial, optional
+        See `scan`.
+
+    Returns
+    -------
+    pytree of tensors
+        The last value; `init` if there is nothing to do.
+
+    Raises
+    ------
+    RuntimeError
+        If the bounds are no integers, or the value changes its structure, shapes or dtypes.
+
+    Examples
+    --------
+    >>> import numgrad as ng
+    >>> ng.func.fori_loop(1, 6, lambda i, product: product * i, ng.tensor(1.0))
+    tensor(120.)
+    """
+    check_callable("fori_loop", body_fn=body_fn)
+    first, last = _bound(lower, "lower"), _bound(upper, "upper")
+    if isinstance(first, Tensor) or isinstance(last, Tensor):  # traced
+
+        def below(i: Any, value: Any) -> Any:
+            return i < last
+
+        def step(i: Any, value: Any) -> Any:
+            return i + 1, body_fn(i, value)
+
+        start = first if isinstance(first, Tensor) else arange(first, first + 1)[0]
+        return while_loop(below, step, (start, init), checkpoint=checkpoint)[1]
+    if first >= last:
+        leaves, spec = read_leaves(init, "init")
+        return pytree.unflatten(spec, leaves)
+
+    def carried(value: Any, i: Any) -> tuple[Any, None]:
+        return body_fn(i, value), None
+
+    carried.__wrapped__ = body_fn  # type: ignore[attr-defined] # whom errors name
+    result, _ = scan(carried, init, arange(first, last), checkpoint=checkpoint)
+    return result
+
+
+def _bound(value: Any, name: str) -> Any:
+    """Return a bound as an int, or as it is if it is traced."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    if (
+        not isinstance(value, Tensor)
+        or value._array.size != 1
+        or value._array.dtype.kind not in "iu"
+    ):
+        raise RuntimeError(
+            f"fori_loop: Expected {name} to be int or single-element tensor of integers, but got "
+            f"{value!r}."
+        )
+    return value if is_traced(value) else int(value._array.reshape(-1)[0])

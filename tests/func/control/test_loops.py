@@ -1,0 +1,143 @@
+"""While loops and branches against plain Python."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import numgrad as ng
+from numgrad import func
+from tests.func.control.programs import assert_close, carries, mixed, total
+from tests.func.control.test_scans import WEIGHT, policies
+
+
+@given(carries, st.integers(0, 7), policies, st.sampled_from(["tuple", "list", "tree"]))
+def test_a_while_loop_is_a_loop(tree, count, policy, kind):
+    """Count within the carry: how many steps there will be is not known before."""
+
+    def rolled(tree, weight):
+        if kind == "tree":
+            carry = func.while_loop(
+                lambda c: c["i"] < count,
+                lambda c: {"i": c["i"] + 1, "tree": mixed(c["tree"], None, weight)[0]},
+                {"i": 0, "tree": tree},
+                checkpoint=policy,
+            )
+            return carry["tree"]
+        i, found = func.while_loop(
+            lambda i, tree: (i < count).reshape(1),
+            lambda i, tree: [i + 1, mixed(tree, None, weight)[0]],
+            (ng.tensor(0), tree) if kind == "tuple" else [ng.tensor(0), tree],
+            checkpoint=policy,
+        )
+        assert i.item() == count
+        return found
+
+    def looped(tree, weight):
+        for _ in range(count):
+            tree = mixed(tree, None, weight)[0]
+        return tree
+
+    assert_close(rolled(tree, WEIGHT), looped(tree, WEIGHT))
+    gradients = [
+        func.grad(lambda *given, run=run: total(run(*given)), (0, 1))(tree, WEIGHT)
+        for run in (rolled, looped)
+    ]
+    assert_close(*gradients)
+    second = [
+        func.hessian(lambda w, run=run: total(run(tree, w)))(WEIGHT) for run in (rolled, looped)
+    ]
+    assert_close(*second, 1e-7)
+
+
+@given(st.floats(0.1, 50), policies)
+def test_newtons_method_has_the_roots_derivative(a, policy):
+    def root(a):
+        far = func.while_loop(
+            lambda x: (x * x - a).abs() > 1e-13 * a,
+            lambda x: (x + a / x) / 2,
+            a.detach() * 0 + 3.0,
+            checkpoint=policy,
+        )
+        return (far + a / far) / 2
+
+    value, slope = func.value_and_grad(root)(ng.tensor(a, dtype=ng.float64))
+    assert value.item() == pytest.approx(a**0.5)
+    assert slope.item() == pytest.approx(0.5 * a**-0.5)
+    tangent = func.jvp(root, (ng.tensor(a, dtype=ng.float64),), (ng.ones((), dtype=ng.float64),))
+    assert tangent[1].item() == pytest.approx(0.5 * a**-0.5)
+
+
+@given(carries, st.booleans(), st.sampled_from([bool, np.bool_, ng.tensor]))
+def test_cond_takes_one_branch(tree, flag, kind):
+    taken = []
+
+    def true_fn(tree, w):
+        taken.append(True)
+        return mixed(tree, None, w)
+
+    def false_fn(tree, w):
+        taken.append(False)
+        return mixed(tree, w, w)
+
+    def rolled(tree, w):
+        return func.cond(kind(flag), true_fn, false_fn, tree, w)
+
+    assert_close(rolled(tree, WEIGHT), (true_fn if flag else false_fn)(tree, WEIGHT))
+    assert taken == [flag, flag]
+    gradients = [
+        func.grad(lambda *given, f=f: total(f(*given)), (0, 1))(tree, WEIGHT)
+        for f in (rolled, true_fn if flag else false_fn)
+    ]
+    assert_close(*gradients)
+    assert_close(ng.cond(kind(flag), true_fn, false_fn, (tree, WEIGHT)), rolled(tree, WEIGHT))
+
+
+@given(st.integers(-3, 6), st.sampled_from([int, np.int8, ng.tensor]))
+def test_switch_takes_the_nearest_branch_there_is(index, kind):
+    branches = [lambda x, k=k: x * k for k in range(4)]
+    x = ng.tensor([1.0, 2.0], requires_grad=True)
+    y = func.switch(kind(index), branches, x)
+    y.sum().backward()
+    factor = min(max(index, 0), 3)
+    assert x.grad.tolist() == [factor, factor]
+
+
+@pytest.mark.parametrize("policy", [None, 3, "log"])
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_ends_an_endless_loop(policy):
+    main = threading.main_thread().ident
+    steps = []
+
+    def step(x):
+        if len(steps) == 5:
+            signal.pthread_kill(main, signal.SIGINT)
+        steps.append(1)
+        return x + 1
+
+    with pytest.raises(KeyboardInterrupt):
+        func.while_loop(lambda x: x > 0, step, ng.ones(2).sum(), checkpoint=policy)
+    assert 5 <= len(steps) < 100
+
+
+def test_a_trace_sees_the_loop_itself():
+    """What is compiled computes what the Python loop does; predicates must not be traced."""
+
+    def loss(x):
+        carry, ys = func.scan(lambda c, r: (c * r, c), x.sum(), x, checkpoint="sqrt")
+        return (carry * ys).sum()
+
+    x = ng.tensor([1.0, 2.0, 0.5], dtype=ng.float64)
+    assert_close(ng.jit(func.value_and_grad(loss))(x), func.value_and_grad(loss)(x))
+    for what, function in (
+        ("pred", lambda x: func.cond(x > 0, ng.sin, ng.cos, x)),
+        ("index", lambda x: func.switch(x.long(), [ng.sin, ng.cos], x)),
+        ("cond_fn", lambda x: func.while_loop(lambda x: x < 9, lambda x: x * 2, x)),
+    ):
+        with pytest.raises(ng.TraceError, match=rf"test_loops.py:\d+.*traced {what}"):
+            ng.jit(function)(x.sum())
