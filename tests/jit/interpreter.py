@@ -132,7 +132,9 @@ def _loop(loop: Loop, operands: list[Any], elementwise: Operation, fold: Operati
     turn = 0
     while bool(carries[0]) if loop.stops else turn < count:
         k = count - 1 - turn if loop.reverse else turn
-        found = interpret(loop.graph, [*carries, *(row[k] for row in rows), *rest], elementwise, fold)
+        found = interpret(
+            loop.graph, [*carries, *(row[k] for row in rows), *rest], elementwise, fold
+        )
         carries = found[: loop.carries]
         stacked.append(found[loop.carries :])
         turn += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -167,8 +168,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     trace = recorder()
     if trace is not None and isinstance(index, Tensor):
         _check_index(index)
-        number = index.reshape(()).clamp(0, len(branches) - 1)
-        flags = [number == k for k in range(len(branches))]
+        within = index.reshape(()).clamp(0, len(branches) - 1)
+        flags: Any = [within == k for k in range(len(branches))]
         return _recorded(trace, branches, flags, operands, "switch")
     position = _position(index)
     return _run(branches, min(max(position, 0), len(branches) - 1), operands, "switch")
@@ -200,6 +201,10 @@ def _check_index(index: Any) -> None:
         )
 
 
+def _leaves_of(branch: Callable[..., Any], operands: Sequence[Any]) -> Leaves:
+    return read_leaves(branch(*operands), "result")[0]
+
+
 def _recorded(
     trace: Any,
     branches: Sequence[Callable[..., Any]],
@@ -216,7 +221,7 @@ def _recorded(
     results = recorded_branches(
         trace,
         flags,
-        [lambda branch=branch: read_leaves(branch(*operands), "result")[0] for branch in branches],
+        [partial(_leaves_of, branch, operands) for branch in branches],
         leaves,
     )
     return pytree.unflatten(spec, results)

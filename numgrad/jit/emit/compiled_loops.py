@@ -65,7 +65,6 @@ class _CompiledLoop:
         return loop.overloads[signature].entry_point
 
 
-
 class RowLoop(_CompiledLoop):
     """Runs a graph for each unit vector; with the first and the last one, threads share them."""
 

@@ -177,8 +177,10 @@ def _record(
             after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
     own = [each for each, is_required in zip(inputs, required, strict=True) if is_required]
     edges = edges_from_outside([*turn.carries, *turn.summed, *turn.stacked], own, start)
-    sums = [[tracer.value_of(each._array) for each in tensors] for tensors in (before, after)]
-    return _Recorded(inputs, turn, *sums, edges)
+    sums_before, sums_after = (
+        [tracer.value_of(each._array) for each in tensors] for tensors in (before, after)
+    )
+    return _Recorded(inputs, turn, sums_before, sums_after, edges)
 
 
 def _fitting(tracer: Any, after: Tensor, before: Tensor) -> Value:
@@ -203,10 +205,23 @@ def _zeros(value: Value) -> Value:
 class _LoopNode(Node):
     """The node of a loop. Its outputs: carries, sums, what is stacked, and the carries stacked."""
 
-    __slots__ = ("arrays", "body", "carried", "count", "edges", "given", "loop", "output_metas")
-    __slots__ += ("first", "required", "sums", "tracer")
+    __slots__ = (
+        "arrays",
+        "body",
+        "carried",
+        "count",
+        "edges",
+        "first",
+        "given",
+        "loop",
+        "output_metas",
+        "required",
+        "sums",
+        "tracer",
+    )
 
     tracer: Any
+    output_metas: list[tuple[tuple[int, ...], Any]]
     body: Body
     carried: int  # how many carries the body has
     count: Tensor | None  # how many turns there were, if that is not known

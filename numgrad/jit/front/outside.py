@@ -1,4 +1,4 @@
-"""Where the graph of a part of a function ends: edges to what was there before, and what is inside."""
+"""Where the graph of a part of a function ends: edges to what was there before it."""
 
 from __future__ import annotations
 

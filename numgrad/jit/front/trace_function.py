@@ -122,6 +122,7 @@ def _trace(
         )
         own = [stand_ins[k] for k in traced]
         outside = edges_from_outside(found, own, start)
+    _refuse_leaks(function, tracer, values)
     strides = tuple([(k, array_of(leaves[k]).strides) for k in sorted(tracer.depends_on)])
     return Trace(
         Graph(tracer.inputs, values),
@@ -135,6 +136,18 @@ def _trace(
         required,
         strides,
     )
+
+
+def _refuse_leaks(function: Callable[..., Any], tracer: Tracer, values: Sequence[Value]) -> None:
+    """Raise if something was used outside of a loop that was made in its body."""
+    own = set(tracer.inputs)
+    for value in Graph([], values).values():
+        if value.operation == "input" and value not in own:
+            raise TraceError(
+                f"{_beginning(function)}jit: a tensor was used that had left the body of its "
+                "loop or branch. It has a value in each turn: return it from the body, as a carry or to be "
+                "stacked"
+            )
 
 
 def _refuse_changes(function: Callable[..., Any], given: Sequence[Any]) -> None:

@@ -212,8 +212,8 @@ class Tracer:
         self.depends_on |= storage.shared_by
         if self._own and storage not in self._own[-1]:
             self._fail(
-                "the body of a loop may not write to what it did not make: what it hands on is what "
-                "it returns. clone() it first"
+                "the body of a loop may not write to what it did not make: what it hands on is "
+                "what it returns. clone() it first"
             )
         if any(storage is argument for argument in self._arguments):
             self._fail(
@@ -362,7 +362,7 @@ class Tracer:
         loop = Loop(graph, 0, len(rows), None, counted=True)
         stacked = [self.value_of(a) for a in stacks]
         found: Any = self.results(loop, [*stacked, count, *captured])[0]._array
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _grown_by(self, arrays: Sequence[Any]) -> Value | None:
         """Return how many rows arrays have, if only a loop knows."""

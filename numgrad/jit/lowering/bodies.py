@@ -96,7 +96,8 @@ def without_known(
     Returns
     -------
     graph, operands : Graph, list of Value
-        What is left. None if that is all: only what the graph around it is simplified to shows more.
+        What is left. None if that is all. What is around the loop shows more once it is
+        simplified.
     """
     own, given = graph.inputs[:first], graph.inputs[first:]
     new: dict[Value, Value] = {value: value for value in own}

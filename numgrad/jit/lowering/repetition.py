@@ -26,7 +26,7 @@ class Run(NamedTuple):
     turns: int
 
 
-def runs(tokens: Sequence[int], last_used: Sequence[int]) -> Iterator[Run]:
+def runs(tokens: Sequence[int], last_used: Sequence[int], weights: Sequence[int]) -> Iterator[Run]:
     """Yield runs in which operations are alike, those of the shortest turns first.
 
     Parameters
@@ -36,13 +36,18 @@ def runs(tokens: Sequence[int], last_used: Sequence[int]) -> Iterator[Run]:
     last_used : sequence of int
         For each operation the last one that takes its result. A turn begins where least is handed
         on to the next.
+    weights : sequence of int
+        How many operations each stands for.
     """
     given: Numbers = np.asarray(tokens, np.int64)
     used: Numbers = np.asarray(last_used, np.int64)
-    for period in _distances(given):
+    until: Numbers = np.concatenate(([0], np.cumsum(weights)))
+    for period in _distances(given, int(until[-1])):
         alike = given[period:] == given[:-period]
         for first, length in _stretches(alike):
-            if length < (TURNS - 1) * period or length + period < OPERATIONS:
+            if length < (TURNS - 1) * period:
+                continue
+            if until[first + length + period] - until[first] < OPERATIONS:
                 continue
             start = _best_start(first, period, length, used)
             turns = (first + length + period - start) // period
@@ -50,9 +55,9 @@ def runs(tokens: Sequence[int], last_used: Sequence[int]) -> Iterator[Run]:
                 yield Run(start, period, turns)
 
 
-def _distances(tokens: Numbers) -> list[int]:
+def _distances(tokens: Numbers, weight: int) -> list[int]:
     """Return at which distances operations repeat themselves, together with those behind them."""
-    if len(tokens) < OPERATIONS:
+    if weight < OPERATIONS or len(tokens) < TURNS + CONTEXT:
         return []
     mixed = np.zeros(len(tokens) - CONTEXT + 1, np.uint64)
     with np.errstate(over="ignore"):

@@ -9,8 +9,7 @@ gradient repeats itself the other way round; it reads row by row what the forwar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import results_of
 from numgrad.jit.lowering.repetition import OPERATIONS, Run, runs
 from numgrad.jit.lowering.tokens import Operation, Tokens, followed_back, rebased, row_of
+from numgrad.jit.lowering.windows import Window, place_of_path, window_of
 
 __all__ = ["rolled"]
 
@@ -51,10 +51,10 @@ def _rolled_once(graph: Graph, tokens: Tokens, refused: set[tuple[int, int]]) ->
 
     `refused` gets what was looked at in vain.
     """
-    if len(graph.values()) < OPERATIONS:
-        return None
     trace = _Trace(graph, tokens)
-    for run in runs([each.token for each in trace.operations], trace.last_used):
+    if sum(trace.weights) < OPERATIONS:
+        return None
+    for run in runs([each.token for each in trace.operations], trace.last_used, trace.weights):
         key = (trace.operations[run.first].value.number, run.period)
         if key in refused:
             continue
@@ -85,6 +85,7 @@ class _Trace:
         values = [value for value in graph.values() if value.operation not in _NO_OPERATIONS]
         values.sort(key=lambda value: value.number)
         self.operations = [tokens.operation(value) for value in values]
+        self.weights = [_weight(value) for value in values]
         self.place = {value: k for k, value in enumerate(values)}
         self.last_used = [0] * len(values)
         for k, operation in enumerate(self.operations):
@@ -96,6 +97,12 @@ class _Trace:
             made = self.place.get(followed_back(output)[1])
             if made is not None:
                 self.last_used[made] = len(values)
+
+
+def _weight(value: Value) -> int:
+    """Return how many operations are compiled for a value."""
+    body = getattr(value.attributes.get("primitive"), "graph", None)
+    return 1 if body is None else len(body.values())
 
 
 class _Carry(NamedTuple):
@@ -121,6 +128,8 @@ class _Part:
         self.carries: dict[_Carry, Value] = {}  # and the body's input that stands for each
         self.rows: dict[_Row, Value] = {}
         self.body: dict[int, Value] = {}
+        self.windows: dict[int, Window] = {}  # by the operation that writes
+        self.parts: dict[int, Value] = {}  # and what it writes
 
     def turn(self, position: int) -> list[Operation]:
         """Return an operation of a turn, in all turns."""
@@ -137,21 +146,98 @@ class _Part:
         _Unlike
             If they take it from different places.
         """
+        uses = self._uses()
+        for position in range(self.run.period):
+            column = self.turn(position)
+            if _moves(column, len(column[0].bases)):
+                window = self._window(column, position, uses)
+                self.windows[position] = window
+        added = {window.added for window in self.windows.values()}
         for position in range(self.run.period):
             column = self.turn(position)
             value = column[0].value
-            if value.operation == "update" and len({o.offsets[-1] for o in column}) > 1:
-                raise _Unlike
-            operands = []
-            at = 0
-            for slot in range(len(value.operands)):
-                count = sum(len(step.attributes.get("maps", ())) for step in column[0].paths[slot])
-                moves = len({each.offsets[at : at + count] for each in column}) > 1
-                at += count
-                operands.append(self._operand(column, slot, moves))
+            if position in added:
+                continue
+            if position in self.windows:
+                self.parts[position] = self._operand(column, 1, _moves(column, 1))
+                continue
+            operands = [
+                self._operand(column, slot, _moves(column, slot))
+                for slot in range(len(value.operands))
+            ]
             self.body[position] = Value(
-                value.operation, operands, value.shape, value.dtype, value.origin, **value.attributes
+                value.operation,
+                operands,
+                value.shape,
+                value.dtype,
+                value.origin,
+                **value.attributes,
             )
+
+    def _uses(self) -> dict[int, list[tuple[int, int]]]:
+        """Return which operations of a turn take a result, of this turn or the one before."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for position in range(self.run.period):
+            for slot, base in enumerate(self.turn(position)[1].bases):
+                place = self._place(base)
+                if place is not None:
+                    found.setdefault(place[1], []).append((position, slot))
+        return found
+
+    def _window(
+        self, column: Sequence[Operation], made: int, uses: dict[int, list[tuple[int, int]]]
+    ) -> Window:
+        """Return the windows that an update writes, if each turn writes another."""
+        found: Window | None = None
+        before = [self._place(each.bases[0]) for each in column]
+        if column[0].value.operation == "update" and not _moves(column, 0):
+            if before[0] is None and not column[0].paths[0]:  # an array that is handed on
+                if before[1:] == [(turn, made) for turn in range(len(before) - 1)]:
+                    found = window_of(column, made, None, column[0].bases[0])
+            elif all(place is None for place in before) and len(uses.get(made, ())) == 1:
+                found = self._added_window(column, made, uses)
+        if found is None:
+            raise _Unlike
+        return found
+
+    def _added_window(
+        self, column: Sequence[Operation], made: int, uses: dict[int, list[tuple[int, int]]]
+    ) -> Window | None:
+        """Return the windows of an update of zeros, if all it does is to be added to an array."""
+        ((added, slot),) = uses[made]
+        sums = self.turn(added)
+        if sums[0].value.operation != "add" or any(any(each.paths) for each in sums):
+            return None
+        is_zero = _same_number([each.bases[0] for each in column])
+        if not is_zero or column[0].bases[0].attributes["value"] != 0:
+            return None
+        others = [each.bases[1 - slot] for each in sums]
+        places = [self._place(base) for base in others]
+        is_carried = places == [None, *((turn, added) for turn in range(len(places) - 1))]
+        own = [each.bases[slot] is column[turn].value for turn, each in enumerate(sums)]
+        is_alone = uses.get(added) == [(added, 1 - slot)]
+        if not (is_carried and all(own) and is_alone):
+            return None
+        if others[0].shape != sums[0].value.shape or column[0].value.shape != sums[0].value.shape:
+            return None
+        return window_of(column, made, added, others[0])
+
+    def _of_window(
+        self, column: Sequence[Operation], slot: int, places: Sequence[tuple[int, int] | None]
+    ) -> Value | None:
+        """Return what is read of an array that turns write; None if it is no such."""
+        made = None if places[1] is None else places[1][1]
+        window = None if made is None else self.windows.get(made)
+        if window is None or made is None or window.added is not None:
+            return None
+        if places != [None, *((turn, made) for turn in range(len(places) - 1))]:
+            raise _Unlike
+        paths = tuple([each.paths[slot] for each in column])
+        for turn, path in enumerate(paths):
+            if place_of_path(path, window.init) != (window.offset_in(turn), window.strides):
+                raise _Unlike
+        # Nobody has written there yet.
+        return self._row(_Row((window.init,) * len(column), paths))
 
     def _operand(self, column: Sequence[Operation], slot: int, moves: bool) -> Value:
         """Return what stands in the body for an operand of an operation."""
@@ -166,6 +252,9 @@ class _Part:
             if is_same or _same_number(bases):
                 return rebased(path, bases[0])
             return rebased(path, self._row(_Row(tuple(bases))))
+        of_window = self._of_window(column, slot, places)
+        if of_window is not None:
+            return of_window
         if moves:
             raise _Unlike
         for back in range(FURTHEST + 1):
@@ -213,7 +302,15 @@ class _Part:
     def replaced(self) -> Graph:
         """Return the graph with the loop in the place of the turns."""
         used = self._used()
-        if any(self.body[made].operation == "call" for made in [*used, *(c.made for c in self.carries)]):
+        filled = {window.final: window for window in self.windows.values()}
+        written = {made: used.pop(made) for made in filled if made in used}
+        if any(when != {self.run.turns - 1} for when in written.values()):
+            raise _Unlike
+        if any(made in used for made in self.windows):
+            raise _Unlike
+        if any(
+            self.body[made].operation == "call" for made in [*used, *(c.made for c in self.carries)]
+        ):
             raise _Unlike  # its results are had by other operations, which are not of the same turn
         before = constant(0, np.dtype(bool)).number
         turns = self.run.turns
@@ -224,7 +321,9 @@ class _Part:
         for made in last - carried:  # of a carry the last value is known
             like = self.body[made]
             self._carry(_Carry(made, 1, (_zeros(like),)))
-        own, nexts, inits = [], [], []
+        own: list[Value] = []
+        nexts: list[Value] = []
+        inits: list[Value] = []
         finals: dict[int, int] = {}
         for carry, stand_in in self.carries.items():
             first = len(own)
@@ -238,16 +337,24 @@ class _Part:
             nexts += [self.body[carry.made], *chain]
             inits += reversed(carry.inits)
         own += self.rows.values()
-        graph, captured = cut_out(own, [*nexts, *(self.body[made] for made in stacked)])
+        parts = {made: k for k, made in enumerate(self.windows, len(nexts) + len(stacked))}
+        given = [*nexts, *(self.body[made] for made in stacked), *self.parts.values()]
+        graph, captured = cut_out(own, given)
         loop = Loop(graph, len(nexts), len(self.rows), turns, reverse)
         operands = [*inits, *(_stack(row, reverse) for row in self.rows), *captured]
         origin = self.trace.operations[self.run.first].value.origin
         results = results_of(loop, operands, loop.metas(), origin)
-        for value in Graph([], results).values():
+        first, period, _ = self.run
+        new: dict[Value, Value] = {}
+        for made in written:
+            window = filled[made]
+            operation = self.trace.operations[first + window.made]
+            zeros = operation.value.operands[0]
+            array = window.filled(results[parts[window.made]], reverse, zeros)
+            new[self.trace.operations[first + (turns - 1) * period + made].value] = array
+        for value in Graph([], [*results, *new.values()]).values():
             if value.number > before:  # in the order of the trace they are where the turns were
                 value.number = self.trace.operations[self.run.first].value.number
-        new: dict[Value, Value] = {}
-        first, period, _ = self.run
         for made, when in used.items():
             for turn in when:
                 value = self.trace.operations[first + turn * period + made].value
@@ -302,6 +409,19 @@ class _Part:
         return Graph(graph.inputs, [entered(output) for output in graph.outputs])
 
 
+def _moves(column: Sequence[Operation], slot: int) -> bool:
+    """Whether the views that lead to an operand begin elsewhere in each turn.
+
+    Behind the operands comes where an update writes.
+    """
+    counts = [
+        sum(len(step.attributes.get("maps", ())) for step in path) for path in column[0].paths
+    ]
+    start = sum(counts[:slot])
+    stop = start + counts[slot] if slot < len(counts) else None
+    return len({each.offsets[start:stop] for each in column}) > 1
+
+
 def _same_number(values: Sequence[Value]) -> bool:
     if any(value.operation != "constant" for value in values):
         return False
@@ -327,7 +447,10 @@ def _strided(row: _Row) -> tuple[list[int], list[int]] | None:
     if not row.paths or any(value is not row.values[0] for value in row.values):
         return None
     offsets = np.array(
-        [[each.offset for step in path for each in step.attributes.get("maps", ())] for path in row.paths]
+        [
+            [each.offset for step in path for each in step.attributes.get("maps", ())]
+            for path in row.paths
+        ]
     )
     steps = offsets[1] - offsets[0]
     if (np.diff(offsets, axis=0) != steps).any():
@@ -341,7 +464,10 @@ def _stack(row: _Row, reverse: bool) -> Value:
     strided = _strided(row)
     if strided is not None:
         return _stacked_path(row.paths[0], row.values[0], strided[1], turns, reverse)
-    parts = [rebased(path, base) for path, base in zip(row.paths or [()] * turns, row.values, strict=True)]
+    parts = [
+        rebased(path, base)
+        for path, base in zip(row.paths or [()] * turns, row.values, strict=True)
+    ]
     if reverse:
         parts.reverse()
     if all(part.operation == "constant" for part in parts):

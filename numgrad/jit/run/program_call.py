@@ -246,10 +246,11 @@ class _Writer:
         lines = []
         for position, (shape, dtype) in enumerate(loop.metas()):
             name = buffers[results[position]] if position in results else f"unread_{position}"
-            lines.append(self._new(name, f"{number}_{position}", shape, dtype))
+            line = self._new(name, f"{number}_{position}", shape, dtype)
             if isinstance(loop, Loop) and loop.grows(position):
-                count = f"(int({given[loop.fixed - 1]}),)"
-                lines[-1] = f"{name} = empty({count} + shape_{number}_{position}[1:], dtype_{number}_{position})"
+                rows = f"(int({given[loop.fixed - 1]}), *shape_{number}_{position}[1:])"
+                line = f"{name} = empty({rows}, dtype_{number}_{position})"
+            lines.append(line)
             given.append(name)
         turns = f"0, {loop.count}, " if isinstance(loop, Rows) else ""
         return [*lines, f"loop_{number}({turns}{', '.join(given)})"]
