@@ -74,7 +74,7 @@ def cond(
     (tensor(6., grad_fn=<MulBackward0>), tensor(-3.))
     """
     check_callable("cond", true_fn=true_fn, false_fn=false_fn)
-    leaves, _ = read_leaves(operands, "operand")
+    read_leaves(operands, "operand")
     words = "cond", "pred", "to be bool or single-element tensor of dtype bool"
     trace = recorder()
     if trace is not None and isinstance(pred, Tensor):
@@ -164,7 +164,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise RuntimeError("switch: Expected at least one branch")
     for number, branch in enumerate(branches):
         check_callable("switch", **{f"branch {number}": branch})
-    leaves, _ = read_leaves(operands, "operand")
+    read_leaves(operands, "operand")
     trace = recorder()
     if trace is not None and isinstance(index, Tensor):
         _check_index(index)

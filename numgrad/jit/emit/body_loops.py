@@ -13,10 +13,12 @@ from numgrad.codegen.loops import (
     ONE,
     ZERO,
     Assign,
+    Break,
     Do,
     Expression,
     For,
     Function,
+    If,
     Load,
     Name,
     Number,
@@ -37,8 +39,10 @@ from numgrad.jit.lowering.loops import Loop
 
 __all__ = ["Body", "carried_loop", "copied", "unit_vector_loop"]
 
+# Turns of a loop without end between two looks at whether Ctrl-C was pressed: milliseconds.
+TURNS_BETWEEN_SIGNALS, LONG_TURNS_BETWEEN_SIGNALS = 1 << 20, 1 << 12
 UNROLLED_COPY = 16  # elements up to which a copy is written out
-(_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
+_DISTINCT, _INTERRUPTED = names("numgrad.codegen.loop_runtime", "distinct", "interrupted")
 _ZEROS = Name("zeros", "numpy")
 
 
@@ -120,7 +124,8 @@ def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = Non
     turn += [*results.before, *body.steps(), *results.after]
     lines += body.room()
     turn += _moved(body, carries, handed_on, lines)
-    lines += _turns(loop, turn, buffers[carries[0]] if loop.stops else "")
+    between = TURNS_BETWEEN_SIGNALS if body.is_short else LONG_TURNS_BETWEEN_SIGNALS
+    lines += _turns(loop, turn, buffers[carries[0]] if loop.stops else "", between)
     for k, value in enumerate(carries):
         lines += copied(f"last_{k}", buffers[value], value)
     parameters = [f"from_{k}" for k in range(loop.carries)]
@@ -132,13 +137,20 @@ def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = Non
     return Function(name, parameters, lines, decorator)
 
 
-def _turns(loop: Loop, turn: list[Statement], flag: str) -> list[Statement]:
-    """Return the loop over turns, of which ``k`` is the row; `flag` is what a loop stops by."""
+def _turns(loop: Loop, turn: list[Statement], flag: str, turns_between: int) -> list[Statement]:
+    """Return the loop over turns, of which ``k`` is the row.
+
+    `flag` is what a loop stops by; of such a loop, which may never end, some turns ask whether
+    there was a signal.
+    """
     if loop.stops:
         goes_on: Expression = Load(Name(flag), ZERO)
         if loop.length is not None:
             goes_on = combine("and", goes_on, combine("<", "k", loop.length))
-        return [Assign("k", ZERO), While(goes_on, [*turn, Assign("k", combine("+", "k", 1))])]
+        asks = combine("==", combine("%", "k", turns_between), turns_between - 1)
+        interrupt = If(call(_INTERRUPTED), [Break()])
+        following = Assign("k", combine("+", "k", 1))
+        return [Assign("k", ZERO), While(goes_on, [*turn, If(asks, [interrupt]), following])]
     count: Expression = Number(loop.length)
     if loop.counted:
         count = Load(Name("count"), ZERO)

@@ -145,8 +145,8 @@ def _refuse_leaks(function: Callable[..., Any], tracer: Tracer, values: Sequence
         if value.operation == "input" and value not in own:
             raise TraceError(
                 f"{_beginning(function)}jit: a tensor was used that had left the body of its "
-                "loop or branch. It has a value in each turn: return it from the body, as a carry or to be "
-                "stacked"
+                "loop or branch. It has a value in each turn: return it from the body, as a carry "
+                "or to be stacked"
             )
 
 
