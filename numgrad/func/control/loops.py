@@ -10,6 +10,7 @@ import numpy as np
 from numgrad.base import pytree
 from numgrad.func.control.arguments import (
     Leaves,
+    builder_of,
     check_callable,
     check_same,
     name_of,
@@ -79,10 +80,10 @@ def while_loop(
     policy = read_policy("while_loop", checkpoint)
     spread = type(carry) in (tuple, list)
     init, spec = read_leaves(tuple(carry) if spread else carry, "carry")
-    leaves = init
+    leaves, tree_of = init, builder_of(spec)
 
     def arguments(current: Leaves) -> Any:
-        tree = pytree.unflatten(spec, current)
+        tree = tree_of(current)
         return tree if spread else (tree,)
 
     def goes_on(current: Leaves) -> bool:

@@ -9,6 +9,7 @@ from numgrad.base import pytree
 from numgrad.base.pytree import TreeSpec
 from numgrad.func.control.arguments import (
     Leaves,
+    builder_of,
     check_callable,
     check_same,
     name_of,
@@ -76,7 +77,8 @@ def scan(
           the fewer, the more often steps run;
         - ``"log"``: that with log2(n) carries, for which a step runs about log2(n) times at most.
 
-        That holds for derivatives of any order, and for forward mode of `numgrad.func`.
+        Forward mode of `numgrad.func`, and derivatives of any order, go through loops of their own,
+        each of which keeps as few.
 
     Returns
     -------
@@ -122,9 +124,10 @@ def scan(
     ys_spec: list[TreeSpec] = []
     first: list[Leaves] = []
     where = f"Where: f {name_of(f)}"
+    carry_of, row_of = builder_of(carry_spec), builder_of(xs_spec)
 
     def step(current: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
-        result = f(pytree.unflatten(carry_spec, current), pytree.unflatten(xs_spec, row))
+        result = f(carry_of(current), row_of(row))
         if not isinstance(result, tuple) or len(result) != 2:
             raise RuntimeError(
                 "scan: Expect f to return a tuple (next_carry, y) but got "
@@ -337,9 +340,10 @@ def associative_scan(
         columns = [column.flip(0) for column in columns]
     _count(columns, None)
     where = f"Where: combine_fn {name_of(combine_fn)}"
+    tree_of = builder_of(spec)
 
     def combine(first: Leaves, second: Leaves) -> Leaves:
-        result = combine_fn(pytree.unflatten(spec, first), pytree.unflatten(spec, second))
+        result = combine_fn(tree_of(first), tree_of(second))
         after = read_returned(result, first, "combine_fn")
         names = "xs", "the result of combine_fn"
         check_same("associative_scan", names, (first, spec), after, where)

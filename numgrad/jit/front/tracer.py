@@ -264,7 +264,8 @@ class Tracer:
             "its numbers": "where it is an index, take a list or a tensor from outside; where it "
             "is a mask, where(mask, a, b); and else compute with tensors",
         }
-        advice = advice_for(user_frame()) if what == "a truth value" else ""
+        asks = what in ("a truth value", "a Python number")
+        advice = advice_for(user_frame(), what) if asks else ""
         self._fail(
             f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
             f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
