@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base import pytree
 from numgrad.base.pytree import TreeSpec
 from numgrad.func.control.arguments import (
     Leaves,
@@ -17,7 +18,7 @@ from numgrad.func.control.arguments import (
     name_of,
     read_leaves,
 )
-from numgrad.func.control.tracing import is_traced, is_true, recorder_of
+from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes import no_grad
 from numgrad.graph.recorder import TraceError
@@ -66,12 +67,13 @@ def cond(
     (tensor(6., grad_fn=<MulBackward0>), tensor(-3.))
     """
     check_callable("cond", true_fn=true_fn, false_fn=false_fn)
-    leaves, _ = read_leaves(operands, "operand")
-    recorded = recorder_of("switch", [pred, *leaves])
-    if recorded is not None and is_traced(pred):
-        return recorded(pred, (false_fn, true_fn), operands)
-    taken = is_true(pred, "cond", "pred", "to be bool or single-element tensor of dtype bool")
-    return _run((false_fn, true_fn), int(taken), operands, "cond")
+    words = "to be bool or single-element tensor of dtype bool"
+    pred = read_predicate(pred, "cond", "pred", words)
+    branches = _Branches("cond", (false_fn, true_fn), operands)
+    recorded = recorder_of("switch", [pred])
+    if recorded is not None:
+        return branches.recorded(recorded, pred)
+    return branches.run(int(is_true(pred, "cond", "pred")))
 
 
 def cond_of_operands(
@@ -154,26 +156,23 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise RuntimeError("switch: Expected at least one branch")
     for number, branch in enumerate(branches):
         check_callable("switch", **{f"branch {number}": branch})
-    leaves, _ = read_leaves(operands, "operand")
-    recorded = recorder_of("switch", [index, *leaves])
-    if recorded is not None and is_traced(index):
-        return recorded(index, branches, operands)
-    position = _position(index)
-    return _run(branches, min(max(position, 0), len(branches) - 1), operands, "switch")
-
-
-def _position(index: Any) -> int:
-    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
-        return int(index)
-    if (
-        not isinstance(index, Tensor)
-        or index._array.size != 1
-        or index._array.dtype.kind not in "iu"
+    whole = isinstance(index, (int, np.integer)) and not isinstance(index, bool)
+    if not whole and not (
+        isinstance(index, Tensor) and index._array.size == 1 and index._array.dtype.kind in "iu"
     ):
         raise RuntimeError(
             "switch: Expected index to be int or single-element tensor of integers, but got "
             f"{index!r}."
         )
+    run = _Branches("switch", branches, operands)
+    recorded = recorder_of("switch", [index])
+    if recorded is not None:
+        return run.recorded(recorded, index)
+    position = int(index) if whole else _position(index)
+    return run.run(min(max(position, 0), len(branches) - 1))
+
+
+def _position(index: Tensor) -> int:
     if is_traced(index):
         raise TraceError(
             f"{where_user_is()}switch goes by a traced index, which has no numbers while a "
@@ -188,40 +187,70 @@ def _position(index: Any) -> int:
 _returned: weakref.WeakKeyDictionary[Any, tuple[Any, TreeSpec]] = weakref.WeakKeyDictionary()
 
 
-def _run(
-    branches: Sequence[Callable[..., Any]], position: int, operands: Sequence[Any], api: str
-) -> Any:
-    """Run a branch; where another one returned something else before, see whether it still does."""
-    branch = branches[position]
-    result = branch(*operands)
-    leaves, spec = own = read_leaves(result, "result")
-    found = (
-        [None if each is None else (each._array.dtype, each._array.shape) for each in leaves],
-        spec,
-    )
-    for other in branches:
-        known = other is not branch and isinstance(other, FunctionType)
-        if known and _returned.get(other, found) != found:
-            _compare(api, (branch, other), own, operands)
-    if isinstance(branch, FunctionType):
-        _returned[branch] = found
-    return result
+class _Branches:
+    """The branches of one call, with their operands."""
 
+    def __init__(
+        self, api: str, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+    ) -> None:
+        self._api = api
+        self._branches = branches
+        self._operands = operands
+        self._leaves, self._spec = read_leaves(tuple(operands), "operand")
+        self._words = f"When merging the branches' output in {api}, they have to be alike."
 
-def _compare(
-    api: str,
-    branches: tuple[Callable[..., Any], Callable[..., Any]],
-    own: tuple[Leaves, TreeSpec],
-    operands: Sequence[Any],
-) -> None:
-    """Raise if the branch that was not taken returns something else on the same operands."""
-    taken, other = branches
-    random = default_generator.snapshot()
-    try:
-        with no_grad():
-            result = other(*operands)
-    finally:
-        default_generator.restore(random)
-    names = f"the result of {name_of(taken)}", f"the result of {name_of(other)}"
-    words = f"When merging the branches' output in {api}, they have to be alike."
-    check_same(api, names, own, read_leaves(result, "result"), words)
+    def run(self, position: int) -> Any:
+        """Run a branch; where another one returned something else before, see if it still does."""
+        branch = self._branches[position]
+        result = branch(*self._operands)
+        leaves, spec = own = read_leaves(result, "result")
+        found = (
+            [None if each is None else (each._array.dtype, each._array.shape) for each in leaves],
+            spec,
+        )
+        for other in self._branches:
+            known = other is not branch and isinstance(other, FunctionType)
+            if known and _returned.get(other, found) != found:
+                self._compare(branch, own, other, self._read(other))
+        if isinstance(branch, FunctionType):
+            _returned[branch] = found
+        return result
+
+    def recorded(self, recorder: Callable[..., Any], index: Any) -> Any:
+        """Have a recorder record all branches."""
+        first: list[Any] = []
+
+        def flat(branch: Callable[..., Any]) -> Callable[[Leaves], Leaves]:
+            def run(leaves: Leaves) -> Leaves:
+                result = branch(*pytree.unflatten(self._spec, leaves))
+                own = read_leaves(result, "result")
+                if first:
+                    self._compare(first[0], first[1], branch, own)
+                else:
+                    first.extend((branch, own))
+                return own[0]
+
+            return run
+
+        leaves = recorder(index, [flat(branch) for branch in self._branches], self._leaves)
+        return pytree.unflatten(first[1][1], leaves)
+
+    def _read(self, branch: Callable[..., Any]) -> tuple[Leaves, TreeSpec]:
+        """Return what a branch that is not taken would return."""
+        random = default_generator.snapshot()
+        try:
+            with no_grad():
+                result = branch(*self._operands)
+        finally:
+            default_generator.restore(random)
+        return read_leaves(result, "result")
+
+    def _compare(
+        self,
+        branch: Callable[..., Any],
+        own: tuple[Leaves, TreeSpec],
+        other: Callable[..., Any],
+        others: tuple[Leaves, TreeSpec],
+    ) -> None:
+        names = f"the result of {name_of(branch)}", f"the result of {name_of(other)}"
+        check_same(self._api, names, own, others, self._words)

@@ -20,7 +20,7 @@ from numgrad.func.control.arguments import (
 from numgrad.func.control.checkpoints import Policy, read_policy
 from numgrad.func.control.ranges import keeps, replay
 from numgrad.func.control.scans import scan
-from numgrad.func.control.tracing import is_traced, is_true, recorder_of
+from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.ranges import arange
 
@@ -86,13 +86,14 @@ def while_loop(
         tree = tree_of(current)
         return tree if spread else (tree,)
 
+    what = f"cond_fn {name_of(cond_fn)}"
+
+    def predicate(current: Leaves) -> Any:
+        words = "to return a scalar tensor of dtype bool or a bool"
+        return read_predicate(cond_fn(*arguments(current)), "while_loop", what, words)
+
     def goes_on(current: Leaves) -> bool:
-        return is_true(
-            cond_fn(*arguments(current)),
-            "while_loop",
-            f"cond_fn {name_of(cond_fn)}",
-            "to return a scalar tensor of dtype bool or a bool",
-        )
+        return is_true(predicate(current), "while_loop", what)
 
     def step(current: Leaves, rows: Leaves) -> tuple[Leaves, Leaves]:
         result = body_fn(*arguments(current))
@@ -106,8 +107,8 @@ def while_loop(
 
     recorded = recorder_of("while_loop", leaves)
     if recorded is not None:
-        return recorded(cond_fn, body_fn, carry)
-    if policy is not None and keeps():
+        leaves = recorded(predicate, lambda current: step(current, [])[0], leaves)
+    elif policy is not None and keeps():
         leaves, _ = replay(step, leaves, [], policy, goes_on)
     else:
         while goes_on(leaves):

@@ -145,16 +145,9 @@ def scan(
         return after[0], ys
 
     recorded = recorder_of("scan", [*carry, *columns])
-    if recorded is not None and not dim:
-        result: tuple[Any, Any] = recorded(
-            f,
-            pytree.unflatten(carry_spec, carry),
-            pytree.unflatten(xs_spec, columns),
-            count,
-            reverse,
-        )
-        return result
-    if policy is not None and keeps():
+    if recorded is not None:
+        carry, stacked = recorded(step, carry, columns, count, reverse)
+    elif policy is not None and keeps():
         rows = [c.flip(0) if reverse and c is not None else c for c in columns]
         carry, stacked = replay(step, carry, rows, policy, count)
         stacked = [y.flip(0) if reverse and y is not None else y for y in stacked]

@@ -1,9 +1,10 @@
 """Control flow in functions that are traced: the one seam to who traces.
 
-A recorder that has a method of a function's name (``scan``, ``while_loop``, ``cond``) takes over
-whenever one of the operands is traced: it is called with what the method's caller here hands over,
-and its result is the function's. Without such a method, loops of known length are unrolled, because
-the Python loop just runs; and what goes by numbers that are not there is refused.
+A recorder that has a method named ``scan``, ``while_loop`` or ``switch`` takes over where operands
+are traced. It gets lists of leaves (tensors and Nones) and functions of such lists, which check
+what the user's functions return and name these in errors; pytrees are put together again behind it.
+Without such a method loops of known length are unrolled, because the Python loop just runs, and
+what goes by numbers that are not there is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import TraceError, is_traced_array
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["is_true", "recorder_of"]
+__all__ = ["is_traced", "is_true", "read_predicate", "recorder_of"]
 
 
 def recorder_of(name: str, leaves: Iterable[Any]) -> Callable[..., Any] | None:
@@ -27,9 +28,12 @@ def recorder_of(name: str, leaves: Iterable[Any]) -> Callable[..., Any] | None:
     Parameters
     ----------
     name : str
-        ``"scan"``: ``(f, carry, xs, length, reverse)`` gives the last carry and the stacked rows.
-        ``"while_loop"``: ``(cond_fn, body_fn, carry)`` gives the last carry.
-        ``"switch"``: ``(index, branches, operands)`` gives what the branch returns.
+        - ``"scan"``: ``(step, carry, columns, length, reverse)`` returns the last carry and the
+          stacked results, where ``step(carry, row)`` returns the next carry and its results.
+        - ``"while_loop"``: ``(predicate, step, carry)`` returns the last carry. The predicate is a
+          tensor of one element, or a truth value.
+        - ``"switch"``: ``(index, branches, operands)`` returns what the branch does; of `cond`, the
+          index is the predicate.
     leaves : iterable of tensor or None
         The operands' leaves.
     """
@@ -45,15 +49,13 @@ def is_traced(leaf: Any) -> bool:
     return isinstance(leaf, Tensor) and is_traced_array(leaf._array)
 
 
-def is_true(value: Any, api: str, what: str, words: str) -> bool:
-    """Return a predicate as a truth value.
+def read_predicate(value: Any, api: str, what: str, words: str) -> Any:
+    """Return a truth value, or a tensor of one element and of dtype bool.
 
     Raises
     ------
     RuntimeError
-        Unless it is a truth value or a tensor of one element of dtype bool.
-    TraceError
-        If it is traced.
+        If it is neither.
     """
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
@@ -63,6 +65,14 @@ def is_true(value: Any, api: str, what: str, words: str) -> bool:
     if array.size != 1 or array.dtype != np.bool_:
         got = f"a tensor of shape {list(array.shape)} and dtype {value.dtype}"
         raise RuntimeError(f"{api}: Expected {what} {words}, but got {got}.")
+    return value
+
+
+def is_true(predicate: Any, api: str, what: str) -> bool:
+    """Return what a predicate is; `TraceError` if it is traced."""
+    if isinstance(predicate, bool):
+        return predicate
+    array = predicate._array
     if is_traced_array(array):
         raise TraceError(
             f"{where_user_is()}{api} goes by a traced {what}, which has no numbers while a "
