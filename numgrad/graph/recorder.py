@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -89,35 +88,35 @@ class Recorder(Protocol):
 
     def scan(
         self,
-        function: Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Any, Any]],
-        carries: Sequence[Tensor],
-        rows: Sequence[Tensor],
+        step: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
+        carry: list[Any],
+        columns: list[Any],
         length: int,
         reverse: bool,
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the last carries of a loop, and what its turns gave, stacked.
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the last carry of a loop over rows, and what its steps gave, stacked.
 
-        ``function(carries, rows)`` returns the next carries, and what is stacked.
+        ``step(carry, row)`` returns the next carry, and what is stacked: lists of tensors and None.
         """
 
     def while_loop(
         self,
-        goes_on: Callable[[Sequence[Tensor]], Tensor],
-        function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
-        carries: Sequence[Tensor],
-    ) -> list[Tensor]:
-        """Return the first carries for which ``goes_on(carries)``, a truth value, does not hold."""
+        predicate: Callable[[list[Any]], Any],
+        step: Callable[[list[Any]], list[Any]],
+        carry: list[Any],
+    ) -> list[Any]:
+        """Return the first carry for which ``predicate(carry)`` does not hold."""
 
-    def branches(
+    def switch(
         self,
-        flags: Sequence[Tensor],
-        functions: Sequence[Callable[[], Sequence[Tensor]]],
-        likes: Sequence[Tensor],
-    ) -> list[Tensor]:
-        """Return what the one function of some gives whose flag holds; it is like `likes`."""
+        index: Tensor,
+        branches: Sequence[Callable[[list[Any]], list[Any]]],
+        operands: list[Any],
+    ) -> list[Any]:
+        """Return what a branch gives: that at an index, or for a truth value the first or second.
 
-    def body(self) -> AbstractContextManager[None]:
-        """Return a context in which only what is made there is written to."""
+        The first is for False. All give alike tensors.
+        """
 
     def refuse_write(self) -> NoReturn:
         """Raise the `TraceError` for a write to a tensor that was there before the trace."""

@@ -8,6 +8,7 @@ what it was given, and where they differ the error names the body, by the line o
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from numgrad.ops.creation.from_data import as_tensor, from_numpy
 
 __all__ = [
     "Leaves",
+    "builder_of",
     "check_callable",
     "check_same",
     "describe",
@@ -81,7 +83,7 @@ def read_returned(tree: Any, likes: Sequence[Any], what: str) -> tuple[Leaves, T
 
     `likes` are the leaves that stood in their places; none if nothing is known of them.
     """
-    found, spec = pytree.flatten(tree)
+    found, spec = _flatten(tree)
     for number, leaf in enumerate(found):
         if leaf is None or isinstance(leaf, Tensor):
             continue
@@ -93,6 +95,30 @@ def read_returned(tree: Any, likes: Sequence[Any], what: str) -> tuple[Leaves, T
                 continue
         found[number] = _read(leaf, what)
     return found, spec
+
+
+def _flatten(tree: Any) -> tuple[Leaves, TreeSpec]:
+    """Return the leaves and the structure, of a tensor or a tuple of tensors without a search."""
+    kind = type(tree)
+    if kind is Tensor:
+        return [tree], pytree.LEAF
+    if kind is tuple and all(type(each) is Tensor for each in tree):
+        return list(tree), _tuple_of(len(tree))
+    return pytree.flatten(tree)
+
+
+@functools.cache
+def _tuple_of(count: int) -> TreeSpec:
+    return TreeSpec(tuple, None, (pytree.LEAF,) * count)
+
+
+def builder_of(spec: TreeSpec) -> Callable[[Leaves], Any]:
+    """Return the function that makes a tree of a structure from its leaves."""
+    if spec == pytree.LEAF:
+        return operator.itemgetter(0)
+    if spec == _tuple_of(len(spec.children)):
+        return tuple
+    return functools.partial(pytree.unflatten, spec)
 
 
 def describe(leaves: Sequence[Any], spec: TreeSpec) -> str:
@@ -134,7 +160,7 @@ def check_same(
     """
     (leaves, spec), (others, other_spec) = first, second
     what = ""
-    if spec != other_spec:
+    if spec is not other_spec and spec != other_spec:
         what = "the same pytree structure"
     else:
         for one, other in zip(leaves, others, strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -19,13 +18,7 @@ from numgrad.func.control.arguments import (
     name_of,
     read_leaves,
 )
-from numgrad.func.control.tracing import (
-    check_flag,
-    is_traced,
-    is_true,
-    recorded_branches,
-    recorder,
-)
+from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.modes import no_grad
 from numgrad.graph.recorder import TraceError, note_numbers
@@ -74,14 +67,13 @@ def cond(
     (tensor(6., grad_fn=<MulBackward0>), tensor(-3.))
     """
     check_callable("cond", true_fn=true_fn, false_fn=false_fn)
-    read_leaves(operands, "operand")
-    words = "cond", "pred", "to be bool or single-element tensor of dtype bool"
-    trace = recorder()
-    if trace is not None and isinstance(pred, Tensor):
-        flag = check_flag(pred, *words)
-        return _recorded(trace, (true_fn, false_fn), (flag, flag.logical_not()), operands, "cond")
-    taken = is_true(pred, *words)
-    return _run((false_fn, true_fn), int(taken), operands, "cond")
+    words = "to be bool or single-element tensor of dtype bool"
+    pred = read_predicate(pred, "cond", "pred", words)
+    branches = _Branches("cond", (false_fn, true_fn), operands)
+    recorded = recorder_of("switch")
+    if recorded is not None and isinstance(pred, Tensor):
+        return branches.recorded(recorded, pred)
+    return branches.run(int(is_true(pred, "cond", "pred")))
 
 
 def cond_of_operands(
@@ -164,21 +156,23 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise RuntimeError("switch: Expected at least one branch")
     for number, branch in enumerate(branches):
         check_callable("switch", **{f"branch {number}": branch})
-    read_leaves(operands, "operand")
-    trace = recorder()
-    if trace is not None and isinstance(index, Tensor):
-        _check_index(index)
-        within = index.reshape(()).clamp(0, len(branches) - 1)
-        flags: Any = [within == k for k in range(len(branches))]
-        return _recorded(trace, branches, flags, operands, "switch")
-    position = _position(index)
-    return _run(branches, min(max(position, 0), len(branches) - 1), operands, "switch")
+    whole = isinstance(index, (int, np.integer)) and not isinstance(index, bool)
+    if not whole and not (
+        isinstance(index, Tensor) and index._array.size == 1 and index._array.dtype.kind in "iu"
+    ):
+        raise RuntimeError(
+            "switch: Expected index to be int or single-element tensor of integers, but got "
+            f"{index!r}."
+        )
+    run = _Branches("switch", branches, operands)
+    recorded = recorder_of("switch")
+    if recorded is not None and not whole:
+        return run.recorded(recorded, index)
+    position = int(index) if whole else _position(index)
+    return run.run(min(max(position, 0), len(branches) - 1))
 
 
-def _position(index: Any) -> int:
-    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
-        return int(index)
-    _check_index(index)
+def _position(index: Tensor) -> int:
     if is_traced(index):
         raise TraceError(
             f"{where_user_is()}switch goes by a traced index, which has no numbers while a "
@@ -189,91 +183,74 @@ def _position(index: Any) -> int:
     return int(index._array.reshape(-1)[0])
 
 
-def _check_index(index: Any) -> None:
-    if (
-        not isinstance(index, Tensor)
-        or index._array.size != 1
-        or index._array.dtype.kind not in "iu"
-    ):
-        raise RuntimeError(
-            "switch: Expected index to be int or single-element tensor of integers, but got "
-            f"{index!r}."
-        )
-
-
-def _leaves_of(branch: Callable[..., Any], operands: Sequence[Any]) -> Leaves:
-    return read_leaves(branch(*operands), "result")[0]
-
-
-def _recorded(
-    trace: Any,
-    branches: Sequence[Callable[..., Any]],
-    flags: Sequence[Tensor],
-    operands: Sequence[Any],
-    api: str,
-) -> Any:
-    """Record branches; what they return is found out first, from a run that is not kept."""
-    with trace.body(), no_grad():
-        found = [read_leaves(branch(*operands), "result") for branch in branches]
-    for branch, other in zip(branches[1:], found[1:], strict=True):
-        _check_alike(api, (branches[0], branch), found[0], other)
-    leaves, spec = found[0]
-    results = recorded_branches(
-        trace,
-        flags,
-        [partial(_leaves_of, branch, operands) for branch in branches],
-        leaves,
-    )
-    return pytree.unflatten(spec, results)
-
-
 # What functions returned when they were branches: dtypes and shapes, and the structure.
 _returned: weakref.WeakKeyDictionary[Any, tuple[Any, TreeSpec]] = weakref.WeakKeyDictionary()
 
 
-def _run(
-    branches: Sequence[Callable[..., Any]], position: int, operands: Sequence[Any], api: str
-) -> Any:
-    """Run a branch; where another one returned something else before, see whether it still does."""
-    branch = branches[position]
-    result = branch(*operands)
-    leaves, spec = own = read_leaves(result, "result")
-    found = (
-        [None if each is None else (each._array.dtype, each._array.shape) for each in leaves],
-        spec,
-    )
-    for other in branches:
-        known = other is not branch and isinstance(other, FunctionType)
-        if known and _returned.get(other, found) != found:
-            _compare(api, (branch, other), own, operands)
-    if isinstance(branch, FunctionType):
-        _returned[branch] = found
-    return result
+class _Branches:
+    """The branches of one call, with their operands."""
 
+    def __init__(
+        self, api: str, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+    ) -> None:
+        self._api = api
+        self._branches = branches
+        self._operands = operands
+        self._leaves, self._spec = read_leaves(tuple(operands), "operand")
+        self._words = f"When merging the branches' output in {api}, they have to be alike."
 
-def _compare(
-    api: str,
-    branches: tuple[Callable[..., Any], Callable[..., Any]],
-    own: tuple[Leaves, TreeSpec],
-    operands: Sequence[Any],
-) -> None:
-    """Raise if the branch that was not taken returns something else on the same operands."""
-    other = branches[1]
-    random = default_generator.snapshot()
-    try:
-        with no_grad():
-            result = other(*operands)
-    finally:
-        default_generator.restore(random)
-    _check_alike(api, branches, own, read_leaves(result, "result"))
+    def run(self, position: int) -> Any:
+        """Run a branch; where another one returned something else before, see if it still does."""
+        branch = self._branches[position]
+        result = branch(*self._operands)
+        leaves, spec = own = read_leaves(result, "result")
+        found = (
+            [None if each is None else (each._array.dtype, each._array.shape) for each in leaves],
+            spec,
+        )
+        for other in self._branches:
+            known = other is not branch and isinstance(other, FunctionType)
+            if known and _returned.get(other, found) != found:
+                self._compare(branch, own, other, self._read(other))
+        if isinstance(branch, FunctionType):
+            _returned[branch] = found
+        return result
 
+    def recorded(self, recorder: Callable[..., Any], index: Any) -> Any:
+        """Have a recorder record all branches."""
+        first: list[Any] = []
 
-def _check_alike(
-    api: str,
-    branches: tuple[Callable[..., Any], Callable[..., Any]],
-    first: tuple[Leaves, TreeSpec],
-    second: tuple[Leaves, TreeSpec],
-) -> None:
-    names = f"the result of {name_of(branches[0])}", f"the result of {name_of(branches[1])}"
-    words = f"When merging the branches' output in {api}, they have to be alike."
-    check_same(api, names, first, second, words)
+        def flat(branch: Callable[..., Any]) -> Callable[[Leaves], Leaves]:
+            def run(leaves: Leaves) -> Leaves:
+                result = branch(*pytree.unflatten(self._spec, leaves))
+                own = read_leaves(result, "result")
+                if first:
+                    self._compare(first[0], first[1], branch, own)
+                else:
+                    first.extend((branch, own))
+                return own[0]
+
+            return run
+
+        leaves = recorder(index, [flat(branch) for branch in self._branches], self._leaves)
+        return pytree.unflatten(first[1][1], leaves)
+
+    def _read(self, branch: Callable[..., Any]) -> tuple[Leaves, TreeSpec]:
+        """Return what a branch that is not taken would return."""
+        random = default_generator.snapshot()
+        try:
+            with no_grad():
+                result = branch(*self._operands)
+        finally:
+            default_generator.restore(random)
+        return read_leaves(result, "result")
+
+    def _compare(
+        self,
+        branch: Callable[..., Any],
+        own: tuple[Leaves, TreeSpec],
+        other: Callable[..., Any],
+        others: tuple[Leaves, TreeSpec],
+    ) -> None:
+        names = f"the result of {name_of(branch)}", f"the result of {name_of(other)}"
+        check_same(self._api, names, own, others, self._words)

@@ -15,7 +15,7 @@ import dataclasses
 import math
 from typing import Any
 
-__all__ = ["Binomial", "Every", "Marks", "Policy", "binomial_marks", "read_policy"]
+__all__ = ["Binomial", "Every", "Marks", "Policy", "binomial_marks", "read_policy", "segments_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Every:
     steps: int
 
 
+_DEEPEST = 4  # loops within loops that are compiled: each takes twice as long as the one around it
+
 Policy = Every | Binomial | str
 
 
@@ -78,6 +80,24 @@ def read_policy(api: str, value: Any) -> Policy | None:
         return value
     _check_count(f"{api}: checkpoint", value)
     return Every(value)
+
+
+def segments_of(policy: Policy | None, count: int) -> list[int]:
+    """Return into steps of what sizes a compiled loop is divided, the largest first.
+
+    A loop of n steps that consists of loops within loops, d deep, keeps about d n^(1/d) carries.
+    """
+    if policy is None:
+        return []
+    if isinstance(policy, Every):
+        return [policy.steps] if 1 < policy.steps < count else []
+    depth = 2
+    if policy != "sqrt":
+        budget = policy.carries if isinstance(policy, Binomial) else 2 * count.bit_length()
+        while depth < _DEEPEST and depth * count ** (1 / depth) > budget:
+            depth += 1
+    sizes = [round(count ** (level / depth)) for level in range(depth - 1, 0, -1)]
+    return [size for size in sizes if 1 < size < count]
 
 
 class Marks:

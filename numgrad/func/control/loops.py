@@ -10,6 +10,7 @@ import numpy as np
 from numgrad.base import pytree
 from numgrad.func.control.arguments import (
     Leaves,
+    builder_of,
     check_callable,
     check_same,
     name_of,
@@ -19,13 +20,8 @@ from numgrad.func.control.arguments import (
 from numgrad.func.control.checkpoints import Policy, read_policy
 from numgrad.func.control.ranges import keeps, replay
 from numgrad.func.control.scans import scan
-from numgrad.func.control.tracing import (
-    check_flag,
-    is_traced,
-    is_true,
-    recorded_while,
-    recorder,
-)
+from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
+from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.ranges import arange
 
@@ -85,20 +81,20 @@ def while_loop(
     policy = read_policy("while_loop", checkpoint)
     spread = type(carry) in (tuple, list)
     init, spec = read_leaves(tuple(carry) if spread else carry, "carry")
-    leaves = init
+    leaves, tree_of = init, builder_of(spec)
 
     def arguments(current: Leaves) -> Any:
-        tree = pytree.unflatten(spec, current)
+        tree = tree_of(current)
         return tree if spread else (tree,)
 
-    words = (
-        "while_loop",
-        f"cond_fn {name_of(cond_fn)}",
-        "to return a scalar tensor of dtype bool or a bool",
-    )
+    what = f"cond_fn {name_of(cond_fn)}"
+
+    def predicate(current: Leaves) -> Any:
+        words = "to return a scalar tensor of dtype bool or a bool"
+        return read_predicate(cond_fn(*arguments(current)), "while_loop", what, words)
 
     def goes_on(current: Leaves) -> bool:
-        return is_true(cond_fn(*arguments(current)), *words)
+        return is_true(predicate(current), "while_loop", what)
 
     def step(current: Leaves, rows: Leaves) -> tuple[Leaves, Leaves]:
         result = body_fn(*arguments(current))
@@ -110,14 +106,9 @@ def while_loop(
         check_same("while_loop", names, (init, spec), after, where)
         return after[0], []
 
-    trace = recorder()
-    if trace is not None and isinstance(cond_fn(*arguments(leaves)), Tensor):
-        leaves = recorded_while(
-            trace,
-            lambda current: check_flag(cond_fn(*arguments(current)), *words),
-            lambda current: step(current, [])[0],
-            leaves,
-        )
+    recorded = recorder_of("while_loop")
+    if recorded is not None and isinstance(predicate(leaves), Tensor):
+        leaves = recorded(predicate, lambda current: step(current, [])[0], leaves)
     elif policy is not None and keeps():
         leaves, _ = replay(step, leaves, [], policy, goes_on)
     else:
@@ -203,4 +194,7 @@ def _bound(value: Any, name: str) -> Any:
             f"fori_loop: Expected {name} to be int or single-element tensor of integers, but got "
             f"{value!r}."
         )
-    return value if is_traced(value) else int(value._array.reshape(-1)[0])
+    if is_traced(value):
+        return value
+    note_numbers(value._array)
+    return int(value._array.reshape(-1)[0])

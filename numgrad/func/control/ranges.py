@@ -24,7 +24,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.func_levels import StandIn
 from numgrad.graph.modes import modes, no_grad
 from numgrad.graph.node import next_sequence
-from numgrad.graph.tensor import NO_EDGE, fresh
+from numgrad.graph.tensor import NO_EDGE, fresh, is_inference
 from numgrad.ops.creation.generator import default_generator
 from numgrad.ops.movement.joining import cat, stack
 
@@ -115,10 +115,14 @@ def replay(
             marks.keep(done, (current, default_generator.snapshot()))
         start = next_sequence()
         given = _watched([*current, *_rows(plain, done)], [*moving[: len(carry)], *row_moving])
-        versions = [None if leaf is None else leaf._version for leaf in given]
-        after, gave = step(given[: len(carry)], given[len(carry) :])
+        versions = [_version(leaf) for leaf in given]
+        hooks, modes.saved_hooks = modes.saved_hooks, ()  # what it saves is not kept
+        try:
+            after, gave = step(given[: len(carry)], given[len(carry) :])
+        finally:
+            modes.saved_hooks = hooks
         for leaf, version in zip(given, versions, strict=True):
-            if leaf is not None and leaf._version != version:
+            if _version(leaf) != version:
                 raise RuntimeError(
                     "a step of a loop with checkpoints writes to its carry or its row in place, so "
                     "that it could not run again: clone it first"
@@ -152,6 +156,10 @@ def replay(
         range_, [*carry, *columns], edges, results, [*moving[: len(carry)], *gave_moving]
     )
     return found[: len(carry)], found[len(carry) :]
+
+
+def _version(leaf: Any) -> int:
+    return 0 if leaf is None or is_inference(leaf) else leaf._version
 
 
 def _goes_on(condition: Callable[[Leaves], bool], carry: Leaves) -> bool:

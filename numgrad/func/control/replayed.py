@@ -97,8 +97,8 @@ class Captured:
             elif node is not None and node not in seen:
                 seen.add(node)
                 stack += [(t, k) for t, k in node.next_functions if t is not None]
-                if isinstance(node, PrimitiveNode):
-                    values = iter(node.saved or ())
+                if isinstance(node, PrimitiveNode) and type(node.saved) is tuple:
+                    values = iter(node.saved)
                     for saved in zip(values, values, values, strict=True):
                         if type(saved[1]) is list:
                             current[id(saved[1])] = saved
@@ -230,7 +230,7 @@ class Replayed(Node):
     __slots__ = ("num_outputs", "output_metas")
 
     def __init__(self, map_: Map, inputs: Leaves, edges: Sequence[Edge], results: Leaves) -> None:
-        kept = [(leaf, None if leaf is None else leaf._version) for leaf in inputs]
+        kept = [(leaf, None if leaf is None else leaf._counter[0]) for leaf in inputs]
         super().__init__([*edges, *map_.captured.edges], (map_, kept))
         self.num_outputs = len(results)
         self.output_metas = tuple(
@@ -246,7 +246,7 @@ class Replayed(Node):
             raise RuntimeError(FREED)
         map_, kept = self.saved
         for position, (leaf, version) in enumerate(kept):
-            if leaf is not None and leaf._version != version:
+            if leaf is not None and leaf._counter[0] != version:
                 saved = (leaf._array, leaf._counter, version)
                 raise RuntimeError(modified_message(saved, self.edge(position), self))
         map_.captured.check()

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.base import pytree
 from numgrad.base.pytree import TreeSpec
 from numgrad.func.control.arguments import (
     Leaves,
+    builder_of,
     check_callable,
     check_same,
     name_of,
     read_leaves,
     read_returned,
 )
-from numgrad.func.control.checkpoints import Policy, read_policy
+from numgrad.func.control.checkpoints import Policy, read_policy, segments_of
 from numgrad.func.control.ranges import keeps, replay
-from numgrad.func.control.tracing import recorded_scan, recorder
+from numgrad.func.control.tracing import recorder_of
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.joining import cat, stack
 
@@ -76,7 +77,8 @@ def scan(
           the fewer, the more often steps run;
         - ``"log"``: that with log2(n) carries, for which a step runs about log2(n) times at most.
 
-        That holds for derivatives of any order, and for forward mode of `numgrad.func`.
+        Forward mode of `numgrad.func`, and derivatives of any order, go through loops of their own,
+        each of which keeps as few.
 
     Returns
     -------
@@ -122,9 +124,10 @@ def scan(
     ys_spec: list[TreeSpec] = []
     first: list[Leaves] = []
     where = f"Where: f {name_of(f)}"
+    carry_of, row_of = builder_of(carry_spec), builder_of(xs_spec)
 
     def step(current: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
-        result = f(pytree.unflatten(carry_spec, current), pytree.unflatten(xs_spec, row))
+        result = f(carry_of(current), row_of(row))
         if not isinstance(result, tuple) or len(result) != 2:
             raise RuntimeError(
                 "scan: Expect f to return a tuple (next_carry, y) but got "
@@ -141,9 +144,10 @@ def scan(
             ys_spec.append(spec)
         return after[0], ys
 
-    trace = recorder()
-    if trace is not None and count > unroll:
-        carry, stacked = recorded_scan(trace, step, carry, columns, count, reverse)
+    recorded = recorder_of("scan")
+    if recorded is not None and count > unroll:
+        segments = segments_of(policy, count)
+        carry, stacked = _recorded(recorded, step, carry, columns, count, reverse, segments)
     elif policy is not None and keeps():
         rows = [c.flip(0) if reverse and c is not None else c for c in columns]
         carry, stacked = replay(step, carry, rows, policy, count)
@@ -185,6 +189,46 @@ def _count(columns: Leaves, length: Any) -> int:
             f"{lengths[0]} rows"
         )
     return lengths[0] if lengths else length
+
+
+def _recorded(
+    recorder: Callable[..., Any],
+    step: Callable[[Leaves, Leaves], tuple[Leaves, Leaves]],
+    carry: Leaves,
+    columns: Leaves,
+    count: int,
+    reverse: bool,
+    segments: Sequence[int],
+) -> tuple[Leaves, Leaves]:
+    """Have a recorder record the loop; with `segments` as loops within loops, of so many steps.
+
+    For the gradient of a loop its carries are kept. Those of an inner one are computed again.
+    """
+    if not segments:
+        result: tuple[Leaves, Leaves] = recorder(step, carry, columns, count, reverse)
+        return result
+    size, *inner = segments
+    whole = count // size * size
+
+    def segment(carry: Leaves, rows: Leaves) -> tuple[Leaves, Leaves]:
+        return _recorded(recorder, step, carry, rows, size, reverse, inner)
+
+    found: list[Leaves] = []
+    for first, last in ((whole, count), (0, whole)) if reverse else ((0, whole), (whole, count)):
+        part = [None if c is None else c[first:last] for c in columns]
+        if first == last:
+            continue
+        if first == whole:
+            carry, ys = recorder(step, carry, part, last - first, reverse)
+        else:
+            rows = [None if c is None else c.unflatten(0, (-1, size)) for c in part]
+            carry, ys = recorder(segment, carry, rows, last // size, reverse)
+            ys = [None if y is None else y.flatten(0, 1) for y in ys]
+        found.append(ys)
+    if len(found) == 1:
+        return carry, found[0]
+    head, tail = reversed(found) if reverse else found
+    return carry, [None if a is None else cat((a, b)) for a, b in zip(head, tail, strict=True)]
 
 
 def _unrolled(
@@ -330,9 +374,10 @@ def associative_scan(
         columns = [column.flip(0) for column in columns]
     _count(columns, None)
     where = f"Where: combine_fn {name_of(combine_fn)}"
+    tree_of = builder_of(spec)
 
     def combine(first: Leaves, second: Leaves) -> Leaves:
-        result = combine_fn(pytree.unflatten(spec, first), pytree.unflatten(spec, second))
+        result = combine_fn(tree_of(first), tree_of(second))
         after = read_returned(result, first, "combine_fn")
         names = "xs", "the result of combine_fn"
         check_same("associative_scan", names, (first, spec), after, where)

@@ -1,8 +1,8 @@
 """What to write in place of a Python branch or loop on a traced value, with the user's names.
 
-Such a statement asks a traced tensor for its truth. From the frame in which that happens the
-statement is found in the source, and written again as a call of `numgrad.func.cond` or
-`numgrad.func.while_loop`.
+Such a statement asks a traced tensor for its truth, or for the number of rounds. From the frame in
+which that happens the statement is found in the source, and written again as a call of
+`numgrad.func.cond`, `numgrad.func.while_loop` or `numgrad.func.fori_loop`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,14 @@ class _Found(NamedTuple):
     loop: ast.While | None
 
 
-def advice_for(frame: FrameType | None) -> str:
+def advice_for(frame: FrameType | None, asked: str) -> str:
     """Return what to write in place of the branch or loop that a frame is at.
+
+    Parameters
+    ----------
+    frame : frame or None
+    asked : {"a truth value", "a Python number"}
+        What it asks a traced tensor for: only rounds of a loop are numbers.
 
     Returns
     -------
@@ -50,12 +56,17 @@ def advice_for(frame: FrameType | None) -> str:
     if found is None:
         return ""
     statement, following, loop = found
+    if isinstance(statement, ast.For) != (asked == "a Python number"):
+        return ""
     func = f"{_name_of_package(frame)}.func"
     if isinstance(statement, ast.IfExp):
         parts = ast.unparse(statement.body), ast.unparse(statement.orelse)
-        lines = [_cond(func, statement.test, *[f"lambda: {part}" for part in parts])]
+        test = _test(statement.test, frame.f_locals)
+        lines = [_cond(func, test, *[f"lambda: {part}" for part in parts])]
     elif isinstance(statement, ast.While):
         lines = _loop(func, statement, frame.f_locals)
+    elif isinstance(statement, ast.For):
+        lines = _counted_loop(func, statement, frame.f_locals)
     elif loop is not None and any(isinstance(node, ast.Break) for node in _own(statement.body)):
         lines = _broken_loop(func, loop, statement, frame.f_locals)
     elif any(isinstance(node, ast.Raise) for node in _own([statement])):
@@ -97,7 +108,13 @@ def _statement_at(tree: ast.AST, place: Place) -> _Found | None:
             if not isinstance(block, list):
                 continue
             for number, each in enumerate(block):
-                if isinstance(each, (ast.If, ast.While)) and _contains(each.test, place):
+                if isinstance(each, ast.For) and _is_range(each.iter):
+                    test = each.iter
+                elif isinstance(each, (ast.If, ast.While)):
+                    test = each.test
+                else:
+                    continue
+                if _contains(test, place):
                     following = block[number + 1] if number + 1 < len(block) else None
                     found = _Found(each, following, loop)
     return found
@@ -119,12 +136,17 @@ def _contains(node: ast.expr, place: Place) -> bool:
 class _Elementwise(ast.NodeTransformer):
     """Writes ``and``, ``or``, ``not`` and chains of comparisons with operators of tensors."""
 
+    def __init__(self, known: Any) -> None:
+        self._known = known
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
         return _joined([self.visit(value) for value in node.values], operator)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = self.visit(node.operand)
+        if isinstance(operand, ast.Name) and isinstance(self._known.get(operand.id), int):
+            return ast.UnaryOp(node.op, operand)  # a truth value of Python's
         return ast.UnaryOp(ast.Invert() if isinstance(node.op, ast.Not) else node.op, operand)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -140,23 +162,24 @@ def _joined(parts: list[ast.expr], operator: ast.operator) -> ast.expr:
     return whole
 
 
-def _test(test: ast.expr) -> str:
-    """Return a test as an expression that is a tensor."""
-    return ast.unparse(_Elementwise().visit(copy.deepcopy(test)))
+def _test(test: ast.expr, known: Any) -> str:
+    """Return a test as an expression that is a tensor; `known` are the frame's variables."""
+    return ast.unparse(_Elementwise(known).visit(copy.deepcopy(test)))
 
 
-def _cond(func: str, test: ast.expr, *rest: str) -> str:
-    return f"{func}.cond({', '.join([_test(test), *rest])})"
+def _cond(func: str, test: str, *rest: str) -> str:
+    return f"{func}.cond({', '.join([test, *rest])})"
 
 
 def _branch(func: str, statement: ast.If, following: ast.stmt | None, known: Any) -> list[str]:
     """Return an `if` as a call of `cond`."""
+    test = _test(statement.test, known)
     body, other = statement.body, statement.orelse
     if not other and isinstance(body[-1], ast.Return) and isinstance(following, ast.Return):
         other = [following]
     values = _values(body, ast.Return), _values(other, ast.Return)
     if None not in values:
-        return [f"return {_cond(func, statement.test, *[f'lambda: {value}' for value in values])}"]
+        return [f"return {_cond(func, test, *[f'lambda: {value}' for value in values])}"]
     changed = [
         name
         for name in _stored([*body, *other])
@@ -166,18 +189,18 @@ def _branch(func: str, statement: ast.If, following: ast.stmt | None, known: Any
         return [
             *_outline("true_fn", [], "what to do if it holds, up to a return"),
             *_outline("false_fn", [], "and if it does not"),
-            _cond(func, statement.test, "true_fn", "false_fn"),
+            _cond(func, test, "true_fn", "false_fn"),
         ]
     assigned = [_values(block, ast.Assign) for block in (body, other)]
     if len(changed) == 1 and assigned[0] and (assigned[1] or not other):
         parts = [f"lambda: {value or changed[0]}" for value in assigned]
-        return [f"{changed[0]} = {_cond(func, statement.test, *parts)}"]
+        return [f"{changed[0]} = {_cond(func, test, *parts)}"]
     given = [name for name in changed if name in known]
     lines: list[str] = []
     for name, block in (("true_fn", body), ("false_fn", other)):
         lines += _function(name, given, block, changed)
     results = ", ".join(changed)
-    return [*lines, f"{results} = {_cond(func, statement.test, 'true_fn', 'false_fn', *given)}"]
+    return [*lines, f"{results} = {_cond(func, test, 'true_fn', 'false_fn', *given)}"]
 
 
 def _loop(func: str, statement: ast.While, known: Any) -> list[str]:
@@ -186,7 +209,45 @@ def _loop(func: str, statement: ast.While, known: Any) -> list[str]:
     step = _function("body_fn", carried, statement.body, carried)
     if not carried or _leave(statement.body):
         step = _outline("body_fn", carried, "one step; what would leave the loop is its condition")
-    return [*step, _while_loop(func, carried, _test(statement.test))]
+    return [*step, _while_loop(func, carried, _test(statement.test, known))]
+
+
+def _is_range(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return node.func.id == "range" and 1 <= len(node.args) <= 2
+
+
+def _counted_loop(func: str, statement: ast.For, known: Any) -> list[str]:
+    """Return a `for` over a range as a call of `fori_loop`."""
+    counter = ast.unparse(statement.target)
+    carried = [name for name in _stored(statement.body) if name in known and name != counter]
+    bounds = ", ".join([_tensor_in(bound) for bound in statement.iter.args])  # type: ignore[attr-defined]
+    if "," not in bounds:
+        bounds = f"0, {bounds}"
+    names = ", ".join(carried) or "..."
+    carry = names if len(carried) == 1 else f"({names})"
+    if not carried or _leave(statement.body):
+        step = _outline("body_fn", [counter, "carry"], "one step; what leaves the loop is no part")
+    else:
+        single = len(carried) == 1
+        step = _function(
+            "body_fn", [counter, names if single else "carry"], statement.body, carried
+        )
+        if not single:
+            step.insert(1, f"    {names} = carry")
+    return [*step, f"{names} = {func}.fori_loop({bounds}, body_fn, {carry})"]
+
+
+def _tensor_in(node: ast.expr) -> str:
+    """Return the tensor whose number is asked for by ``int(n)`` or ``n.item()``."""
+    if isinstance(node, ast.Call):
+        function = node.func
+        if isinstance(function, ast.Name) and function.id == "int" and len(node.args) == 1:
+            return ast.unparse(node.args[0])
+        if isinstance(function, ast.Attribute) and function.attr == "item" and not node.args:
+            return ast.unparse(function.value)
+    return ast.unparse(node)
 
 
 def _broken_loop(func: str, loop: ast.While, statement: ast.If, known: Any) -> list[str]:
@@ -196,7 +257,7 @@ def _broken_loop(func: str, loop: ast.While, statement: ast.If, known: Any) -> l
     if not isinstance(loop.test, ast.Constant):
         stop = ast.BoolOp(ast.And(), [loop.test, stop])
     lines = _outline("body_fn", carried, "one step, without the break")
-    return [*lines, _while_loop(func, carried, _test(stop))]
+    return [*lines, _while_loop(func, carried, _test(stop, known))]
 
 
 def _while_loop(func: str, carried: list[str], test: str) -> str:

@@ -18,11 +18,11 @@ import numpy as np
 from numgrad.base.halves import HALF
 from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
-from numgrad.graph.modes import modes, no_grad, restore, watch
+from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.jit.front.branch_advice import advice_for
-from numgrad.jit.front.loops import Turn, record_loop
+from numgrad.jit.front.control import record_scan, record_switch, record_while
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import (
@@ -47,6 +47,8 @@ from numgrad.ops.core.primitive import Primitive
 __all__ = ["Tracer"]
 
 Array = np.ndarray[Any, Any]
+
+Leaves = list[Any]  # tensors, and None where a pytree has it
 
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
@@ -255,66 +257,29 @@ class Tracer:
 
     def scan(
         self,
-        function: Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Any, Any]],
-        carries: Sequence[Tensor],
-        rows: Sequence[Tensor],
+        step: Callable[[Leaves, Leaves], tuple[Leaves, Leaves]],
+        carry: Leaves,
+        columns: Leaves,
         length: int,
         reverse: bool,
-    ) -> tuple[list[Tensor], list[Tensor]]:
+    ) -> tuple[Leaves, Leaves]:
         """Record a loop with carries."""
-
-        def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
-            return Turn(*function(carries, rows))
-
-        found = record_loop(self, turn, carries, rows, length, reverse)
-        return list(found.carries), list(found.stacked)
+        return record_scan(self, step, carry, columns, length, reverse)
 
     def while_loop(
         self,
-        goes_on: Callable[[Sequence[Tensor]], Tensor],
-        function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
-        carries: Sequence[Tensor],
-    ) -> list[Tensor]:
+        predicate: Callable[[Leaves], Any],
+        step: Callable[[Leaves], Leaves],
+        carry: Leaves,
+    ) -> Leaves:
         """Record a loop that goes on while something holds."""
-        one: Any = self.constant(np.ones((), np.int64))
+        return record_while(self, predicate, step, carry)
 
-        def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
-            _, count, *own = carries
-            following = function(own)
-            with no_grad():
-                flag = goes_on(following)
-                return Turn([flag, count + wrap(one), *following], ())
-
-        zero: Any = self.constant(np.zeros((), np.int64))
-        with no_grad():
-            flag = goes_on(carries)
-        found = record_loop(self, turn, [flag, wrap(zero), *carries], (), None, stops=True)
-        return list(found.carries[2:])
-
-    def branches(
-        self,
-        flags: Sequence[Tensor],
-        functions: Sequence[Callable[[], Sequence[Tensor]]],
-        likes: Sequence[Tensor],
-    ) -> list[Tensor]:
-        """Record functions of which that one runs whose flag holds: loops of at most one turn."""
-        no: Any = self.constant(np.zeros((), np.bool_))
-        zero: Any = self.constant(np.zeros((), np.int64))
-        one: Any = self.constant(np.ones((), np.int64))
-        empty: list[Any] = [self.constant(np.zeros(a.shape, a._array.dtype)) for a in likes]
-        found: Sequence[Tensor] = [wrap(array) for array in empty]
-        for flag, function in zip(flags, functions, strict=True):
-
-            def turn(
-                carries: Sequence[Tensor],
-                rows: Sequence[Tensor],
-                function: Callable[[], Sequence[Tensor]] = function,
-            ) -> Turn:
-                return Turn([wrap(no), wrap(one), *function()], ())
-
-            carries = [flag, wrap(zero), *found]
-            found = record_loop(self, turn, carries, (), 1, stops=True).carries[2:]
-        return list(found)
+    def switch(
+        self, index: Tensor, branches: Sequence[Callable[[Leaves], Leaves]], operands: Leaves
+    ) -> Leaves:
+        """Record branches, of which one is taken."""
+        return record_switch(self, index, branches, operands)
 
     @contextmanager
     def body(self) -> Iterator[None]:
@@ -406,7 +371,8 @@ class Tracer:
             "its numbers": "where it is an index, take a list or a tensor from outside; where it "
             "is a mask, where(mask, a, b); and else compute with tensors",
         }
-        advice = advice_for(user_frame()) if what == "a truth value" else ""
+        asks = what in ("a truth value", "a Python number")
+        advice = advice_for(user_frame(), what) if asks else ""
         self._fail(
             f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
             f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"

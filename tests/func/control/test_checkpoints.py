@@ -197,3 +197,114 @@ def test_only_what_depends_on_something_requires_grad():
         )
         assert [t.requires_grad for t in (a, b, i, *ys)] == [True, False, False, False, False, True]
         assert not func.scan(lambda c, x: (c * x, c), ng.ones(2), ng.ones(3, 2))[0].requires_grad
+
+
+POLICIES = [None, 2, "log"]
+
+
+def test_inference_tensors_are_taken_where_nothing_is_recorded():
+    with ng.inference_mode():
+        x = ng.ones(2)
+    w = ng.ones(2, requires_grad=True)
+    for policy in POLICIES:
+        found = func.scan(lambda c, _: (c * 2, None), x, length=3, checkpoint=policy)[0]
+        assert found.tolist() == [8, 8]
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            func.scan(lambda c, _: (c * w, None), x, length=3, checkpoint=policy)
+
+
+def compiled(c, w):
+    return (c * w).sin() + w
+
+
+def within_a_checkpoint(loop):
+    def run(x):
+        return ng.utils.checkpoint.checkpoint(lambda x: loop(x).exp(), x, use_reentrant=False)
+
+    return run
+
+
+def with_hooks(loop):
+    def run(x):
+        with ng.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+            return loop(x) * x
+
+    return run
+
+
+def in_anomaly_mode(loop):
+    def run(x):
+        with ng.autograd.detect_anomaly():
+            return loop(x)
+
+    return run
+
+
+SURROUNDINGS = {
+    "a compiled body": lambda run: run(ng.jit(compiled)),
+    "a checkpoint": lambda run: within_a_checkpoint(run(compiled)),
+    "hooks on what is saved": lambda run: with_hooks(run(compiled)),
+    "anomaly mode": lambda run: in_anomaly_mode(run(compiled)),
+    "a loop": lambda run: (
+        lambda x: func.scan(lambda c, _: (run(compiled)(c), None), x, length=3, checkpoint="sqrt")[
+            0
+        ]
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+def test_derivatives_are_the_same_in_all_surroundings(surroundings):
+    found = []
+    for policy in POLICIES:
+        w = ng.tensor([0.7, 0.2], dtype=ng.float64, requires_grad=True)
+        x = ng.tensor([0.3, 0.5], dtype=ng.float64, requires_grad=True)
+
+        def run(body, w=w, policy=policy):
+            return lambda x: func.scan(
+                lambda c, _: (body(c, w), None), x, length=5, checkpoint=policy
+            )[0]
+
+        value = SURROUNDINGS[surroundings](run)(x)
+        slopes = ng.autograd.grad(value.sum(), (x, w), create_graph=True)
+        second = ng.autograd.grad(sum(s.sum() for s in slopes), (x, w))
+        found.append([t.tolist() for t in (value, *slopes, *second)])
+    for other in found[1:]:
+        assert other == [pytest.approx(row) for row in found[0]]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_dual_tensors_and_batches_of_gradients(policy):
+    def run(x, w):
+        return func.scan(lambda c, _: ((c * w).sin() + c.sum(), c), x, length=4, checkpoint=policy)
+
+    forward = ng.autograd.forward_ad
+    x, w = (ng.tensor(v, dtype=ng.float64) for v in ([0.3, 0.5], [0.7, 0.2]))
+    jacobian = func.jacfwd(lambda x: run(x, w)[0])(x)
+    with forward.dual_level():
+        dual = forward.make_dual(x, ng.tensor([1.0, 0.0], dtype=ng.float64))
+        tangent = forward.unpack_dual(run(dual, w)[0]).tangent
+    assert tangent.tolist() == pytest.approx(jacobian[:, 0].tolist())
+    leaf = x.clone().requires_grad_()
+    rows = ng.eye(2, dtype=ng.float64)
+    (batch,) = ng.autograd.grad(run(leaf, w)[0], leaf, rows, is_grads_batched=True)
+    assert batch.tolist() == [pytest.approx(row) for row in jacobian.tolist()]
+    value = run(leaf, w)[0]
+    with forward.dual_level():  # of a cotangent, to a loop that was run before
+        cotangent = forward.make_dual(rows[0], rows[1])
+        (gradient,) = ng.autograd.grad(value, leaf, cotangent)
+        assert forward.unpack_dual(gradient).tangent.tolist() == pytest.approx(batch[1].tolist())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_complex_carries(policy):
+    w = ng.tensor([0.3 + 0.2j, 0.1 - 0.5j], dtype=ng.complex128, requires_grad=True)
+
+    def run(w):
+        return func.scan(
+            lambda c, _: ((c * w).sin() + w.conj(), c.abs()), w, length=4, checkpoint=policy
+        )
+
+    assert ng.autograd.gradcheck(run, w)
+    assert ng.autograd.gradgradcheck(run, w)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad import func
+from numgrad.jit.front import tracer
 from tests.func.control.programs import assert_close, carries, mixed, total
 from tests.func.control.test_scans import WEIGHT, policies
 
@@ -141,3 +142,68 @@ def test_a_trace_sees_the_loop_itself():
     ):
         with pytest.raises(ng.TraceError, match=rf"test_loops.py:\d+.*traced {what}"):
             ng.jit(function)(x.sum())
+
+
+class Unrolling:
+    """What a recorder may do with loops and branches, of lists of leaves: here, unroll them."""
+
+    def __init__(self):
+        self.calls = []
+
+    def scan(self, step, carry, columns, length, reverse):
+        self.calls.append("scan")
+        collected = []
+        for k in reversed(range(length)) if reverse else range(length):
+            carry, ys = step(carry, [None if c is None else c[k] for c in columns])
+            collected.append(ys)
+        collected = collected[::-1] if reverse else collected
+        return carry, [ng.stack(parts) for parts in zip(*collected, strict=True)]
+
+    def while_loop(self, predicate, step, carry):
+        self.calls.append("while_loop")
+        for _ in range(3):
+            assert predicate(carry).dtype is ng.bool
+            carry = step(carry)
+        return carry
+
+    def switch(self, index, branches, operands):
+        self.calls.append("switch")
+        results = [branch(operands) for branch in branches]
+        return [
+            ng.stack(parts)[index.long().reshape(1)].squeeze(0)
+            for parts in zip(*results, strict=True)
+        ]
+
+
+def test_a_recorder_gets_lists_of_leaves(monkeypatch):
+    recorder = Unrolling()
+    for name in ("scan", "while_loop", "switch"):
+        method = getattr(recorder, name)
+        monkeypatch.setattr(
+            tracer.Tracer, name, lambda _, *given, method=method: method(*given), raising=False
+        )
+
+    def program(x):
+        carry, ys = func.scan(
+            lambda c, r: ({"a": c["a"] * r[0]}, (c["a"], [r[1]])),
+            {"a": x.sum()},
+            (x, x.unsqueeze(0) + x.unsqueeze(1)),
+            reverse=True,
+            checkpoint=2,
+        )
+        i, y = func.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0 * x[0], x))
+        z = func.cond(x[0] > 0, lambda x: (x, x * 2), lambda x: (-x, x), x)
+        w = func.switch(x[0].long(), [ng.sin, ng.cos, ng.tanh], x)
+        return carry, ys, i, y, z, w
+
+    compiled = ng.jit(program)
+    for numbers in ([1.0, 2.0, 0.5], [2.0, -3.0, 1.5]):
+        x = ng.tensor(numbers, dtype=ng.float64)
+        assert_close(compiled(x), program(x))
+    assert recorder.calls == ["scan", "while_loop", "switch", "switch"]
+
+    def differing(x):
+        return func.cond(x[0] > 0, lambda x: x, lambda x: x[:2], x)
+
+    with pytest.raises(RuntimeError, match="merging the branches' output"):
+        ng.jit(differing)(x)

@@ -29,6 +29,21 @@ PROGRAMS = {
         "return z",
     ),
     "elements": ("x = x.clone()", "if x.sum() > 0:\n    x = x.clone()\n    x[0] = 7", "return x"),
+    "not": (
+        "flag = False",
+        "if not flag and x.sum() > 0:\n    x = x + 1",
+        "return x",
+    ),
+    "for": (
+        "n = (x.abs().sum() * 0 + 3).long()",
+        "for i in range(int(n)):\n    x = x * 0.5 + i",
+        "return x",
+    ),
+    "for several": (
+        "n = (x.abs().sum() * 0 + 3).long()\ny = x",
+        "for i in range(1, n.item()):\n    x = x * i + y\n    y = x - 1",
+        "return x + y",
+    ),
     "while": ("x = x * 1", "while x.abs().max() > 1:\n    x = x / 2", "return x"),
     "while several": (
         "n = 0\nx = x * 1",
@@ -58,7 +73,7 @@ def pair(request, tmp_path_factory):
     before, statement, behind = PROGRAMS[request.param]
     folder = tmp_path_factory.mktemp("programs")
     original = load(folder, "original", function_of(before, statement, behind))
-    with pytest.raises(ng.TraceError, match=r"where\(condition, a, b\)") as caught:
+    with pytest.raises(ng.TraceError, match=r"where\(condition, a, b\)|a Python number") as caught:
         ng.jit(original)(ng.tensor([0.5, 2.0]))
     words, _, advice = str(caught.value).partition("as a function:\n")
     line = 5 + (before.count("\n") + 1 if before else 0)

@@ -1,0 +1,113 @@
+"""Record what `numgrad.func` has for control flow: all of it as loops.
+
+A branch is a loop of one turn or none, and of several branches exactly one has its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.modes import no_grad
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.jit.front.loops import Turn, record_loop
+
+__all__ = ["record_scan", "record_switch", "record_while"]
+
+Leaves = list[Any]
+
+
+def record_scan(
+    tracer: Any,
+    step: Callable[[Leaves, Leaves], tuple[Leaves, Leaves]],
+    carry: Leaves,
+    columns: Leaves,
+    length: int,
+    reverse: bool,
+) -> tuple[Leaves, Leaves]:
+    """Record a loop over rows; see `numgrad.graph.recorder.Recorder.scan`."""
+    given: list[Leaves] = []
+
+    def turn(current: Sequence[Tensor], row: Sequence[Tensor]) -> Turn:
+        after, ys = step(_filled(carry, current), _filled(columns, row))
+        given[:] = [ys]
+        return Turn(_present(after), _present(ys))
+
+    found = record_loop(tracer, turn, _present(carry), _present(columns), length, reverse)
+    return _filled(carry, found.carries), _filled(given[0], found.stacked)
+
+
+def record_while(
+    tracer: Any,
+    predicate: Callable[[Leaves], Any],
+    step: Callable[[Leaves], Leaves],
+    carry: Leaves,
+) -> Leaves:
+    """Record a loop without a limit; see `numgrad.graph.recorder.Recorder.while_loop`."""
+
+    def flag(current: Leaves) -> Tensor:
+        found = predicate(current)
+        if not isinstance(found, Tensor):
+            return _constant(tracer, np.asarray(found, np.bool_))
+        return found if not found._array.ndim else found.reshape(())
+
+    def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+        following = step(_filled(carry, carries[2:]))
+        with no_grad():
+            goes_on = flag(following)
+            return Turn([goes_on, carries[1] + one, *_present(following)], ())
+
+    zero, one = (_constant(tracer, np.asarray(number, np.int64)) for number in (0, 1))
+    with no_grad():
+        goes_on = flag(carry)
+    found = record_loop(tracer, turn, [goes_on, zero, *_present(carry)], (), None, stops=True)
+    return _filled(carry, found.carries[2:])
+
+
+def record_switch(
+    tracer: Any,
+    index: Tensor,
+    branches: Sequence[Callable[[Leaves], Leaves]],
+    operands: Leaves,
+) -> Leaves:
+    """Record branches; see `numgrad.graph.recorder.Recorder.switch`."""
+    with tracer.body(), no_grad():  # what they return is not known before
+        like = [branch(operands) for branch in branches][0]
+    with no_grad():
+        which = index.reshape(())
+        if which._array.dtype == np.bool_:
+            flags: list[Any] = [which.logical_not(), which]
+        else:
+            which = which.clamp(0, len(branches) - 1)
+            flags = [which == k for k in range(len(branches))]
+    no = _constant(tracer, np.zeros((), np.bool_))
+    zero, one = (_constant(tracer, np.asarray(number, np.int64)) for number in (0, 1))
+    arrays = [each._array for each in _present(like)]
+    found: Sequence[Tensor] = [_constant(tracer, np.zeros(a.shape, a.dtype)) for a in arrays]
+    for flag, branch in zip(flags, branches, strict=True):
+
+        def turn(
+            carries: Sequence[Tensor],
+            rows: Sequence[Tensor],
+            branch: Callable[[Leaves], Leaves] = branch,
+        ) -> Turn:
+            return Turn([no, one, *_present(branch(operands))], ())
+
+        found = record_loop(tracer, turn, [flag, zero, *found], (), 1, stops=True).carries[2:]
+    return _filled(like, found)
+
+
+def _constant(tracer: Any, array: np.ndarray[Any, Any]) -> Tensor:
+    return wrap(tracer.constant(array))
+
+
+def _present(leaves: Leaves) -> list[Tensor]:
+    return [leaf for leaf in leaves if leaf is not None]
+
+
+def _filled(likes: Leaves, found: Sequence[Tensor]) -> Leaves:
+    """Return what was found, with None where it is in `likes`."""
+    rest = iter(found)
+    return [None if like is None else next(rest) for like in likes]
