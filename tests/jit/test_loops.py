@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +16,7 @@ from numba import njit
 import numgrad as ng
 from numgrad.base.pytree import flatten
 from numgrad.func import (
+    Binomial,
     associative_scan,
     cond,
     fori_loop,
@@ -230,6 +234,40 @@ def test_an_associative_scan_and_a_hessian_of_it() -> None:
 
     x = ng.tensor(np.linspace(0.5, 1.5, 7))
     _close(ng.jit(hessian(function))(x), hessian(function)(x))
+
+
+def test_a_compiled_loop_without_end_ends_on_ctrl_c() -> None:
+    endless = ng.jit(lambda x: while_loop(lambda x: x < 10.0, lambda x: x * 0.5, x))
+    assert endless(ng.tensor(20.0)).item() == 20.0  # compiled
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    press = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    press.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            endless(ng.tensor(1.0))
+    finally:
+        press.join()
+        signal.signal(signal.SIGINT, before)
+    assert endless(ng.tensor(20.0)).item() == 20.0
+
+
+@pytest.mark.parametrize("policy", [3, "sqrt", "log", Binomial(carries=4)])
+def test_checkpoints_are_loops_within_loops(policy: Any) -> None:
+    def function(x: Any, reverse: bool, policy: Any) -> Any:
+        def body(c: Any, row: Any) -> Any:
+            c = ng.sin(c) + row
+            return c, c * row
+
+        last, ys = scan(body, x, _rows(50), reverse=reverse, checkpoint=policy)
+        return (last * ys).sum()
+
+    x = _x()
+    for reverse in (False, True):
+        plain = value_and_grad(lambda x, r=reverse: function(x, r, None))
+        kept = value_and_grad(lambda x, r=reverse: function(x, r, policy))
+        _close(ng.jit(kept)(x), plain(x))
+        stacks = [v.shape for v in ng.jit(kept).lower(x).graph.values() if v.operation == "item"]
+        assert max([shape[0] for shape in stacks if len(shape) > 1]) < 50
 
 
 def test_carries_keep_their_types() -> None:

@@ -74,7 +74,7 @@ def record_switch(
 ) -> Leaves:
     """Record branches; see `numgrad.graph.recorder.Recorder.switch`."""
     with tracer.body(), no_grad():  # what they return is not known before
-        like = [branch(operands) for branch in branches][0]
+        like, *_ = [branch(operands) for branch in branches]
     with no_grad():
         which = index.reshape(())
         if which._array.dtype == np.bool_:

@@ -127,7 +127,7 @@ def test_ctrl_c_ends_an_endless_loop(policy):
 
 
 def test_a_trace_sees_the_loop_itself():
-    """What is compiled computes what the Python loop does; predicates must not be traced."""
+    """What is compiled computes what the Python loop does, whatever it goes by."""
 
     def loss(x):
         carry, ys = func.scan(lambda c, r: (c * r, c), x.sum(), x, checkpoint="sqrt")
@@ -135,13 +135,30 @@ def test_a_trace_sees_the_loop_itself():
 
     x = ng.tensor([1.0, 2.0, 0.5], dtype=ng.float64)
     assert_close(ng.jit(func.value_and_grad(loss))(x), func.value_and_grad(loss)(x))
-    for what, function in (
-        ("pred", lambda x: func.cond(x > 0, ng.sin, ng.cos, x)),
-        ("index", lambda x: func.switch(x.long(), [ng.sin, ng.cos], x)),
-        ("cond_fn", lambda x: func.while_loop(lambda x: x < 9, lambda x: x * 2, x)),
+    for function in (
+        lambda x: func.cond(x > 0, ng.sin, ng.cos, x),
+        lambda x: func.switch(x.long(), [ng.sin, ng.cos], x),
+        lambda x: func.while_loop(lambda x: x < 9, lambda x: x * 2, x),
+        lambda x: func.fori_loop(1, x.long(), lambda i, x: x * i, x),
     ):
-        with pytest.raises(ng.TraceError, match=rf"test_loops.py:\d+.*traced {what}"):
-            ng.jit(function)(x.sum())
+        gradient = func.value_and_grad(function)
+        assert_close(ng.jit(gradient)(x.sum()), gradient(x.sum()))
+
+
+@pytest.mark.parametrize("what", ["pred", "index", "cond_fn"])
+def test_where_tangents_are_computed_traced_numbers_are_refused(what):
+    functions = {
+        "pred": lambda x: func.cond(x > 0, ng.sin, ng.cos, x),
+        "index": lambda x: func.switch(x.long(), [ng.sin, ng.cos], x),
+        "cond_fn": lambda x: func.while_loop(lambda x: x < 9, lambda x: x * 2, x),
+    }
+
+    def function(x):
+        with ng.autograd.forward_ad.dual_level():
+            return functions[what](ng.autograd.forward_ad.make_dual(x, ng.ones_like(x)))
+
+    with pytest.raises(ng.TraceError, match=rf"test_loops.py:\d+.*traced {what}"):
+        ng.jit(function)(ng.tensor(1.0))
 
 
 class Unrolling:
