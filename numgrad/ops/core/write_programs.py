@@ -26,7 +26,7 @@ class _WriteWriter(_CallWriter):
     def __init__(
         self, operands: Sequence[Any], steps: Steps, result: Tensor, names: Sequence[str] | None
     ) -> None:
-        super().__init__(operands, steps.steps, ())
+        super().__init__(operands, steps, ())
         self.stand_in = self.values[id(operands[0])]
         self.result = result
         self.dtype = operands[0]._array.dtype

@@ -226,7 +226,23 @@ def check_remembered(declaration: Declaration) -> None:
 
 
 def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
-    """Return the lines that run a call by the program of its key, if it has one."""
+    """Return the lines that run a call by the program of its key, if it has one.
+
+    Where one parameter may be a tensor, or another thing, there are such lines for both.
+    """
+    parameters = {each.name: each for each in declaration.signature.parameters}
+    either = [
+        name
+        for name in declaration.handed
+        if name in parameters and name != "out" and declaration.kinds_of(name) & _TENSORS
+        if parameters[name].optional or not declaration.kinds_of(name) <= _TENSORS
+    ]
+    lines = _remembered_where(declaration, local, "")
+    return lines if len(either) != 1 else lines + _remembered_where(declaration, local, either[0])
+
+
+def _remembered_where(declaration: Declaration, local: dict[str, str], given: str) -> list[str]:
+    """Return such lines for calls where a parameter that need not be a tensor is one."""
     parameters = {each.name: each for each in declaration.signature.parameters}
     tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
     statics, key, absent = [], [], []
@@ -238,11 +254,11 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
+        if name == given or (kinds <= _TENSORS and not parameters[name].optional):
+            tensors.append(value)
+            continue
         if kinds <= _TENSORS:
-            if parameters[name].optional:
-                absent.append(f"{value} is None")
-            else:
-                tensors.append(value)
+            absent.append(f"{value} is None")
             continue
         if kinds & _TENSORS:
             absent.append(f"not isinstance({value}, Tensor)")
@@ -251,14 +267,14 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         key += [value] if telling else [value, f"type({value})"]
     look: list[str] = []
     if declaration.sequence is not None:
-        given = local[declaration.sequence.name]
-        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
+        several = local[declaration.sequence.name]
+        tensors, facts, conditions = [several], ["facts_"], ["facts_ is not None"]
     else:
-        given = _tuple(tensors)
+        several = _tuple(tensors)
         look, facts = tensor_lines(tensors)
         conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
     look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)})")
+    look += program_lines(tensors, f"meet(key_, {several}, {_tuple(statics)}, {_tuple(arguments)})")
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 

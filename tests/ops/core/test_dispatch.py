@@ -156,7 +156,59 @@ CALLS: dict[str, Callable[..., Any]] = {
     "pow": lambda x, y: x**3,
     "count_nonzero": lambda x, y: x.count_nonzero(1),
     "nanmean": lambda x, y: x.nanmean(1),
+    "gather": lambda x, y: x.gather(1, order_of(y)),
+    "gather of a part": lambda x, y: ng.gather(x, 0, order_of(y, 0)[:2, ::2]),
+    "gather with itself": lambda x, y: order_of(x).gather(1, order_of(x)),
+    "gather by one": lambda x, y: x[0, 0].gather(0, ng.zeros((), dtype=ng.int64)),
+    "scatter": lambda x, y: x.scatter(1, order_of(y), y),
+    "scatter of numbers": lambda x, y: x.scatter(1, order_of(y)[:, :2], value=0.5),
+    "scatter in place": lambda x, y: (x * 1).scatter_(1, order_of(y), y),
+    "scatter_add": lambda x, y: x.scatter_add(0, order_of(y, 0)[:2], y),
+    "scatter_add in place": lambda x, y: (x * 1).scatter_add_(1, order_of(y), y),
+    "take": lambda x, y: x.take(order_of(y) - 2),
+    "take one": lambda x, y: x.take(order_of(y)[0, 0]),
+    "take_along_dim": lambda x, y: x.take_along_dim(order_of(y)[:1], 1),
+    "take_along_dim of all": lambda x, y: ng.take_along_dim(x, order_of(y)),
+    "index_select": lambda x, y: x.index_select(1, order_of(y)[0]),
+    "index_select by one": lambda x, y: x.index_select(0, order_of(y, 0)[0, 0]),
+    "index_add": lambda x, y: x.index_add(0, order_of(y, 0)[:, 1], y, alpha=2),
+    "index_add in place": lambda x, y: (x * 1).index_add_(1, order_of(y)[0], y),
+    "index_copy": lambda x, y: x.index_copy(0, order_of(y, 0)[:, 0], y),
+    "index_fill": lambda x, y: x.index_fill(1, order_of(y)[0, :2], 2.0),
+    "index_fill with a tensor": lambda x, y: x.index_fill(1, order_of(y)[0, :2] - 1, y[0, 0]),
+    "masked_select": lambda x, y: x.masked_select(mask_of(y)),
+    "masked_select of a row": lambda x, y: x.masked_select(mask_of(y)[0]),
+    "masked_fill": lambda x, y: x.masked_fill(mask_of(y), 2),
+    "masked_fill of a row": lambda x, y: x[:1].masked_fill(mask_of(y), 2),
+    "masked_fill by one": lambda x, y: x.masked_fill(mask_of(y)[0, 0], 0.5),
+    "masked_fill with a tensor": lambda x, y: x.masked_fill(mask_of(y), y[0, 0]),
+    "masked_fill in place": lambda x, y: (x * 1).masked_fill_(mask_of(y), 2),
+    "masked_scatter": lambda x, y: x.masked_scatter(mask_of(y), y * 2),
+    "index by a tensor": lambda x, y: x[order_of(y, 0)[0]],
+    "index by two": lambda x, y: x[order_of(y, 0)[:, 1], order_of(y)[1, 1:]],
+    "index by the same twice": lambda x, y: x[order_of(y, 0)[:, 1], order_of(y, 0)[:, 1]],
+    "index by itself": lambda x, y: order_of(x)[order_of(y, 0)],
+    "index by one tensor": lambda x, y: x[order_of(y)[0, 0] - 1],
+    "index behind a slice": lambda x, y: x[1:, order_of(y)[0] - 2],
+    "index between": lambda x, y: x[None, :2, order_of(y)[:2, :2], None],
+    "index by bools": lambda x, y: x[mask_of(y)],
+    "index by bools of rows": lambda x, y: x[mask_of(y)[:, 0], 1:],
+    "index by bools of columns": lambda x, y: x[..., mask_of(y)[1]],
+    "index by bools and a tensor": lambda x, y: x[mask_of(y)[:, 1], order_of(y)[0, :1]],
+    "index by bytes": lambda x, y: x[mask_of(y)[0, 0].to(ng.uint8)],
+    "product of bools": lambda x, y: x[mask_of(y)] * 2 * x[mask_of(y)],
 }
+
+
+def order_of(y: Any, dim: int = 1) -> Any:
+    """Return an index that follows from numbers, so that it is another one in every call."""
+    return y.detach().real.argsort(dim) if y.dtype is not ng.bool else y.to(ng.int64)
+
+
+def mask_of(y: Any) -> Any:
+    return y.detach().real > 0
+
+
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "row by row": lambda make: make(3, 4),
     "column by column": lambda make: make(4, 3).T,
