@@ -179,10 +179,10 @@ class Calls:
         return program
 
 
-def _is_remembered(statics: Any) -> bool:
-    """Whether calls with such arguments are remembered."""
+def _is_remembered(statics: tuple[Any, ...]) -> bool:
+    """Whether calls with such arguments are remembered; keys tell 0.0 from -0.0 by their text."""
     try:
-        typed(statics)
+        typed(tuple([each or repr(each) for each in statics]))
     except TypeError:
         return False
     return True

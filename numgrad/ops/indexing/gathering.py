@@ -16,6 +16,7 @@ from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.steps import read_array
+from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import expand, reshape
 from numgrad.ops.signatures.declared import declare
 
@@ -224,21 +225,17 @@ def _own_positions(index: Array) -> Array:
 @at_run_time
 def check_bounds(index: Array, size: int, dim: int) -> Array:
     """Return positions; raise unless all lie from 0 to `size`."""
-    outside = index[(index < 0) | (index >= size)] if index.size else index
-    if outside.size:
-        raise RuntimeError(
-            f"index {outside.flat[0]} is out of bounds for dimension {dim} with size {size}"
-        )
-    return index
+    if are_inside(index, size):
+        return index
+    outside = index[(index < 0) | (index >= size)].flat[0]
+    raise RuntimeError(f"index {outside} is out of bounds for dimension {dim} with size {size}")
 
 
 def length_of(input: Tensor, dim: int) -> int:
     return input._array.shape[dim] if input._array.ndim else 1
 
 
-@declare(
-    "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)", dispatched=True
-)
+@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)", dispatched=True)
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
 
@@ -444,6 +441,8 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @at_run_time
 def _flat_index(positions: Array, size: int) -> Array:
     """Return positions counted from the front."""
+    if are_inside(positions, size):
+        return positions.copy()
     if positions.size and (positions.min() < -size or positions.max() >= size):
         outside = positions[(positions < -size) | (positions >= size)].flat[0]
         raise IndexError(

@@ -16,6 +16,7 @@ from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.selection import where
@@ -166,25 +167,26 @@ def _own_vector(index: Array) -> Array:
 
 @at_run_time
 def _check_selected(positions: Array, size: int) -> Array:
-    if positions.size and (positions.min() < 0 or positions.max() >= size):
+    if not are_inside(positions, size):
         raise IndexError("index out of range in self")
     return positions
 
 
 @at_run_time
 def _check_copied(positions: Array, size: int, dim: int) -> Array:
-    outside = positions[(positions < 0) | (positions >= size)]
-    if outside.size:
-        raise IndexError(
-            f"index_copy_(): index {outside[0]} is out of bounds for dimension {dim} with size "
-            f"{size}"
-        )
-    return positions
+    if are_inside(positions, size):
+        return positions
+    outside = positions[(positions < 0) | (positions >= size)][0]
+    raise IndexError(
+        f"index_copy_(): index {outside} is out of bounds for dimension {dim} with size {size}"
+    )
 
 
 @at_run_time
 def _filled_positions(positions: Array, size: int, dim: int) -> Array:
     """Return positions counted from the front."""
+    if are_inside(positions, size):
+        return positions
     if positions.size and (positions.min() < -size or positions.max() >= size):
         outside = positions[(positions < -size) | (positions >= size)][0]
         raise IndexError(f"index {outside} is out of bounds for dimension {dim} with size {size}")

@@ -30,6 +30,7 @@ from numgrad.ops.movement.slicing import select_view, slice_view
 __all__ = [
     "Indices",
     "apply_key",
+    "are_inside",
     "check_indices",
     "key_of",
     "mask_in",
@@ -359,12 +360,18 @@ def _own_positions(positions: Any) -> Any:
     return positions.astype(np.int64)
 
 
+def are_inside(positions: Array, size: int) -> bool:
+    """Whether int64 positions all lie from 0 to a size."""
+    if not positions.size:
+        return True
+    # Negative ones would be the greatest.
+    return bool(np.maximum.reduce(positions.view(np.uint64), axis=None) < size)
+
+
 @at_run_time
 def _from_front(positions: Array, size: int, ordinal: int) -> Array:
     """Return positions counted from the front, as an array that belongs to nobody else."""
-    if not positions.size:
-        return positions
-    if positions.view(np.uint64).max() < size:  # negative ones would be the greatest
+    if are_inside(positions, size):
         return positions
     low, high = positions.min(), positions.max()
     if low < -size or high >= size:

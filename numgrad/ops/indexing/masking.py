@@ -164,9 +164,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return result
 
 
-@declare(
-    "masked_scatter(Tensor input, Tensor mask, Tensor source)", inplace=True, dispatched=True
-)
+@declare("masked_scatter(Tensor input, Tensor mask, Tensor source)", inplace=True, dispatched=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return the input with the elements of `source`, in order, where the mask is True.
 

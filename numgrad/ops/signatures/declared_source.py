@@ -264,7 +264,7 @@ def _remembered_where(declaration: Declaration, local: dict[str, str], given: st
             absent.append(f"not isinstance({value}, Tensor)")
         statics.append(value)
         telling = kinds <= _TELLING or kinds == {"bool"}
-        key += [value] if telling else [value, f"type({value})"]
+        key += [value] if telling else [f"{value} or repr({value})", f"type({value})"]
     look: list[str] = []
     if declaration.sequence is not None:
         several = local[declaration.sequence.name]

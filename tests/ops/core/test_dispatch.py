@@ -179,6 +179,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "masked_select": lambda x, y: x.masked_select(mask_of(y)),
     "masked_select of a row": lambda x, y: x.masked_select(mask_of(y)[0]),
     "masked_fill": lambda x, y: x.masked_fill(mask_of(y), 2),
+    "masked_fill with zeros": lambda x, y: x.masked_fill(mask_of(y), 0).masked_fill(x != 0, -0.0),
     "masked_fill of a row": lambda x, y: x[:1].masked_fill(mask_of(y), 2),
     "masked_fill by one": lambda x, y: x.masked_fill(mask_of(y)[0, 0], 0.5),
     "masked_fill with a tensor": lambda x, y: x.masked_fill(mask_of(y), y[0, 0]),
