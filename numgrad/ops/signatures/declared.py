@@ -174,7 +174,8 @@ def declare(
     *texts : str
         The signatures (`numgrad.ops.signatures.signature`), in the order in which they are tried.
     function, method, inplace : bool
-        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``.
+        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``. If none of these,
+        the function is there for whoever imports it.
     aliases : tuple of str
         Other names that it has.
     finish : function, optional
@@ -243,6 +244,6 @@ def declare(
             if inplace:
                 in_place = make(f"{name}_", module, bound=True, writes=True)
                 public(name, function=False, method=False, inplace=True)(in_place)
-        return made[0]
+        return made[0] if made else make(first, rule.__module__, bound=False)
 
     return enter

@@ -76,7 +76,8 @@ def function_source(declaration: Declaration) -> str:
         lines[:0] = ["    if others:", f"        {name} = by_word({values})"]
     if not declaration.spread:
         lines += _moved(declaration)
-        conditions += _at_odds(declaration)
+    if not declaration.spread or declaration.signature.variadic:
+        conditions += _at_odds(declaration, local)
     ways: list[list[str]] = []
     for way in declaration.ways:
         odd: list[str] = []
@@ -90,7 +91,7 @@ def function_source(declaration: Declaration) -> str:
         ways.append(odd)
     conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
-        conditions += _given_at_least(declaration)
+        conditions += _given_at_least(declaration, local)
     targets = [local.get(name, name) for name in declaration.used]
     each_line = [f"({one})" if " and " in one else one for one in conditions]
     lines += [
@@ -278,7 +279,7 @@ def _remembered_where(declaration: Declaration, local: dict[str, str], given: st
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 
-def _given_at_least(declaration: Declaration) -> list[str]:
+def _given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return what holds of calls with too few arguments for the plain case.
 
     What several signatures allow together, such as the kinds of one and the default of another,
@@ -294,18 +295,21 @@ def _given_at_least(declaration: Declaration) -> list[str]:
     for name, usual in (declaration.alternatives or {}).items():
         if usual in absent:
             absent[usual].append(name)
-    return [" and ".join([f"{name} is None" for name in names]) for names in absent.values()]
+    return [
+        " and ".join([f"{local.get(name, name)} is None" for name in names])
+        for names in absent.values()
+    ]
 
 
 # --- where what a position means depends on the kind of what is there -----------------------------
 
 
-def _is_default(parameter: Parameter, *, given: bool = False) -> str:
-    """Return the condition that an argument was not given, or was."""
-    default = parameter.default
+def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
+    """Return the condition that an argument, which has some name, was not given, or was."""
+    default, name = parameter.default, value or parameter.name
     if default is None or default is REQUIRED or parameter.kind == "bool":
-        return f"{parameter.name} is {'not ' * given}{_text(default)}"
-    return f"{parameter.name} {'!=' if given else '=='} {default!r}"
+        return f"{name} is {'not ' * given}{_text(default)}"
+    return f"{name} {'!=' if given else '=='} {default!r}"
 
 
 def _text(default: object) -> str:
@@ -339,8 +343,12 @@ def _last_of(signature: Signature) -> str:
     return signature.positional[-1].name if signature.positional else ""
 
 
-def _at_odds(declaration: Declaration) -> list[str]:
+def _at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return what holds of calls with arguments that no signature takes together."""
+
+    def given_one(one: Parameter) -> str:
+        return _is_default(one, local.get(one.name, ""), given=True)
+
     signatures = declaration.signatures
     parameters = declaration.signature.parameters
     rows: dict[str, list[dict[str, Parameter]]] = {}
@@ -349,24 +357,23 @@ def _at_odds(declaration: Declaration) -> list[str]:
         for name in row:
             rows.setdefault(name, []).append(row)
     found: list[str] = []
-    anyway = _given_at_least(declaration)
+    anyway = _given_at_least(declaration, local)
     for at, each in enumerate(parameters):
         if len(rows[each.name]) == len(signatures):
             continue
-        given = _is_default(each, given=True)
         for other in parameters:
             with_other = [row for row in rows[each.name] if other.name in row]
             if not with_other and other in parameters[:at]:
-                found.append(f"{given} and {_is_default(other, given=True)}")
+                found.append(f"{given_one(each)} and {given_one(other)}")
             needed = [row[other.name] for row in with_other]
             if (
                 other is not each
                 and other.default is None
                 and len(with_other) == len(rows[each.name])
                 and all(one.default is REQUIRED and not one.optional for one in needed)
-                and f"{other.name} is None" not in anyway
+                and f"{local.get(other.name, other.name)} is None" not in anyway
             ):
-                found.append(f"{given} and {other.name} is None")
+                found.append(f"{given_one(each)} and {local.get(other.name, other.name)} is None")
     return found
 
 
@@ -380,6 +387,8 @@ def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, s
     if declaration.signature.variadic:
         (first,) = positional
         value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
+        if any(one.positional[0].kind == "int" for one in declaration.signatures):
+            value = "given[0] if len(given) == 1 else given"  # which an int alone is not
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
         absent = [f"{first.name} is not REQUIRED", none]
         if first.default is None:
