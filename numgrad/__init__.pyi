@@ -1084,9 +1084,9 @@ class _Methods:
     def tanh_(self) -> Tensor: ...
     def tensor_split(
         self,
-        *arguments: Any,
         sections: _int | None = ...,
-        dim: _int | None = ...,
+        dim: _int = ...,
+        *,
         tensor_indices_or_sections: Tensor | None = ...,
         indices: Sequence[_int] | None = ...,
         axis: _Dim = ...,
@@ -2209,10 +2209,10 @@ def tensor(
     requires_grad: _bool = ...,
 ) -> Tensor: ...
 def tensor_split(
-    *arguments: Any,
-    input: Tensor | None = ...,
+    input: Tensor,
     sections: _int | None = ...,
-    dim: _int | None = ...,
+    dim: _int = ...,
+    *,
     tensor_indices_or_sections: Tensor | None = ...,
     indices: Sequence[_int] | None = ...,
     axis: _Dim = ...,

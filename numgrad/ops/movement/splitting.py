@@ -10,6 +10,7 @@ import numpy as np
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.movement.joining import cat, stack
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.signatures.declared import declare
@@ -241,6 +242,7 @@ def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     "tensor_split(Tensor input, int[] indices, int dim=0)",
     "tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0)",
     "tensor_split(Tensor input, int sections, int dim=0)",
+    dispatched=True,
 )
 def tensor_split(
     input: Tensor,
@@ -302,6 +304,7 @@ def tensor_split(
 
 def _cuts(positions: Tensor) -> Any:
     """Return positions to cut at, or how many sections, as numbers."""
+    forget_steps()  # which may be others in the next call
     array = positions._array
     if array.dtype != np.int64:
         raise RuntimeError(
@@ -334,7 +337,9 @@ def _split_along(input: Tensor, parts: Any, name: str, least: int, dim: int) -> 
     return tensor_split(input, parts, dim)
 
 
-@declare("hsplit(Tensor input, int sections)", "hsplit(Tensor input, int[] indices)")
+@declare(
+    "hsplit(Tensor input, int sections)", "hsplit(Tensor input, int[] indices)", dispatched=True
+)
 def hsplit(
     input: Tensor, indices: tuple[int, ...] | None, sections: int | None
 ) -> tuple[Tensor, ...]:
@@ -348,7 +353,9 @@ def hsplit(
     return _split_along(input, indices if sections is None else sections, "hsplit", 1, dim)
 
 
-@declare("vsplit(Tensor input, int sections)", "vsplit(Tensor input, int[] indices)")
+@declare(
+    "vsplit(Tensor input, int sections)", "vsplit(Tensor input, int[] indices)", dispatched=True
+)
 def vsplit(
     input: Tensor, indices: tuple[int, ...] | None, sections: int | None
 ) -> tuple[Tensor, ...]:
@@ -361,7 +368,9 @@ def vsplit(
     return _split_along(input, indices if sections is None else sections, "vsplit", 2, 0)
 
 
-@declare("dsplit(Tensor input, int sections)", "dsplit(Tensor input, int[] indices)")
+@declare(
+    "dsplit(Tensor input, int sections)", "dsplit(Tensor input, int[] indices)", dispatched=True
+)
 def dsplit(
     input: Tensor, indices: tuple[int, ...] | None, sections: int | None
 ) -> tuple[Tensor, ...]:

@@ -326,21 +326,33 @@ def _moved(declaration: Declaration) -> list[str]:
     """
     whole, lines = declaration.signature, []
     for name, usual in (declaration.alternatives or {}).items():
-        (kind,) = {
-            one.positional[-1].kind for one in declaration.signatures if name == _last_of(one)
-        }
         at = [each.name for each in whole.positional].index(usual)
+        one = _with(declaration, name, at)
+        kept = {each.name for each in one.positional}
         rest = [each for each in whole.parameters if each.name == name]
-        rest += [each for each in whole.positional[at + 1 :] if each.name != name]
-        odd = KINDS[kind].odd.format(usual)
-        plain = odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+        rest += [each for each in whole.positional[at + 1 :] if each.name not in kept]
+        plain = _plainly(one, name, usual)
         lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
         lines.append(f"        {name}, {usual} = {usual}, {_text(whole.positional[at].default)}")
     return lines
 
 
-def _last_of(signature: Signature) -> str:
-    return signature.positional[-1].name if signature.positional else ""
+def _with(declaration: Declaration, name: str, at: int) -> Signature:
+    """Return the signature that has a parameter at a place."""
+    return next(
+        each
+        for each in declaration.signatures
+        if len(each.positional) > at and each.positional[at].name == name
+    )
+
+
+def _plainly(signature: Signature, name: str, value: str) -> str:
+    """Return the condition that a value is plainly of the kind of a parameter."""
+    (kind,) = {KINDS[each.kind] for each in signature.positional if each.name == name}
+    if kind.plain:
+        return f"isinstance({value}, (tuple, list))"
+    odd = kind.odd.format(value)
+    return odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
 
 
 def _at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
@@ -387,15 +399,19 @@ def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, s
     if declaration.signature.variadic:
         (first,) = positional
         value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
-        if any(one.positional[0].kind == "int" for one in declaration.signatures):
-            value = "given[0] if len(given) == 1 else given"  # which an int alone is not
+        lines = []
+        for name in declaration.alternatives or {}:
+            told = _plainly(_with(declaration, name, 0), name, "given[0]")
+            given_one = f"len(given) == 1 and {told}"
+            lines.append(f"    if {given_one} and {name} is None:")
+            lines.append(f"        {name}, given = given[0], ()")
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
         absent = [f"{first.name} is not REQUIRED", none]
         if first.default is None:
             plain, absent[1] = f"{plain} if given else None", f"{none} and given"
         else:
             absent.append("not given")
-        return [f"    of_{first.name} = {plain}"], absent, local
+        return [*lines, f"    of_{first.name} = {plain}"], absent, local
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
     branch = "if"

@@ -68,6 +68,9 @@ TOLD = [
     ("int end", "int start, int end", None),
     ("int end", "number start, int step", None),
     ("Tensor other, int dim", "int dim, Tensor other", None),
+    ("Tensor other, int dim=0", "int end, int dim=0", {"other": "end"}),
+    ("int[] others, int dim=0", "int end, int dim=0", {"others": "end"}),
+    ("int end", "int[] others", {"end": "others"}),
 ]
 
 

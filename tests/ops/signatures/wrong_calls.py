@@ -145,6 +145,7 @@ FEWER_WAYS = (
     "sort",
     "std",
     "std_mean",
+    "tensor_split",
     "var",
     "var_mean",
     "vsplit",
