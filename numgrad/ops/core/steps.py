@@ -15,7 +15,7 @@ import numpy as np
 from numgrad.graph.modes import intercept, modes, stop_intercepting
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["Step", "Steps", "forget_steps", "note_steps", "step_of"]
+__all__ = ["Step", "Steps", "Write", "forget_steps", "note_steps", "step_of"]
 
 
 class Step(NamedTuple):
@@ -46,6 +46,27 @@ class Step(NamedTuple):
     written: tuple[Any, ...]
 
 
+class Write(NamedTuple):
+    """A result that was written into the first argument of a call.
+
+    Attributes
+    ----------
+    stand_in : Tensor
+        What stood for that argument in the steps: a tensor on its memory.
+    result : Tensor
+        What was written.
+    enter : callable
+        ``enter(view, node)`` makes a node the history of what a view is a view of.
+    after : int
+        How many steps came before. If others follow, the history is not that of the last one.
+    """
+
+    stand_in: Tensor
+    result: Tensor
+    enter: Callable[[Tensor, Any], None]
+    after: int
+
+
 def step_of(
     primitive: Any,
     operands: Sequence[Any],
@@ -62,14 +83,26 @@ def step_of(
 
 
 class Steps:
-    """The steps of a call, as primitives note them."""
+    """The steps of a call, as primitives note them.
 
-    __slots__ = ("_versions", "constants", "failed", "steps")
+    Attributes
+    ----------
+    steps : list of Step
+    write : Write or None
+        What the call wrote into its first argument.
+    constants : list of Tensor
+        What was made on the way, whatever the tensors hold.
+    failed : bool
+        Whether something was done that no step tells of.
+    """
+
+    __slots__ = ("_versions", "constants", "failed", "steps", "write")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
-        self.constants: list[Tensor] = []  # made on the way, whatever the tensors hold
-        self.failed = False  # whether something was done that no step tells of
+        self.write: Write | None = None
+        self.constants: list[Tensor] = []
+        self.failed = False
         self._versions: list[tuple[Any, Any]] = []
 
     def note(
@@ -93,6 +126,14 @@ class Steps:
                     self.failed = True  # memory without a version
                     return
                 self._versions.append((tensor._counter, tensor._counter[0]))
+
+    def note_write(
+        self, stand_in: Tensor, result: Tensor, enter: Callable[[Tensor, Any], None]
+    ) -> None:
+        """Note that a result is about to be written; see `Write`."""
+        if self.write is not None:
+            self.failed = True
+        self.write = Write(stand_in, result, enter, len(self.steps))
 
     def is_complete(self) -> bool:
         """Return whether the steps are all that was done: nothing was written to since."""

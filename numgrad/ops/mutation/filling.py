@@ -74,6 +74,7 @@ _COPY: Primitive = Primitive(
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
 @dispatched("input", "other")
 def copy(input: Tensor, other: Any) -> Tensor:
@@ -206,6 +207,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
 def fill_in_place(input: Tensor, value: Any) -> Tensor:
     """Return what ``input.fill_(value)`` writes; see `fill`.
@@ -235,7 +237,7 @@ _ZERO: Primitive = Primitive(
 )
 
 
-@declare("zero(Tensor input)", function=False, method=False, inplace=True)
+@declare("zero(Tensor input)", function=False, method=False, inplace=True, dispatched=True)
 def zero(input: Tensor) -> Tensor:
     """Return zeros of the input's shape and dtype: what ``input.zero_()`` writes.
 
