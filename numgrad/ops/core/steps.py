@@ -24,6 +24,7 @@ __all__ = [
     "READING",
     "Step",
     "Steps",
+    "Write",
     "arrays_in",
     "forget_steps",
     "note_steps",
@@ -73,6 +74,27 @@ class Step(NamedTuple):
     numbers: tuple[str, ...] = ()
 
 
+class Write(NamedTuple):
+    """A result that was written into the first argument of a call.
+
+    Attributes
+    ----------
+    stand_in : Tensor
+        What stood for that argument in the steps: a tensor on its memory.
+    result : Tensor
+        What was written.
+    enter : callable
+        ``enter(view, node)`` makes a node the history of what a view is a view of.
+    after : int
+        How many steps came before. If others follow, the history is not that of the last one.
+    """
+
+    stand_in: Tensor
+    result: Tensor
+    enter: Callable[[Tensor, Any], None]
+    after: int
+
+
 def step_of(
     primitive: Any,
     operands: Sequence[Any],
@@ -98,16 +120,29 @@ class Steps:
     counted : sequence of array
         Of all that they begin with, what has a shape that follows from numbers, or gives results
         of such shapes.
+
+    Attributes
+    ----------
+    steps : list of Step
+    write : Write or None
+        What the call wrote into its first argument.
+    constants : list of Tensor
+        What was made on the way, whatever the tensors hold.
+    counted : dict
+        By their ids, the arrays whose shapes follow from numbers.
+    failed : bool
+        Whether something was done that no step tells of.
     """
 
-    __slots__ = ("_known", "_versions", "constants", "counted", "failed", "steps")
+    __slots__ = ("_known", "_versions", "constants", "counted", "failed", "steps", "write")
 
     def __init__(self, known: Sequence[Any] = (), counted: Sequence[Any] = ()) -> None:
         self.steps: list[Step] = []
+        self.write: Write | None = None
         self._known = {id(array): array for array in known}  # which keeps them, and their ids
         self.counted = {id(array): array for array in counted}
-        self.constants: list[Tensor] = []  # made on the way, whatever the tensors hold
-        self.failed = False  # whether something was done that no step tells of
+        self.constants: list[Tensor] = []
+        self.failed = False
         self._versions: list[tuple[Any, Any]] = []
 
     def note(
@@ -132,6 +167,14 @@ class Steps:
                     self.failed = True  # memory without a version
                     return
                 self._versions.append((tensor._counter, tensor._counter[0]))
+
+    def note_write(
+        self, stand_in: Tensor, result: Tensor, enter: Callable[[Tensor, Any], None]
+    ) -> None:
+        """Note that a result is about to be written; see `Write`."""
+        if self.write is not None:
+            self.failed = True
+        self.write = Write(stand_in, result, enter, len(self.steps))
 
     def numbers_in(self, parameters: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of parameters that hold arrays which were read."""

@@ -216,6 +216,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
 def fill_in_place(input: Tensor, value: Any) -> Tensor:
     """Return what ``input.fill_(value)`` writes; see `fill`.
@@ -245,7 +246,7 @@ _ZERO: Primitive = Primitive(
 )
 
 
-@declare("zero(Tensor input)", function=False, method=False, inplace=True)
+@declare("zero(Tensor input)", function=False, method=False, inplace=True, dispatched=True)
 def zero(input: Tensor) -> Tensor:
     """Return zeros of the input's shape and dtype: what ``input.zero_()`` writes.
 

@@ -31,7 +31,7 @@ the last line:
 
 from __future__ import annotations
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines
+from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -141,6 +141,8 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     # A method's rule may name what only the function takes, `out` for one.
     known = {name: local.get(name, name) for name in declaration.defaults}
     handed = [known.get(name, "None") for name in declaration.handed]
+    if declaration.writes:
+        return [f"    return perform({', '.join(['self', *handed])})"]
     call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
     if declaration.finish is None:
         out = known.get("out")
@@ -216,7 +218,7 @@ def check_remembered(declaration: Declaration) -> None:
     """
     kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
     sequences = [each for each in kinds.values() if "Tensor[]" in each]
-    tensors = [each for each in kinds.values() if each <= _TENSORS and each]
+    tensors = [each for each in kinds.values() if each & _TENSORS]
     others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
     if others:
         raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
@@ -227,26 +229,10 @@ def check_remembered(declaration: Declaration) -> None:
 
 
 def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
-    """Return the lines that run a call by the program of its key, if it has one.
-
-    Where one parameter may be a tensor, or another thing, there are such lines for both.
-    """
-    parameters = {each.name: each for each in declaration.signature.parameters}
-    either = [
-        name
-        for name in declaration.handed
-        if name in parameters and name != "out" and declaration.kinds_of(name) & _TENSORS
-        if parameters[name].optional or not declaration.kinds_of(name) <= _TENSORS
-    ]
-    lines = _remembered_where(declaration, local, "")
-    return lines if len(either) != 1 else lines + _remembered_where(declaration, local, either[0])
-
-
-def _remembered_where(declaration: Declaration, local: dict[str, str], given: str) -> list[str]:
-    """Return such lines for calls where a parameter that need not be a tensor is one."""
+    """Return the lines that run a call by the program of its key, if it has one."""
     parameters = {each.name: each for each in declaration.signature.parameters}
     tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
-    statics, key, absent = [], [], []
+    mixed, factors, statics, key, absent = [], [], [], [], []
     if "out" in parameters:  # whoever writes there
         absent.append("out is None")
     for name in declaration.handed:
@@ -255,27 +241,39 @@ def _remembered_where(declaration: Declaration, local: dict[str, str], given: st
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
-        if name == given or (kinds <= _TENSORS and not parameters[name].optional):
+        if kinds <= _TENSORS - {"operand"} and not parameters[name].optional:
             tensors.append(value)
-            continue
-        if kinds <= _TENSORS:
-            absent.append(f"{value} is None")
-            continue
-        if kinds & _TENSORS:
-            absent.append(f"not isinstance({value}, Tensor)")
-        statics.append(value)
-        telling = kinds <= _TELLING or kinds == {"bool"}
-        key += [value] if telling else [f"{value} or repr({value})", f"type({value})"]
+        elif kinds & _TENSORS:
+            mixed.append(value)
+            absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
+        elif name in declaration.factors:
+            factors.append(value)
+        else:
+            statics.append(value)
+            telling = kinds <= _TELLING or kinds == {"bool"}
+            key += [value] if telling else [told_number(value), f"type({value})"]
     look: list[str] = []
     if declaration.sequence is not None:
-        several = local[declaration.sequence.name]
-        tensors, facts, conditions = [several], ["facts_"], ["facts_ is not None"]
+        given = local[declaration.sequence.name]
+        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
     else:
-        several = _tuple(tensors)
-        look, facts = tensor_lines(tensors)
-        conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
-    look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    look += program_lines(tensors, f"meet(key_, {several}, {_tuple(statics)}, {_tuple(arguments)})")
+        by_type = declaration.direct
+        given = _tuple([*tensors, *mixed, *factors])
+        writes = declaration.writes
+        look, facts = tensor_lines(tensors, mixed, by_type, factors, writes)
+        open_ones = "interceptors" if writes else "call_interceptors"
+        conditions = [*[f"type({each}) is Tensor" for each in tensors], f"not {open_ones}"]
+    lines = [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
+    missed = f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)}"
+    if mixed or factors:
+        known = [f"type({each}) is not Tensor" for each in mixed]
+        known = ["False"] * len(tensors) + (["False"] * len(mixed) if by_type else known)
+        known += [f"fact_{each} is not float" for each in factors]
+        missed += f", constants={_tuple(known)}"
+    lines += program_lines([*tensors, *mixed, *factors], f"{missed})")
+    if declaration.writes:
+        lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
+    look += lines
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 

@@ -105,12 +105,9 @@ class Signature:
         """Whether a tensor comes first, which has it as a method."""
         return self.parameters[0].kind in ("Tensor", "operand", "mask")
 
-    def of_method(self, *, writes: bool = False) -> Signature:
-        """Return the signature of the method: without the tensor itself.
-
-        Nor does it have an ``out``, unless it `writes` into the tensor by that.
-        """
-        rest = [each for each in self.parameters[1:] if writes or each.name != "out"]
+    def of_method(self) -> Signature:
+        """Return the signature of the method: without the tensor itself, and without ``out``."""
+        rest = [each for each in self.parameters[1:] if each.name != "out"]
         return Signature(self.name, tuple(rest))
 
     def named(self, name: str) -> Signature:

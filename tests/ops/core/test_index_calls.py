@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
+from numgrad.ops.core import dispatch
 from numgrad.ops.core.dispatch import _TABLES, _go_the_long_way
 from tests.cases import examples
 
@@ -103,6 +104,12 @@ def seen_the_long_way(*call: Any) -> Any:
         return seen(*call)
     finally:
         stop_intercepting(interceptor)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let calls with floats be remembered as soon as others."""
+    monkeypatch.setattr(dispatch, "_OFTEN", 2)
 
 
 @settings(max_examples=examples(60), deadline=None)
