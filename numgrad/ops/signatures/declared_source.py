@@ -31,7 +31,7 @@ the last line:
 
 from __future__ import annotations
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines, written_condition
+from numgrad.ops.core.dispatch import program_lines, tensor_lines, told, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -221,9 +221,15 @@ def check_remembered(declaration: Declaration) -> None:
     others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
     if others:
         raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
-    if len(sequences) + bool(tensors or declaration.bound) != 1 or declaration.finish is not None:
+    count = len(sequences) + bool(tensors or declaration.bound)
+    if (
+        count > 1
+        or (count == 0 and declaration.finish is None)
+        or (declaration.finish is not None and (sequences or declaration.bound))
+    ):
         raise ValueError(
-            f"{declaration.name}: calls are remembered of functions of tensors, or of one sequence"
+            f"{declaration.name}: calls are remembered of functions of tensors, of one sequence, "
+            "or of functions that make tensors of none"
         )
 
 
@@ -245,15 +251,19 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
                 absent.append(f"{value} is None")
             else:
                 tensors.append(value)
-        elif kinds & _TENSORS:
+        elif kinds & _TENSORS and declaration.finish is None:
             mixed.append(value)
             absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
         elif name in declaration.factors:
             factors.append(value)
         else:
+            if kinds & _TENSORS:
+                absent.append(f"not isinstance({value}, Tensor)")
             statics.append(value)
             telling = kinds <= _TELLING or kinds == {"bool"}
-            key += [value] if telling else [value, f"type({value})"]
+            key += [value] if telling else [told(value), f"type({value})"]
+    if declaration.finish is not None:
+        return _made(declaration, key, statics, arguments, absent)
     look: list[str] = []
     if declaration.sequence is not None:
         given = local[declaration.sequence.name]
@@ -277,6 +287,27 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
     look += lines
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
+
+
+def _made(
+    declaration: Declaration,
+    key: list[str],
+    statics: list[str],
+    arguments: list[str],
+    absent: list[str],
+) -> list[str]:
+    """Return the lines that copy what a function made of the same arguments before."""
+    finished = f"{declaration.name!r}, array_"
+    if "requires_grad" in declaration.defaults:
+        finished += ", requires_grad"
+    missed = f"meet(key_, (), {_tuple(statics)}, {_tuple(arguments)})"
+    return [
+        f"    if {' and '.join(['not call_interceptors', *absent])}:",
+        f"        key_ = {_tuple(['defaults.floating', *key])}",
+        "        program_ = find(key_)",
+        f"        array_ = {missed} if program_ is None else program_()",
+        f"        if array_ is not None: return finish({finished})",
+    ]
 
 
 def _given_at_least(declaration: Declaration) -> list[str]:
