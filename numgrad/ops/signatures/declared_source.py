@@ -275,6 +275,9 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         look, facts = tensor_lines(tensors, mixed, by_type, factors, writes)
         open_ones = "interceptors" if writes else "call_interceptors"
         conditions = [*[f"type({each}) is Tensor" for each in tensors], f"not {open_ones}"]
+        if not tensors:  # one of these is, unless they are symbols of a formula
+            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in mixed])})"]
+            conditions.append(f"not {open_ones}")
     lines = [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
     missed = f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)}"
     if mixed or factors:
