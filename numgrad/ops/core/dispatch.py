@@ -213,13 +213,13 @@ class Calls:
 
     def _is_met_often(self, key: Any, statics: tuple[Any, ...]) -> bool:
         """Count a call; return whether a program for its key would pay, if there can be one."""
-        if not _is_remembered(statics):
-            return False
         seen = self.seen
         if len(seen) >= REMEMBERED_CALLS:
             seen.clear()
         times = seen[key] = seen.get(key, 0) + 1
-        return times >= (_OFTEN if any(type(each) is float for each in statics) else _SECOND)
+        if times < _SECOND or (times < _OFTEN and float in map(type, statics)):
+            return False
+        return _is_remembered(statics)
 
     def _compile(
         self,
@@ -353,7 +353,8 @@ def tensor_lines(
     by_type : bool
         Whether of the latter the type alone matters, otherwise also which it is.
     factors : sequence of str
-        Numbers of which the type alone matters if they are floats in the range of every dtype.
+        Numbers, among `mixed` or beside it, of which the type alone matters if they are floats in
+        the range of every dtype.
     written : bool
         Whether the first is written to. The lines call ``view_`` None if they found what the long
         way may have to say something about, and ``records_`` whether the call is recorded.
@@ -364,7 +365,7 @@ def tensor_lines(
         facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
     for name in mixed:
-        known = f"type({name})" if by_type else f"({told(name)}, type({name}))"
+        known = f"type({name})" if by_type else _number_fact(name, name in factors)
         shape = ", ".join([f"array_{name}.{each}" for each in ("shape", "strides", "dtype")])
         lines += [
             f"if type({name}) is Tensor:",
@@ -375,11 +376,10 @@ def tensor_lines(
             f"    needs_{name} = False",
             f"    fact_{name} = {known}",
         ]
-        facts.append(f"fact_{name}")
-    for name in factors:
-        plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
-        lines.append(f"fact_{name} = float if {plain} else ({name}, type({name}))")
-        facts.append(f"fact_{name}")
+        facts += [f"fact_{name}", *[f"type({name})"] * (not by_type)]
+    for name in [each for each in factors if each not in mixed]:
+        lines.append(f"fact_{name} = {_number_fact(name, True)}")
+        facts += [f"fact_{name}", f"type({name})"]
     tensors = [*names, *mixed]
     needs = [f"needs_{name}" for name in tensors]
     anyone = needs[0] if len(needs) == 1 else f"({' or '.join(needs)})"
@@ -394,6 +394,14 @@ def tensor_lines(
 def told(name: str) -> str:
     """Return what gives what stands for a number in a key, beside its type: -0.0 is not 0.0."""
     return f"{name} or repr({name})"
+
+
+def _number_fact(name: str, is_factor: bool) -> str:
+    """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
+    if not is_factor:
+        return told(name)
+    plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
+    return f"float if {plain} else {told(name)}"
 
 
 def program_lines(tensors: Sequence[str], missed: str) -> list[str]:

@@ -31,6 +31,8 @@ the last line:
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from numgrad.ops.core.dispatch import program_lines, tensor_lines, told, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
@@ -233,80 +235,112 @@ def check_remembered(declaration: Declaration) -> None:
         )
 
 
-def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
-    """Return the lines that run a call by the program of its key, if it has one."""
+class _Given(NamedTuple):
+    """How the arguments of a call stand in its key.
+
+    Attributes
+    ----------
+    arguments : list of str
+        All that the rule is given.
+    tensors, mixed : list of str
+        Those that are tensors, and those that may be something else.
+    factors : list of str
+        Numbers, also among `mixed`, that are operands where they are floats of an ordinary size.
+    statics, key : list of str
+        The others, and what stands for them in the key.
+    absent : list of str
+        Conditions that hold for calls that have a key.
+    """
+
+    arguments: list[str]
+    tensors: list[str]
+    mixed: list[str]
+    factors: list[str]
+    statics: list[str]
+    key: list[str]
+    absent: list[str]
+
+
+def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
+    """Return how the arguments of a function stand in the keys of its calls."""
     parameters = {each.name: each for each in declaration.signature.parameters}
-    tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
-    mixed, factors, statics, key, absent = [], [], [], [], []
-    if "out" in parameters:  # whoever writes there
-        absent.append("out is None")
+    owner = ["self"] * declaration.bound
+    given = _Given([*owner], [*owner], [], [], [], [], ["out is None"] * ("out" in parameters))
     for name in declaration.handed:
         value = local.get(name, name) if name in parameters else "None"
-        arguments.append(value)
+        given.arguments.append(value)
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
+        if name in declaration.factors:
+            given.factors.append(value)
         if kinds <= _TENSORS - {"operand"}:
             if parameters[name].optional:
-                absent.append(f"{value} is None")
+                given.absent.append(f"{value} is None")
             else:
-                tensors.append(value)
+                given.tensors.append(value)
         elif kinds & _TENSORS and declaration.finish is None:
-            mixed.append(value)
-            absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
-        elif name in declaration.factors:
-            factors.append(value)
-        else:
+            given.mixed.append(value)
+            given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
+        elif name not in declaration.factors:
             if kinds & _TENSORS:
-                absent.append(f"not isinstance({value}, Tensor)")
-            statics.append(value)
+                given.absent.append(f"not isinstance({value}, Tensor)")
+            given.statics.append(value)
             telling = kinds <= _TELLING or kinds == {"bool"}
-            key += [value] if telling else [told(value), f"type({value})"]
+            given.key.extend([value] if telling else [told(value), f"type({value})"])
+    return given
+
+
+def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
+    """Return the lines that run a call by the program of its key, if it has one."""
+    given = _given(declaration, local)
     if declaration.finish is not None:
-        return _made(declaration, key, statics, arguments, absent)
+        return _made(declaration, given)
+    writes = declaration.writes
     look: list[str] = []
     if declaration.sequence is not None:
-        given = local[declaration.sequence.name]
-        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
+        handed = [local[declaration.sequence.name]]
+        tensors, facts, conditions = handed[0], ["facts_"], ["facts_ is not None"]
     else:
+        handed = list(dict.fromkeys([*given.tensors, *given.mixed, *given.factors]))
         by_type = declaration.direct
-        given = _tuple([*tensors, *mixed, *factors])
-        writes = declaration.writes
-        look, facts = tensor_lines(tensors, mixed, by_type, factors, writes)
-        open_ones = "interceptors" if writes else "call_interceptors"
-        conditions = [*[f"type({each}) is Tensor" for each in tensors], f"not {open_ones}"]
-        if not tensors:  # one of these is, unless they are symbols of a formula
-            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in mixed])})"]
-            conditions.append(f"not {open_ones}")
-    lines = [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    missed = f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)}"
-    if mixed or factors:
-        known = [f"type({each}) is not Tensor" for each in mixed]
-        known = ["False"] * len(tensors) + (["False"] * len(mixed) if by_type else known)
-        known += [f"fact_{each} is not float" for each in factors]
-        missed += f", constants={_tuple(known)}"
-    lines += program_lines([*tensors, *mixed, *factors], f"{missed})")
-    if declaration.writes:
+        look, facts = tensor_lines(given.tensors, given.mixed, by_type, given.factors, writes)
+        tensors = _tuple(handed)
+        conditions = [f"type({each}) is Tensor" for each in given.tensors]
+        if not conditions:  # of these one is, if they are no symbols of a formula
+            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]
+        conditions.append("not interceptors" if writes else "not call_interceptors")
+    missed = f"meet(key_, {tensors}, {_tuple(given.statics)}, {_tuple(given.arguments)}"
+    if given.mixed or given.factors:
+        constants = [_is_constant(each, given, declaration.direct) for each in handed]
+        missed += f", constants={_tuple(constants)}"
+    lines = [f"key_ = {_tuple([*facts, *given.key])}", "program_ = find(key_)"]
+    lines += program_lines(handed, f"{missed})")
+    if writes:
         lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
-    look += lines
-    return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
+    conditions += given.absent
+    return [f"    if {' and '.join(conditions)}:", *[f"        {one}" for one in [*look, *lines]]]
 
 
-def _made(
-    declaration: Declaration,
-    key: list[str],
-    statics: list[str],
-    arguments: list[str],
-    absent: list[str],
-) -> list[str]:
+def _is_constant(name: str, given: _Given, by_type: bool) -> str:
+    """Return whether what a program is given is a number that stands in its key."""
+    conditions = []
+    if name in given.mixed and not by_type:
+        conditions.append(f"type({name}) is not Tensor")
+    if name in given.factors:
+        conditions.append(f"fact_{name} is not float")
+    return " and ".join(conditions) or "False"
+
+
+def _made(declaration: Declaration, given: _Given) -> list[str]:
     """Return the lines that copy what a function made of the same arguments before."""
     finished = f"{declaration.name!r}, array_"
     if "requires_grad" in declaration.defaults:
         finished += ", requires_grad"
-    missed = f"meet(key_, (), {_tuple(statics)}, {_tuple(arguments)})"
+    missed = f"meet(key_, (), {_tuple(given.statics)}, {_tuple(given.arguments)})"
     return [
-        f"    if {' and '.join(['not call_interceptors', *absent])}:",
-        f"        key_ = {_tuple(['defaults.floating', *key])}",
+        f"    if {' and '.join(['not call_interceptors', *given.absent])}:",
+        f"        key_ = {_tuple(['defaults.floating', *given.key])}",
         "        program_ = find(key_)",
         f"        array_ = {missed} if program_ is None else program_()",
         f"        if array_ is not None: return finish({finished})",

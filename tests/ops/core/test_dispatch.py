@@ -497,6 +497,58 @@ def test_what_is_made_of_the_same_arguments_is_made_anew(calls: Any, dtypes: Any
         assert set(data.flatten().tolist()) == {-number} == set(tensor.flatten().tolist())
 
 
+@pytest.mark.parametrize("divide", ["floor_divide", "remainder", "fmod", "div"])
+@pytest.mark.parametrize("ending", ["", "_"])
+@given(divisors=st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=2), max_size=6))
+def test_integers_are_divided_by_zero_whatever_was_divided_before(
+    divide: str, ending: str, divisors: list[list[int]]
+) -> None:
+    options = {"rounding_mode": "floor"} if divide == "div" else {}
+    for divisor in [[1, 2]] * 4 + divisors:
+        call = getattr(ng.tensor([3, 4]), divide + ending)
+        if 0 in divisor:
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                call(ng.tensor(divisor), **options)
+        else:
+            call(ng.tensor(divisor), **options)
+
+
+FACTORS = [0.0, -0.0, 0.5, 1.0, -2.5, 7e4, 1e300, np.inf, np.nan, 1, True]
+
+
+@given(
+    numbers=st.lists(st.sampled_from(FACTORS), min_size=5, max_size=8),
+    dtype=st.sampled_from([ng.float32, ng.float16, ng.int64]),
+)
+def test_numbers_that_differ_in_every_call(numbers: list[Any], dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x, y = make(3, 4), make(3, 4)
+        found = []
+        for number in numbers:
+            for result in (
+                lambda number=number: x.add(y, alpha=number),
+                lambda number=number: (x * 1).sub_(y, alpha=number),
+                lambda number=number: x.clamp(-1, number),
+                lambda number=number: (x * 1).clamp_(max=number),
+                lambda number=number: x.clamp_min(number),
+                lambda number=number: x.lerp(y, number),
+                lambda number=number: (x * 1).addcdiv_(x, y, value=number),
+                lambda number=number: x.remainder(number),
+                lambda number=number: ng.xlogy(number, y),
+                lambda number=number: x.copysign(number),
+                lambda number=number: (x * 1).mul_(number),
+                lambda number=number: (x * 1).pow_(number),
+                lambda number=number: (x * 1).fmod_(number),
+            ):
+                try:
+                    found.append(result())
+                except (TypeError, RuntimeError) as error:
+                    found.append(ng.tensor([*map(ord, str(error))]))
+        return tuple(found)
+
+    agree(call, dtype, grad=False)
+
+
 @pytest.mark.parametrize("share", [lambda x: x.detach(), lambda x: x.data, lambda x: x])
 def test_operands_that_share_memory_once_and_not_the_next_time(share: Any) -> None:
     for other in [share] * 3 + [lambda x: ng.tensor([[1.0, 5.0], [2.0, 0.5]])] * 2:
