@@ -12,12 +12,15 @@ all calls while something is open that has to see them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from numgrad.base import dtypes
-from numgrad.base.tuning import REMEMBERED_CALLS
+from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 from numgrad.ops.core.catalogue import replaced
@@ -29,7 +32,7 @@ __all__ = [
     "Calls",
     "program_lines",
     "tensor_lines",
-    "told_number",
+    "told",
     "typed",
     "written_condition",
 ]
@@ -63,8 +66,8 @@ def typed(value: Any) -> Any:
         return (kind, *[typed(each) for each in value])
     if kind is slice:
         return (kind, typed(value.start), typed(value.stop), typed(value.step))
-    if kind is float and value and value == value:  # 0.0 and -0.0 would be one key
-        return (kind, value)
+    if kind is float and value == value:
+        return (kind, value or repr(value))  # 0.0 and -0.0 would be one key
     raise TypeError(f"calls with {kind.__name__} are not remembered")
 
 
@@ -191,8 +194,7 @@ class Calls:
         if modes.inference:
             return function(*arguments, **keywords)
         if True in constants:
-            told = [each for each, known in zip(tensors, constants, strict=True) if known]
-            statics = (*statics, *told)
+            statics = (*statics, *itertools.compress(tensors, constants))
         if not self._is_met_often(key, statics):
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
@@ -206,13 +208,13 @@ class Calls:
 
     def _is_met_often(self, key: Any, statics: tuple[Any, ...]) -> bool:
         """Count a call; return whether a program for its key would pay, if there can be one."""
-        if not _is_remembered(statics):
-            return False
         seen = self.seen
         if len(seen) >= REMEMBERED_CALLS:
             seen.clear()
         times = seen[key] = seen.get(key, 0) + 1
-        return times >= (_OFTEN if any(type(each) is float for each in statics) else _SECOND)
+        if times < _SECOND or (times < _OFTEN and float in map(type, statics)):
+            return False
+        return _is_remembered(statics)
 
     def _compile(
         self,
@@ -228,8 +230,10 @@ class Calls:
         operands = [tensors[at] for at in in_order]
         if self.numbers and not applies_one and not all(isinstance(e, Tensor) for e in operands):
             return None  # of numbers the types alone are known
-        told = applies_one and (self.sequence or self.elementwise or self.numbers)
-        only = in_order if told else None
+        if isinstance(result, np.ndarray):  # made of no tensor
+            return result.copy().copy if result.size <= FEW_ELEMENTS else None
+        is_told = self.sequence or self.elementwise or self.numbers
+        only = in_order if applies_one and is_told else None
         if self.writes:
             return compile_write(tensors, steps, only)
         if steps.write is not None:
@@ -245,9 +249,9 @@ class Calls:
 
 
 def _is_remembered(statics: tuple[Any, ...]) -> bool:
-    """Whether calls with such arguments are remembered; keys tell 0.0 from -0.0 by their text."""
+    """Whether calls with such arguments are remembered."""
     try:
-        typed(tuple([repr(each) if type(each) is float and not each else each for each in statics]))
+        typed(statics)
     except TypeError:
         return False
     return True
@@ -344,7 +348,8 @@ def tensor_lines(
     by_type : bool
         Whether of the latter the type alone matters, otherwise also which it is.
     factors : sequence of str
-        Numbers of which the type alone matters if they are floats in the range of every dtype.
+        Numbers, among `mixed` or beside it, of which the type alone matters if they are floats in
+        the range of every dtype.
     written : bool
         Whether the first is written to. The lines call ``view_`` None if they found what the long
         way may have to say something about, and ``records_`` whether the call is recorded.
@@ -355,7 +360,7 @@ def tensor_lines(
         facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
     for name in mixed:
-        told = f"type({name})" if by_type else f"({told_number(name)}, type({name}))"
+        known = f"type({name})" if by_type else _number_fact(name, name in factors)
         shape = ", ".join([f"array_{name}.{each}" for each in ("shape", "strides", "dtype")])
         lines += [
             f"if type({name}) is Tensor:",
@@ -364,13 +369,12 @@ def tensor_lines(
             f"    fact_{name} = ({shape})",
             "else:",
             f"    needs_{name} = False",
-            f"    fact_{name} = {told}",
+            f"    fact_{name} = {known}",
         ]
-        facts.append(f"fact_{name}")
-    for name in factors:
-        plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
-        lines.append(f"fact_{name} = float if {plain} else ({told_number(name)}, type({name}))")
-        facts.append(f"fact_{name}")
+        facts += [f"fact_{name}", *[f"type({name})"] * (not by_type)]
+    for name in [each for each in factors if each not in mixed]:
+        lines.append(f"fact_{name} = {_number_fact(name, True)}")
+        facts += [f"fact_{name}", f"type({name})"]
     tensors = [*names, *mixed]
     needs = [f"needs_{name}" for name in tensors]
     anyone = needs[0] if len(needs) == 1 else f"({' or '.join(needs)})"
@@ -382,9 +386,17 @@ def tensor_lines(
     return lines, facts
 
 
-def told_number(name: str) -> str:
-    """Return what tells a number in a key, beside its type: 0.0 and -0.0 differ as text alone."""
-    return f"({name} if type({name}) is not float or {name} else repr({name}))"
+def told(name: str) -> str:
+    """Return what gives what stands for a number in a key, beside its type: -0.0 is not 0.0."""
+    return f"{name} or repr({name})"
+
+
+def _number_fact(name: str, is_factor: bool) -> str:
+    """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
+    if not is_factor:
+        return told(name)
+    plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
+    return f"float if {plain} else {told(name)}"
 
 
 def program_lines(tensors: Sequence[str], missed: str) -> list[str]:
@@ -410,6 +422,7 @@ _NAMES = {
     "NO_EDGE": NO_EDGE,
     "Tensor": Tensor,
     "call_interceptors": call_interceptors,
+    "defaults": dtypes.defaults,
     "facts_of": facts_of,
     "modes": modes,
     "interceptors": interceptors,

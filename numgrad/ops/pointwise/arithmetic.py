@@ -402,6 +402,7 @@ _LERP = {
     "lerp(Tensor input, Tensor end, number weight, *, Tensor? out=None)",
     inplace=True,
     dispatched=True,
+    factors=("weight",),
 )
 def lerp(input: Tensor, end: Tensor, weight: Any, out: Tensor | None) -> Any:
     """Return ``input + weight * (end - input)``, the point between two ends.

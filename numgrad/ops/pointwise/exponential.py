@@ -251,7 +251,7 @@ _POWER = (
 )
 
 
-@declare(*[f"pow{each}" for each in _POWER], inplace=True, dispatched=True)
+@declare(*[f"pow{each}" for each in _POWER])
 def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent``; one of them may be a number.
 
@@ -287,6 +287,23 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     return power.call((input, exponent), out)
 
 
+@declare(
+    *[f"pow{each}" for each in _POWER if each.startswith("(Tensor")],
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
+)
+def pow_in_place(input: Tensor, exponent: Any, out: Tensor | None) -> Any:
+    """Return what ``input.pow_(exponent)`` writes; see `pow`.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 3.0]).pow_(2)
+    tensor([1., 9.])
+    """
+    return pow(input, exponent, out=out)
+
+
 @declare("square(Tensor input, *, Tensor? out=None)", inplace=True, dispatched=True)
 def square(input: Tensor, out: Tensor | None) -> Any:
     """Return ``input * input``.
@@ -300,7 +317,7 @@ def square(input: Tensor, out: Tensor | None) -> Any:
     return pow(input, 2, out=out)
 
 
-@declare(*[f"float_power{each}" for each in _POWER], dispatched=True)
+@declare(*[f"float_power{each}" for each in _POWER])
 def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent`` computed in float64, or in complex128 for a complex operand.
 

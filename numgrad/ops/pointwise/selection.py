@@ -279,6 +279,7 @@ _ONE_SIDED = {
     inplace=True,
     aliases=("clip",),
     dispatched=True,
+    factors=("min", "max"),
 )
 def clamp(input: Tensor, min: Any, max: Any, out: Tensor | None) -> Tensor:
     """Return elements limited to the range from `min` to `max`; nan stays nan.
@@ -340,6 +341,7 @@ def _clamp_one_side(
     *[f"clamp_min(Tensor input, {kind} min, *, Tensor? out=None)" for kind in _BOUNDS],
     inplace=True,
     dispatched=True,
+    factors=("min",),
 )
 def clamp_min(input: Tensor, min: Any, out: Tensor | None) -> Tensor:
     """Return elements not below `min`; see `clamp`.
@@ -357,6 +359,7 @@ def clamp_min(input: Tensor, min: Any, out: Tensor | None) -> Tensor:
     *[f"clamp_max(Tensor input, {kind} max, *, Tensor? out=None)" for kind in _BOUNDS],
     inplace=True,
     dispatched=True,
+    factors=("max",),
 )
 def clamp_max(input: Tensor, max: Any, out: Tensor | None) -> Tensor:
     """Return elements not above `max`; see `clamp`.

@@ -199,11 +199,11 @@ def declare(
         What the rule comes to where nothing but the operands is given, and they are tensors of its
         plain dtypes, or one of them and a number.
     direct : bool
-        Whether it is that for tensors of all dtypes. Then calls in place are remembered, too, and
-        by no more than the type of a number in the place of an operand.
+        Whether it is that for tensors of all dtypes. Then calls in place are remembered by no more
+        than the type of a number in the place of an operand.
     factors : tuple of str
-        Numbers that a primitive takes as an operand: of floats that every dtype holds calls in
-        place are remembered by no more than their type.
+        Numbers that a primitive takes as an operand: of floats that every dtype holds calls are
+        remembered by no more than their type.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -214,7 +214,7 @@ def declare(
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
         is_direct = plain is not None and direct
-        calls = Calls(rule) if dispatched else None
+        calls = Calls(rule, numbers=bool(factors)) if dispatched else None
 
         def perform(tensor: Tensor, *arguments: Any) -> Any:
             """Write what the rule returns into the tensor: the long way of methods in place."""
@@ -239,7 +239,7 @@ def declare(
                 perform=perform if writes else None,
                 calls=of_writes if writes else calls,
                 direct=is_direct and writes,
-                factors=factors if writes else (),
+                factors=factors,
             )
             if declaration.calls is not None:
                 check_remembered(declaration)

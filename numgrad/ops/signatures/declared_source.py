@@ -31,7 +31,9 @@ the last line:
 
 from __future__ import annotations
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
+from typing import NamedTuple
+
+from numgrad.ops.core.dispatch import program_lines, tensor_lines, told, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -222,63 +224,129 @@ def check_remembered(declaration: Declaration) -> None:
     others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
     if others:
         raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
-    if len(sequences) + bool(tensors or declaration.bound) != 1 or declaration.finish is not None:
+    count = len(sequences) + bool(tensors or declaration.bound)
+    if (
+        count > 1
+        or (count == 0 and declaration.finish is None)
+        or (declaration.finish is not None and (sequences or declaration.bound))
+    ):
         raise ValueError(
-            f"{declaration.name}: calls are remembered of functions of tensors, or of one sequence"
+            f"{declaration.name}: calls are remembered of functions of tensors, of one sequence, "
+            "or of functions that make tensors of none"
         )
+
+
+class _Given(NamedTuple):
+    """How the arguments of a call stand in its key.
+
+    Attributes
+    ----------
+    arguments : list of str
+        All that the rule is given.
+    tensors, mixed : list of str
+        Those that are tensors, and those that may be something else.
+    factors : list of str
+        Numbers, also among `mixed`, that are operands where they are floats of an ordinary size.
+    statics, key : list of str
+        The others, and what stands for them in the key.
+    absent : list of str
+        Conditions that hold for calls that have a key.
+    """
+
+    arguments: list[str]
+    tensors: list[str]
+    mixed: list[str]
+    factors: list[str]
+    statics: list[str]
+    key: list[str]
+    absent: list[str]
+
+
+def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
+    """Return how the arguments of a function stand in the keys of its calls."""
+    parameters = {each.name: each for each in declaration.signature.parameters}
+    # What stands for another argument is no rare thing, as what may be left out is.
+    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
+    owner = ["self"] * declaration.bound
+    given = _Given([*owner], [*owner], [], [], [], [], ["out is None"] * ("out" in parameters))
+    for name in declaration.handed:
+        value = local.get(name, name) if name in parameters else "None"
+        given.arguments.append(value)
+        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
+            continue
+        kinds = declaration.kinds_of(name)
+        if name in declaration.factors:
+            given.factors.append(value)
+        if kinds <= _TENSORS - {"operand"} and not parameters[name].optional:
+            given.tensors.append(value)
+        elif kinds <= _TENSORS - {"operand"} and f"{value} is None" not in needed:
+            given.absent.append(f"{value} is None")
+        elif kinds & _TENSORS and declaration.finish is None:
+            given.mixed.append(value)
+            given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
+        elif name not in declaration.factors:
+            if kinds & _TENSORS:
+                given.absent.append(f"not isinstance({value}, Tensor)")
+            given.statics.append(value)
+            telling = kinds <= _TELLING or kinds == {"bool"}
+            given.key.extend([value] if telling else [told(value), f"type({value})"])
+    return given
 
 
 def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that run a call by the program of its key, if it has one."""
-    parameters = {each.name: each for each in declaration.signature.parameters}
-    tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
-    mixed, factors, statics, key, absent = [], [], [], [], []
-    # What stands for another argument is no rare thing, as what may be left out is.
-    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
-    if "out" in parameters:  # whoever writes there
-        absent.append("out is None")
-    for name in declaration.handed:
-        value = local.get(name, name) if name in parameters else "None"
-        arguments.append(value)
-        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
-            continue
-        kinds = declaration.kinds_of(name)
-        if kinds <= _TENSORS - {"operand"} and not parameters[name].optional:
-            tensors.append(value)
-        elif kinds <= _TENSORS - {"operand"} and f"{value} is None" not in needed:
-            absent.append(f"{value} is None")
-        elif kinds & _TENSORS:
-            mixed.append(value)
-            absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
-        elif name in declaration.factors:
-            factors.append(value)
-        else:
-            statics.append(value)
-            telling = kinds <= _TELLING or kinds == {"bool"}
-            key += [value] if telling else [told_number(value), f"type({value})"]
+    given = _given(declaration, local)
+    if declaration.finish is not None:
+        return _made(declaration, given)
+    writes = declaration.writes
     look: list[str] = []
     if declaration.sequence is not None:
-        given = local[declaration.sequence.name]
-        tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
+        handed = [local[declaration.sequence.name]]
+        tensors, facts, conditions = handed[0], ["facts_"], ["facts_ is not None"]
     else:
+        handed = list(dict.fromkeys([*given.tensors, *given.mixed, *given.factors]))
         by_type = declaration.direct
-        given = _tuple([*tensors, *mixed, *factors])
-        writes = declaration.writes
-        look, facts = tensor_lines(tensors, mixed, by_type, factors, writes)
-        open_ones = "interceptors" if writes else "call_interceptors"
-        conditions = [*[f"type({each}) is Tensor" for each in tensors], f"not {open_ones}"]
-    lines = [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    missed = f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)}"
-    if mixed or factors:
-        known = [f"type({each}) is not Tensor" for each in mixed]
-        known = ["False"] * len(tensors) + (["False"] * len(mixed) if by_type else known)
-        known += [f"fact_{each} is not float" for each in factors]
-        missed += f", constants={_tuple(known)}"
-    lines += program_lines([*tensors, *mixed, *factors], f"{missed})")
-    if declaration.writes:
+        look, facts = tensor_lines(given.tensors, given.mixed, by_type, given.factors, writes)
+        tensors = _tuple(handed)
+        conditions = [f"type({each}) is Tensor" for each in given.tensors]
+        if not conditions:  # of these one is, if they are no symbols of a formula
+            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]
+        conditions.append("not interceptors" if writes else "not call_interceptors")
+    missed = f"meet(key_, {tensors}, {_tuple(given.statics)}, {_tuple(given.arguments)}"
+    if given.mixed or given.factors:
+        constants = [_is_constant(each, given, declaration.direct) for each in handed]
+        missed += f", constants={_tuple(constants)}"
+    lines = [f"key_ = {_tuple([*facts, *given.key])}", "program_ = find(key_)"]
+    lines += program_lines(handed, f"{missed})")
+    if writes:
         lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
-    look += lines
-    return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
+    conditions += given.absent
+    return [f"    if {' and '.join(conditions)}:", *[f"        {one}" for one in [*look, *lines]]]
+
+
+def _is_constant(name: str, given: _Given, by_type: bool) -> str:
+    """Return whether what a program is given is a number that stands in its key."""
+    conditions = []
+    if name in given.mixed and not by_type:
+        conditions.append(f"type({name}) is not Tensor")
+    if name in given.factors:
+        conditions.append(f"fact_{name} is not float")
+    return " and ".join(conditions) or "False"
+
+
+def _made(declaration: Declaration, given: _Given) -> list[str]:
+    """Return the lines that copy what a function made of the same arguments before."""
+    finished = f"{declaration.name!r}, array_"
+    if "requires_grad" in declaration.defaults:
+        finished += ", requires_grad"
+    missed = f"meet(key_, (), {_tuple(given.statics)}, {_tuple(given.arguments)})"
+    return [
+        f"    if {' and '.join(['not call_interceptors', *given.absent])}:",
+        f"        key_ = {_tuple(['defaults.floating', *given.key])}",
+        "        program_ = find(key_)",
+        f"        array_ = {missed} if program_ is None else program_()",
+        f"        if array_ is not None: return finish({finished})",
+    ]
 
 
 def _given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]:

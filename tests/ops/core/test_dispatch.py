@@ -234,6 +234,19 @@ CALLS: dict[str, Callable[..., Any]] = {
     "xlogy of a number": lambda x, y: ng.xlogy(2, y),
     "copysign": lambda x, y: x.copysign(-1.0),
     "copysign of tensors": lambda x, y: x.copysign(y),
+    "ones": lambda x, y: ng.ones(2, 3),
+    "ones of a dtype": lambda x, y: ng.ones((2, 3), dtype=x.dtype) * x[:2, :3],
+    "full": lambda x, y: ng.full((2, 3), 0.5),
+    "full of a whole number": lambda x, y: ng.full((), 2),
+    "full that requires grad": lambda x, y: ng.full((4,), 2.0, requires_grad=True) * x,
+    "arange": lambda x, y: ng.arange(5),
+    "arange of floats": lambda x, y: ng.arange(0.0, 1.0, 0.25),
+    "linspace": lambda x, y: ng.linspace(0, 1, 4) + x,
+    "linspace of a dtype": lambda x, y: ng.linspace(-0.0, 1, 4, dtype=ng.float64),
+    "logspace": lambda x, y: ng.logspace(0, 2, 3, base=2.0),
+    "eye": lambda x, y: ng.eye(3, 4),
+    "tril_indices": lambda x, y: ng.tril_indices(3, 3),
+    "triu_indices": lambda x, y: ng.triu_indices(3, 4, offset=1),
 }
 
 
@@ -476,10 +489,17 @@ def test_numbers_that_are_equal_and_not_the_same(numbers: list[Any], dtype: Any)
                 lambda number=number: x.isclose(y, number, equal_nan=number),
                 lambda number=number: x.diagonal(number),
                 lambda number=number: x.flatten(number),
+                lambda number=number: x.clamp(number, 1),
+                lambda number=number: x.copysign(number),
+                lambda number=number: (x * 1).fill_(number),
+                lambda number=number: (x * 1).clamp_(max=number),
+                lambda number=number: ng.full((2,), number),
+                lambda number=number: ng.linspace(number, number, 2),
+                lambda number=number: ng.arange(number, 2),
             ):
                 try:
                     found.append(result())
-                except (TypeError, RuntimeError, IndexError) as error:
+                except (TypeError, RuntimeError, IndexError, ValueError) as error:
                     found.append(ng.tensor([*map(ord, str(error))]))
         return found
 
@@ -513,6 +533,86 @@ def test_a_default_dtype_that_is_set_later_counts() -> None:
                 assert (ng.arange(3) / 2).dtype is dtype
         finally:
             ng.set_default_dtype(ng.float32)
+
+
+@given(
+    calls=st.lists(
+        st.sampled_from(["linspace(0, 1, 4)", "eye(2)", "ones(3)", "full((2,), 0.5)"]),
+        min_size=1,
+        max_size=3,
+    ),
+    dtypes=st.lists(st.sampled_from(["float32", "float64"]), min_size=1, max_size=3),
+)
+def test_what_is_made_of_the_same_arguments_is_made_anew(calls: Any, dtypes: Any) -> None:
+    """Nobody else has its memory, and the default dtype is what it is now."""
+    made = []
+    try:
+        for _ in range(5):
+            for dtype in dtypes:
+                ng.set_default_dtype(getattr(ng, dtype))
+                for call in calls:
+                    tensor = eval(f"ng.{call}", {"ng": ng})
+                    with the_long_way():
+                        expected = eval(f"ng.{call}", {"ng": ng})
+                    assert tensor.dtype is expected.dtype and tensor.tolist() == expected.tolist()
+                    tensor.requires_grad_()
+                    made.append((tensor, tensor.data.mul_(0).sub_(len(made))))
+    finally:
+        ng.set_default_dtype(ng.float32)
+    for number, (tensor, data) in enumerate(made):
+        assert set(data.flatten().tolist()) == {-number} == set(tensor.flatten().tolist())
+
+
+@pytest.mark.parametrize("divide", ["floor_divide", "remainder", "fmod", "div"])
+@pytest.mark.parametrize("ending", ["", "_"])
+@given(divisors=st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=2), max_size=6))
+def test_integers_are_divided_by_zero_whatever_was_divided_before(
+    divide: str, ending: str, divisors: list[list[int]]
+) -> None:
+    options = {"rounding_mode": "floor"} if divide == "div" else {}
+    for divisor in [[1, 2]] * 4 + divisors:
+        call = getattr(ng.tensor([3, 4]), divide + ending)
+        if 0 in divisor:
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                call(ng.tensor(divisor), **options)
+        else:
+            call(ng.tensor(divisor), **options)
+
+
+FACTORS = [0.0, -0.0, 0.5, 1.0, -2.5, 7e4, 1e300, np.inf, np.nan, 1, True]
+
+
+@given(
+    numbers=st.lists(st.sampled_from(FACTORS), min_size=5, max_size=8),
+    dtype=st.sampled_from([ng.float32, ng.float16, ng.int64]),
+)
+def test_numbers_that_differ_in_every_call(numbers: list[Any], dtype: Any) -> None:
+    def call(make: Any) -> Any:
+        x, y = make(3, 4), make(3, 4)
+        found = []
+        for number in numbers:
+            for result in (
+                lambda number=number: x.add(y, alpha=number),
+                lambda number=number: (x * 1).sub_(y, alpha=number),
+                lambda number=number: x.clamp(-1, number),
+                lambda number=number: (x * 1).clamp_(max=number),
+                lambda number=number: x.clamp_min(number),
+                lambda number=number: x.lerp(y, number),
+                lambda number=number: (x * 1).addcdiv_(x, y, value=number),
+                lambda number=number: x.remainder(number),
+                lambda number=number: ng.xlogy(number, y),
+                lambda number=number: x.copysign(number),
+                lambda number=number: (x * 1).mul_(number),
+                lambda number=number: (x * 1).pow_(number),
+                lambda number=number: (x * 1).fmod_(number),
+            ):
+                try:
+                    found.append(result())
+                except (TypeError, RuntimeError) as error:
+                    found.append(ng.tensor([*map(ord, str(error))]))
+        return tuple(found)
+
+    agree(call, dtype, grad=False)
 
 
 @pytest.mark.parametrize("share", [lambda x: x.detach(), lambda x: x.data, lambda x: x])
