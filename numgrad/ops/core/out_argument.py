@@ -12,7 +12,7 @@ from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_counted, write_elements
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.move.strides import repeats_elements
 from numgrad.ops.core.type_names import type_name
@@ -44,10 +44,10 @@ def write(array: Any, out: Tensor, deciding: Sequence[Array] | None = None) -> T
     RuntimeError
         If elements of `out` share memory, or its writes can't be counted.
     """
-    if type(out._counter) is not list:
-        check_counted(out)
     target: Any = out._array
     if target.shape != array.shape:
+        if type(out._counter) is not list:
+            check_counted(out)
         if type(target) is Traced:
             target = array.astype(target.dtype)
         else:
@@ -108,8 +108,8 @@ def write_elementwise(
 
     An operand that is written to keeps its shape; an output that is none may grow from nothing.
     """
-    flow = (records and primitive.kind != "bool") or (modes.grad and out.requires_grad)
-    refuse_gradients(primitive.function_name, flow)
+    if (records and primitive.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
+        refuse_gradients(primitive.function_name, True)
     target = out._array
     if array.dtype is not target.dtype and not dtypes.can_cast(
         dtypes.of_numpy(array.dtype), dtypes.of_numpy(target.dtype)

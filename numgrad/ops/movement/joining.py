@@ -10,7 +10,7 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last_of
 from numgrad.graph.modes import modes
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
@@ -157,7 +157,8 @@ def _common_dtype(tensors: Sequence[Tensor]) -> np.dtype[Any]:
 
 def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
     """Copy a result into `out`."""
-    refuse_gradients(function, modes.grad and (result.requires_grad or out.requires_grad))
+    flow = modes.grad and (result._edge is not NO_EDGE or out._edge is not NO_EDGE)
+    refuse_gradients(function, flow)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"torch.{function}(): input types can't be cast to the desired output type "
