@@ -31,9 +31,9 @@ from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, bin
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
 from numgrad.ops.mutation.inplace import reshaping_methods
-from numgrad.ops.mutation.inplace_calls import inplace_method
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
+from numgrad.ops.signatures.declared import declare
 
 __all__ = ["Size", "Tensor"]
 
@@ -58,20 +58,26 @@ def _backward(
     backward((self,), gradient, retain_graph, create_graph, None, inputs)
 
 
-def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+# There is no table of its calls: a key takes longer to make than the call takes.
+@declare("requires_grad_(Tensor self, bool requires_grad=True)", function=False)
+def requires_grad_(self: Tensor, requires_grad: bool) -> Tensor:
     """Set `requires_grad` in place and return the tensor.
+
+    Parameters
+    ----------
+    requires_grad
+        What to set it to.
 
     Raises
     ------
     RuntimeError
         If a tensor that was computed shall not require grad, or one of integers or bools shall.
+
+    >>> import numgrad as ng
+    >>> ng.ones(2).requires_grad_()
+    tensor([1., 1.], requires_grad=True)
     """
-    if not isinstance(requires_grad, bool):
-        raise TypeError(
-            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-            f"{type(requires_grad).__name__}"
-        )
-    if modes.level is not None:
+    if interceptors and modes.level is not None:
         raise RuntimeError(
             "You are attempting to call Tensor.requires_grad_() (or perhaps using "
             "torch.autograd.functional.* APIs) inside of a function being transformed by a "
@@ -79,12 +85,14 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
             "of a function being transformed instead."
         )
-    if requires_grad and self._array.dtype.kind not in "fc":
-        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if requires_grad:
+        if self._array.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         check_requires_grad(self)
-    if self.grad_fn is None or not requires_grad:
-        self.requires_grad = requires_grad
+    if self.grad_fn is None:
+        self._edge = None if requires_grad else NO_EDGE
+    elif not requires_grad:
+        self.requires_grad = False  # which says why it can't be
     return self
 
 
@@ -344,7 +352,7 @@ def _bind() -> None:
     for name, function in METHODS.items():
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
-        setattr(Tensor, name, inplace_method(function, name))
+        setattr(Tensor, name, function)
     for name, function in reshaping_methods().items():
         setattr(Tensor, name, function)
     _bind_operators()
@@ -383,7 +391,6 @@ def _bind() -> None:
         "item": conversion.item,
         "tolist": conversion.tolist,
         "backward": _backward,
-        "requires_grad_": _requires_grad_,
         "retain_grad": _retain_grad,
         "register_hook": _register_hook,
         "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
@@ -428,7 +435,7 @@ def _bind_later(name: str, method: bool, inplace: bool) -> None:
     if method:
         setattr(Tensor, name, METHODS[name])
     if inplace:
-        setattr(Tensor, f"{name}_", inplace_method(INPLACE[f"{name}_"], f"{name}_"))
+        setattr(Tensor, f"{name}_", INPLACE[f"{name}_"])
 
 
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:

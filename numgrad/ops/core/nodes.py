@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numgrad.base.halves import HALF, WIDE, widened
 from numgrad.base.tuning import KEPT_LAYOUTS
-from numgrad.graph.modes import call_interceptors, modes
+from numgrad.graph.modes import call_interceptors
 from numgrad.graph.node import FREED, Node, unpack_array
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor
@@ -40,9 +40,12 @@ class Call:
         What the nodes save; see `Saved`.
     programs : dict or None
         Of calls that are remembered: for how gradients lie in memory, what runs the rules on them.
+    counted : bool
+        Whether shapes follow from numbers, so that the next call may have others.
     """
 
     __slots__ = (
+        "counted",
         "lies",
         "output_metas",
         "parameters",
@@ -73,11 +76,21 @@ class Call:
             self.saved_places += (("held", plan.held),)
         self.lies = [strides_of(inputs[position]._array) for _, position in plan.place_names]
         self.programs: dict[Any, Any] | None = None
+        self.counted = False
 
     def remember(self) -> None:
         """Let what runs the rules be remembered, if that does not depend on numbers."""
         if self.programs is None and self.plan.repeats:
             self.programs = {}
+
+    def with_numbers(self, parameters: dict[str, Any], output_metas: Any = None) -> Call:
+        """Return the same of a call with other numbers in parameters, such as another index."""
+        call: Call = object.__new__(Call)
+        call.plan, call.shapes, call.lies = self.plan, self.shapes, self.lies
+        call.saved_places, call.programs = self.saved_places, self.programs
+        call.counted, call.parameters = self.counted, parameters
+        call.output_metas = output_metas or self.output_metas
+        return call
 
     def forgotten(self) -> Call:
         """Return the same, for a node that is unlike others of its kind."""
@@ -108,11 +121,6 @@ class Call:
             return note_rules(programs, key, node, gradients)
         found: Gradients = program(node, gradients)
         return found
-
-
-def _is_new(result: Tensor) -> bool:
-    """Whether the memory of a result is no other tensor's; views in inference mode name no base."""
-    return result._base is None and not (modes.inference and result._array.base is not None)
 
 
 class PrimitiveNode(Node):
@@ -148,7 +156,9 @@ class PrimitiveNode(Node):
         owned: list[bool] = []
         arguments = set(map(id, tensors))
         for result in results:
-            owned.append(result is not None and _is_new(result) and id(result) not in arguments)
+            # A view has a base, or in inference mode an owner.
+            is_view = result is None or result._base is not None or result._owner is not None
+            owned.append(not is_view and id(result) not in arguments)
             arguments.add(id(result))
         return results, owned
 

@@ -61,6 +61,9 @@ Size = tuple[int, ...]
 _STRIDES = "{}(): strides may not be negative"
 
 
+# Calls are not remembered: to look for zeros and copy them takes a tenth longer than to make them.
+# Of `ones` it takes 0.87 of the time, of `eye` 0.5 and of `linspace` 0.2. Of `full` it takes 0.6,
+# but twice the time where each call has another number.
 @declare(
     f"zeros(size size, *, Tensor? out=None, {OPTIONS})",
     method=False,
@@ -83,7 +86,9 @@ def zeros(size: Size, dtype: Any) -> Array:
     return np.zeros(size, numpy_dtype(dtype))
 
 
-@declare(f"ones(size size, *, Tensor? out=None, {OPTIONS})", method=False, finish=finish)
+@declare(
+    f"ones(size size, *, Tensor? out=None, {OPTIONS})", method=False, finish=finish, dispatched=True
+)
 def ones(size: Size, dtype: Any) -> Array:
     """Return a tensor of ones.
 

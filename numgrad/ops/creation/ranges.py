@@ -34,6 +34,7 @@ __all__ = [
     f"arange(number start, number end, number step=1, *, Tensor? out=None, {OPTIONS})",
     method=False,
     finish=finish,
+    dispatched=True,
 )
 def arange(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     """Return numbers from a start to before an end: ``arange([start,] end[, step])``.
@@ -141,7 +142,7 @@ def _between(name: str, more: str = "") -> list[str]:
     return [f"{name}({first} start, {last} end, {rest})" for first, last in kinds]
 
 
-@declare(*_between("linspace"), method=False, finish=finish)
+@declare(*_between("linspace"), method=False, finish=finish, dispatched=True)
 def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     """Return evenly spaced numbers from `start` to `end`, both included.
 
@@ -169,7 +170,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     return _evenly(first, last, steps).astype(wanted.numpy)
 
 
-@declare(*_between("logspace", ", float base=10.0"), method=False, finish=finish)
+@declare(*_between("logspace", ", float base=10.0"), method=False, finish=finish, dispatched=True)
 def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Array:
     """Return the powers of `base` with evenly spaced exponents from `start` to `end`.
 
@@ -203,6 +204,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Array
     f"eye(int n, int m, *, Tensor? out=None, {OPTIONS})",
     method=False,
     finish=finish,
+    dispatched=True,
 )
 def eye(n: int, m: int | None, dtype: Any) -> Array:
     """Return a matrix with ones on the diagonal and zeros elsewhere.
@@ -262,7 +264,7 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> Arr
 _TRIANGLE = f"(int row, int col, int offset=0, *, {OPTIONS})"
 
 
-@declare(f"tril_indices{_TRIANGLE}", method=False, finish=finish)
+@declare(f"tril_indices{_TRIANGLE}", method=False, finish=finish, dispatched=True)
 def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
     """Return the row and column indices of the lower triangle of a matrix.
 
@@ -292,7 +294,7 @@ def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
     return _triangle("tril_indices", row, col, offset, dtype)
 
 
-@declare(f"triu_indices{_TRIANGLE}", method=False, finish=finish)
+@declare(f"triu_indices{_TRIANGLE}", method=False, finish=finish, dispatched=True)
 def triu_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
     """Return the row and column indices of the upper triangle of a matrix; see `tril_indices`.
 

@@ -13,6 +13,7 @@ from numgrad.ops.core.declare import NotDifferentiable, binary, elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, interval, number
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.pointwise.complex import conj, zero_of
 from numgrad.ops.signatures.declared import declare
 
@@ -112,7 +113,11 @@ def _integer_divisor(input: Any, other: Any) -> Any:
     if isinstance(input, Tensor) and not input._array.size:
         return other  # of no elements, none is divided
     if result_dtype([input, other]).category < dtypes.FLOATING:
-        given = other._array if isinstance(other, Tensor) else _as_divisor(input, other)
+        if isinstance(other, Tensor):
+            forget_steps()  # there may be a 0 in it the next time
+            given = other._array
+        else:
+            given = _as_divisor(input, other)
         checked = _check_divisor(given)
         if checked is not given:  # a traced one, which is checked in every call
             return wrap(checked)
@@ -139,6 +144,8 @@ def _check_divisor(divisor: Array) -> Array:
     f"floor_divide({_OPERANDS}, *, Tensor? out=None)",
     "floor_divide(operand input, number other)",
     inplace=True,
+    dispatched=True,
+    factors=("other",),
 )
 def floor_divide(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the quotient rounded down, what ``//`` computes.
@@ -214,6 +221,8 @@ _FMOD = {
     "remainder(number input, Tensor other)",
     "remainder(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
+    factors=("other",),
 )
 def remainder(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the remainder of the division rounded down, what ``%`` computes; it has other's sign.
@@ -237,6 +246,8 @@ def remainder(input: Any, other: Any, out: Tensor | None) -> Any:
     "fmod(operand input, Tensor other, *, Tensor? out=None)",
     "fmod(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
+    factors=("other",),
 )
 def fmod(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the remainder of the division truncated towards 0; it has the sign of `input`.

@@ -251,7 +251,7 @@ _POWER = (
 )
 
 
-@declare(*[f"pow{each}" for each in _POWER], inplace=True)
+@declare(*[f"pow{each}" for each in _POWER])
 def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent``; one of them may be a number.
 
@@ -287,7 +287,24 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     return power.call((input, exponent), out)
 
 
-@declare("square(Tensor input, *, Tensor? out=None)", inplace=True)
+@declare(
+    *[f"pow{each}" for each in _POWER if each.startswith("(Tensor")],
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
+)
+def pow_in_place(input: Tensor, exponent: Any, out: Tensor | None) -> Any:
+    """Return what ``input.pow_(exponent)`` writes; see `pow`.
+
+    >>> import numgrad as ng
+    >>> ng.tensor([1.0, 3.0]).pow_(2)
+    tensor([1., 9.])
+    """
+    return pow(input, exponent, out=out)
+
+
+@declare("square(Tensor input, *, Tensor? out=None)", inplace=True, dispatched=True)
 def square(input: Tensor, out: Tensor | None) -> Any:
     """Return ``input * input``.
 
@@ -335,6 +352,7 @@ def _widest(*operands: Any) -> dtypes.dtype:
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
 def float_power_in_place(input: Tensor, exponent: Any, out: Tensor | None) -> Any:
     """Return what ``input.float_power_(exponent)`` writes; see `float_power`.
