@@ -54,6 +54,7 @@ from numgrad.base.layouts import (
     strided,
 )
 from numgrad.codegen.compile.cache_files import cache_dir
+from numgrad.func import vmap
 from numgrad.graph.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
@@ -166,6 +167,7 @@ __all__ = [
     "uint32",
     "uint64",
     "utils",
+    "vmap",
 ]
 
 # The functions of the catalogue, under their public names.

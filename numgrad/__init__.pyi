@@ -27,6 +27,7 @@ from numgrad.base.dtypes import set_default_dtype as set_default_dtype
 from numgrad.base.layouts import layout as layout
 from numgrad.base.layouts import memory_format as memory_format
 from numgrad.codegen.compile.cache_files import cache_dir as cache_dir
+from numgrad.func.mapping import vmap as vmap
 from numgrad.graph.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from numgrad.graph.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from numgrad.graph.anomaly import set_anomaly_enabled as set_anomaly_enabled

@@ -16,7 +16,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import interceptors, is_transformed, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
@@ -71,7 +71,7 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type(requires_grad).__name__}"
         )
-    if modes.level is not None:
+    if interceptors and is_transformed():
         raise RuntimeError(
             "You are attempting to call Tensor.requires_grad_() (or perhaps using "
             "torch.autograd.functional.* APIs) inside of a function being transformed by a "

@@ -2,6 +2,7 @@
 
 from numgrad.func.forward import jvp, linearize
 from numgrad.func.jacobians import jacfwd, jacrev
+from numgrad.func.mapping import vmap
 from numgrad.func.reverse import grad, grad_and_value, value_and_grad, vjp
 from numgrad.func.second_order import hessian, hvp
 
@@ -16,4 +17,5 @@ __all__ = [
     "linearize",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]

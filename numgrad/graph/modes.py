@@ -20,6 +20,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
+    "is_transformed",
     "modes",
     "no_grad",
     "restore",
@@ -103,6 +104,11 @@ def stop_watching(mode: Any) -> None:
         _forget(watching[-1])
 
 
+def is_transformed() -> bool:
+    """Return whether this thread runs a function that `numgrad.func` transforms."""
+    return modes.level is not None or (modes.trace is not None and modes.trace.transforms)
+
+
 def _forget(watched: _Watched) -> None:
     interceptors.remove(watched)
     call_interceptors.remove(watched)
@@ -146,6 +152,8 @@ def _set_grad(value: bool) -> None:
         modes.claimed = value
     else:
         modes.grad = value
+    if interceptors and modes.trace is not None:
+        modes.trace.set_grad(value)
 
 
 def is_grad_enabled() -> bool:

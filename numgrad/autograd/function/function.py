@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
+from numgrad.autograd.function.batches import check_mapped, forward_of
 from numgrad.autograd.function.context import FunctionCtx
 from numgrad.autograd.function.node import NOTHING, DelayedError, FunctionNode, Kept
 from numgrad.autograd.function.outputs import Call, describe_outputs, wrap_outputs
@@ -179,7 +180,21 @@ class Function:
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Return the results of a batch; there is nothing yet that calls it."""
+        """Return the results for a batch, and where its dim stands in them.
+
+        Parameters
+        ----------
+        info : VmapInfo
+            ``batch_size`` and ``randomness``.
+        in_dims : tuple
+            For each argument the dim of the batch; None for what is the same for all examples.
+        *args
+            The arguments of `forward`.
+
+        Returns
+        -------
+        output, out_dims
+        """
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
             "set generate_vmap_rule=True."
@@ -206,6 +221,9 @@ class Function:
             that requires grad.
         """
         if interceptors:
+            if modes.trace is not None:
+                args = tuple(modes.trace.operands(args))
+                check_mapped(cls, _NO_SETUP, _NO_VMAP)
             return apply_observed(cls, args, kwargs)
         return cls._call(args, kwargs, False, False)[0]
 
@@ -250,7 +268,8 @@ class Function:
         modes.grad = False
         try:
             if separate:
-                output = cls.forward(*args, **kwargs)
+                forward = forward_of(cls) if observed else cls.forward
+                output = forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)
@@ -328,6 +347,7 @@ Function._make_classes()
 _NO_SETUP = Function.setup_context
 _NO_BACKWARD = Function.backward
 _NO_JVP = Function.jvp
+_NO_VMAP = Function.vmap
 
 
 @functools.lru_cache(maxsize=256)
