@@ -53,6 +53,25 @@ _RANDOM = (
 _OWN = ("trace", "grad", "level", "saved_hooks")
 
 
+class _Outside:
+    """Switches a thread to the world outside of a mapped function, and back."""
+
+    __slots__ = ("_batcher", "_inside", "_level", "_saved_hooks")
+
+    def __init__(self, batcher: Batcher) -> None:
+        self._batcher = batcher
+        self._level, self._saved_hooks = modes.level, modes.saved_hooks
+        self._inside: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> None:
+        self._inside.append((modes.trace, modes.grad, modes.level, modes.saved_hooks))
+        modes.trace, modes.grad = self._batcher.outer, self._batcher.recording
+        modes.level, modes.saved_hooks = self._level, self._saved_hooks
+
+    def __exit__(self, *exception: object) -> None:
+        modes.trace, modes.grad, modes.level, modes.saved_hooks = self._inside.pop()
+
+
 class Batcher:
     """A recorder (see `numgrad.graph.recorder.Recorder`) for one call of a mapped function.
 
@@ -69,8 +88,9 @@ class Batcher:
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size = size
         self.randomness = randomness
-        self._outside: tuple[Any, ...] = tuple([getattr(modes, name) for name in _OWN])
-        self._recording = modes.grad
+        self.outer: Any = modes.trace
+        self._recording = self._may_record = modes.grad
+        self._outside = _Outside(self)
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -84,16 +104,14 @@ class Batcher:
         finally:
             restore({**modes.__dict__, **before})
 
-    @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Be in the world outside of the mapped function."""
-        inside = (modes.trace, modes.grad, modes.level, modes.saved_hooks)
-        modes.trace, modes.grad, modes.level, modes.saved_hooks = self._outside
-        modes.grad = self._recording
-        try:
-            yield
-        finally:
-            modes.trace, modes.grad, modes.level, modes.saved_hooks = inside
+    def outside(self) -> _Outside:
+        """Return the context manager to be in the world outside of the mapped function."""
+        return self._outside
+
+    @property
+    def recording(self) -> bool:
+        """Whether the world outside records."""
+        return self._recording
 
     def inside(self, tensor: Tensor, batched: bool) -> Tensor:
         """Return the tensor inside of one outside."""
@@ -265,7 +283,7 @@ class Batcher:
 
     def set_grad(self, value: bool) -> None:
         """Have the world outside record or not, too."""
-        self._recording = value and self._outside[1]
+        self._recording = value and self._may_record
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Do nothing: no strides here follow from arguments."""
@@ -375,8 +393,8 @@ class Batcher:
             text = repr(part.tensor)
         if not part.batched:
             return text
-        level, outer = 1, self._outside[0]
+        level, outer = 1, self.outer
         while isinstance(outer, Batcher):
-            level, outer = level + 1, outer._outside[0]
+            level, outer = level + 1, outer.outer
         indented = text.replace("\n", "\n    ")
         return f"BatchedTensor(lvl={level}, bdim=0, value=\n    {indented}\n)"

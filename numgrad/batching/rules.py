@@ -9,6 +9,7 @@ taken apart inside (`numgrad.batching.taken_apart`).
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -72,6 +73,7 @@ def batched_result(
     return derived(primitive, size, parts, parameters), True
 
 
+@functools.cache
 def is_derived(primitive: Primitive) -> bool:
     """Return whether the rule of a primitive follows from the names of its parameters."""
     known = _MOVE_ON | _ALL_MOVE_ON | _LENGTHEN | _STAY

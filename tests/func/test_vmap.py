@@ -70,6 +70,18 @@ def test_strides_inside_are_those_of_an_example():
     assert seen == [((3,), (4,), False)]
 
 
+def test_no_examples_at_all():
+    nothing = ng.ones(0, 3)
+    assert vmap(lambda row: row[1:].cumsum(0))(nothing).shape == (0, 2)
+    assert vmap(grad(lambda row: (row @ row).sin()))(nothing).shape == (0, 3)
+
+
+def test_what_requires_grad_outside_is_a_constant_inside():
+    seen = []
+    y = vmap(lambda row: seen.append(row.requires_grad) or row * 2)(X.clone().requires_grad_())
+    assert seen == [False] and y.requires_grad
+
+
 # --- transformations ------------------------------------------------------------------------------
 
 
