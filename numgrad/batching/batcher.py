@@ -56,17 +56,17 @@ _OWN = ("trace", "grad", "level", "saved_hooks")
 class _Outside:
     """Switches a thread to the world outside of a mapped function, and back."""
 
-    __slots__ = ("_batcher", "_inside", "_level", "_saved_hooks")
+    __slots__ = ("_inside", "grad", "level", "saved_hooks", "trace")
 
-    def __init__(self, batcher: Batcher) -> None:
-        self._batcher = batcher
-        self._level, self._saved_hooks = modes.level, modes.saved_hooks
+    def __init__(self) -> None:
+        self.trace, self.grad = modes.trace, modes.grad
+        self.level, self.saved_hooks = modes.level, modes.saved_hooks
         self._inside: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> None:
         self._inside.append((modes.trace, modes.grad, modes.level, modes.saved_hooks))
-        modes.trace, modes.grad = self._batcher.outer, self._batcher.recording
-        modes.level, modes.saved_hooks = self._level, self._saved_hooks
+        modes.trace, modes.grad = self.trace, self.grad
+        modes.level, modes.saved_hooks = self.level, self.saved_hooks
 
     def __exit__(self, *exception: object) -> None:
         modes.trace, modes.grad, modes.level, modes.saved_hooks = self._inside.pop()
@@ -88,15 +88,16 @@ class Batcher:
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size = size
         self.randomness = randomness
-        self.outer: Any = modes.trace
-        self._recording = self._may_record = modes.grad
-        self._outside = _Outside(self)
+        self._outside = _Outside()
+        self._may_record = modes.grad
 
     @contextmanager
     def open(self) -> Iterator[None]:
         """Have this thread's operations come here."""
         names = (*_OWN, "watching")
         before = {name: getattr(modes, name) for name in names}
+        # It may be opened again, later, by the backward pass of a custom Function.
+        self._outside, self._may_record = _Outside(), modes.grad
         modes.trace, modes.saved_hooks = self, ()
         watch(self)
         try:
@@ -107,11 +108,6 @@ class Batcher:
     def outside(self) -> _Outside:
         """Return the context manager to be in the world outside of the mapped function."""
         return self._outside
-
-    @property
-    def recording(self) -> bool:
-        """Whether the world outside records."""
-        return self._recording
 
     def inside(self, tensor: Tensor, batched: bool) -> Tensor:
         """Return the tensor inside of one outside."""
@@ -283,7 +279,7 @@ class Batcher:
 
     def set_grad(self, value: bool) -> None:
         """Have the world outside record or not, too."""
-        self._recording = value and self._may_record
+        self._outside.grad = value and self._may_record
 
     def depend_on_strides(self, arguments: frozenset[int]) -> None:
         """Do nothing: no strides here follow from arguments."""
@@ -393,8 +389,8 @@ class Batcher:
             text = repr(part.tensor)
         if not part.batched:
             return text
-        level, outer = 1, self.outer
+        level, outer = 1, self._outside.trace
         while isinstance(outer, Batcher):
-            level, outer = level + 1, outer.outer
+            level, outer = level + 1, outer._outside.trace
         indented = text.replace("\n", "\n    ")
         return f"BatchedTensor(lvl={level}, bdim=0, value=\n    {indented}\n)"

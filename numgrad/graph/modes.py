@@ -23,6 +23,7 @@ __all__ = [
     "is_transformed",
     "modes",
     "no_grad",
+    "recording",
     "restore",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -330,6 +331,27 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     """
 
     _value = True
+
+
+class recording:  # noqa: N801 - as the modes above
+    """Have this thread's operations recorded, or not, where that is nothing that a user asked for.
+
+    What a user asks for counts in the world outside of a mapped function, too.
+    """
+
+    __slots__ = ("_previous", "_value")
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+        self._previous = value
+
+    def __enter__(self) -> None:
+        self._previous = modes.grad
+        if not modes.inference:
+            modes.grad = self._value
+
+    def __exit__(self, *exception: object) -> None:
+        modes.grad = self._previous
 
 
 class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name

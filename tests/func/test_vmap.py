@@ -299,6 +299,70 @@ def test_functions(function):
     close(vmap(grad(lambda row: grad(lambda row: f(row).sum())(row).sum()))(X), 12 * X)
 
 
+class Straight(ng.autograd.Function):
+    """Signs, through which gradients go as if they were a factor."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, factor):
+        return x.sign() * factor, x > 0
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(inputs[1], None)
+        ctx.twice = inputs[1] * 2
+
+    @staticmethod
+    def backward(ctx, g, _):
+        factor, _ = ctx.saved_tensors
+        return g * factor + g * ctx.twice, (g * factor).sum()
+
+    @staticmethod
+    def jvp(ctx, x, factor):
+        return x * 3, None
+
+
+def test_the_backward_pass_of_a_function_counts_outside():
+    def f(row, factor):
+        signs, positive = Straight.apply(row, factor)
+        return (signs * (1 + positive.to(ng.float64))).sum()
+
+    factor = X[1, 2]
+    for dims, given in (((0, None), factor), ((0, 0), X[:, 1])):
+
+        def outside(x, factor, dims=dims):
+            return vmap(f, dims)(x, factor).sum()
+
+        found = grad(outside, (0, 1))(X, given)
+        rows = [
+            grad(f, (0, 1))(row, given if dims[1] is None else given[number])
+            for number, row in enumerate(X)
+        ]
+        inside = vmap(grad(f, (0, 1)), dims)(X, given)
+        close(found[0], ng.stack([row[0] for row in rows]))
+        close(inside[0], found[0])
+        factors = ng.stack([row[1] for row in rows])
+        close(inside[1], factors)
+        close(found[1], factors.sum() if dims[1] is None else factors)
+        nested = grad(
+            lambda x, dims=dims, given=given: vmap(lambda x: outside(x, given, dims))(x[None]).sum()
+        )(X)
+        close(nested, found[0])
+    tangent = vmap(lambda row: jvp(lambda row: Straight.apply(row, factor)[0], (row,), (row,))[1])
+    close(tangent(X), 3 * X)
+    close(jvp(vmap(lambda row: Straight.apply(row, factor)[0]), (X,), (X,))[1], 3 * X)
+
+
+def test_what_the_library_does_not_record_is_recorded_outside():
+    def f(row):
+        tangent = jvp(lambda row: row.cumsum(0).prod(), (row,), (row.sin(),))[1]
+        return tangent * (row * row).sum()
+
+    close(grad(total(f))(X), looped(grad(f)))
+
+
 def test_the_vmap_of_a_function_is_told_of_the_batch():
     CubeOfBatch.calls.clear()
     vmap(lambda row: CubeOfBatch.apply(row, 2.0), randomness="same")(X)

@@ -18,7 +18,7 @@ from numgrad.base.halves import HALF
 from numgrad.graph.backward import grad
 from numgrad.graph.engine import nodes_towards
 from numgrad.graph.func_levels import Level, StandIn
-from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
+from numgrad.graph.modes import modes, recording
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.upward import upward
@@ -116,7 +116,7 @@ class TangentMaps:
         """Transpose the rules: differentiate, with respect to the cotangents, what they give."""
         found = self._transposes.get(node)
         if found is None:
-            with enable_grad():
+            with recording(True):
                 cotangents: list[Tensor | None] = []
                 for shape, dtype in metas:
                     cotangent = None
@@ -189,7 +189,7 @@ class PushForward:
         for edge, tangent in zip(self._inputs, tangents, strict=True):
             if tangent is not None:
                 table[edge] = tangent
-        with set_grad_enabled(record):
+        with recording(record):
             for node in self._nodes:
                 incoming = [
                     None if target is None else table.get((target, number))

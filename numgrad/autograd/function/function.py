@@ -13,13 +13,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
-from numgrad.autograd.function.batches import check_mapped, forward_of
+from numgrad.autograd.function.batches import Batch, check_mapped, forward_of, vmapped
 from numgrad.autograd.function.context import FunctionCtx
 from numgrad.autograd.function.node import NOTHING, DelayedError, FunctionNode, Kept
 from numgrad.autograd.function.outputs import Call, describe_outputs, wrap_outputs
 from numgrad.autograd.function.tangents import apply_observed
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import interceptors, modes, no_grad
+from numgrad.graph.modes import interceptors, modes, recording
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved_tensors import pack_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor
@@ -350,6 +350,21 @@ _NO_JVP = Function.jvp
 _NO_VMAP = Function.vmap
 
 
+def _vmapped(batch: Batch) -> type[Function]:
+    """Return the Function of a batch."""
+    methods = {
+        name: staticmethod(getattr(batch, name))
+        for name in ("forward", "setup_context", "backward")
+    }
+    if batch.function._has_jvp():
+        methods["jvp"] = staticmethod(batch.jvp)
+    attributes = {**methods, "generate_vmap_rule": True, "__module__": batch.function.__module__}
+    return type(f"Vmapped{batch.function.__name__}", (Function,), attributes)
+
+
+vmapped.make = _vmapped
+
+
 @functools.lru_cache(maxsize=256)
 def _signature(forward: Callable[..., Any]) -> tuple[inspect.Signature, int]:
     """Return a function's signature, and of how many arguments if it takes only those, else -1."""
@@ -444,7 +459,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with no_grad():
+        with recording(False):
             outputs = backward(ctx, *args, **kwargs)
         if not modes.grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
