@@ -22,7 +22,7 @@ from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach
+from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to
 from numgrad.ops.movement.shape import expand, reshape
 
 __all__ = ["Batcher"]
@@ -221,15 +221,19 @@ class Batcher:
             return self._array(reshape(clone_contiguous(tensor), wanted), batched)
 
     def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
-        """Return a copy that lies as `place` does."""
+        """Return a copy that lies as `place` does: what one element shows stays one."""
         with self.outside():
             tensor, batched = self._part(array)
-            steps = [-step for step in place.strides]
-            order = sorted(range(place.ndim), key=steps.__getitem__)
+            whole = tensor._array.shape
+            for dim, (length, step) in enumerate(zip(place.shape, place.strides, strict=True)):
+                if step == 0 and length > 1:
+                    tensor = tensor.narrow(dim + batched, 0, 1)
+            order = sorted(range(place.ndim), key=lambda dim: -place.strides[dim])
             if batched:
                 order = [0, *[1 + dim for dim in order]]
             back = sorted(range(len(order)), key=order.__getitem__)
-            return self._array(clone_contiguous(tensor.permute(order)).permute(back), batched)
+            once = clone_contiguous(tensor.permute(order)).permute(back)
+            return self._array(expand_to(once, whole), batched)
 
     def write(self, target: Traced, value: Any) -> None:
         """Write outside, to every example."""

@@ -154,6 +154,60 @@ def test_compiled():
     close(vmap(ng.jit(scalar))(X), looped(scalar))
 
 
+# --- Jacobians ------------------------------------------------------------------------------------
+
+
+def many(x: ng.Tensor) -> ng.Tensor:
+    """Return what views, sums, scans, products and writes give, of twelve elements."""
+    y = x.sin().t() @ x + x.cumsum(0).prod(1).sum()
+    y[1, 1:] = x[0, 1:].exp() * x[0, 0]
+    return y
+
+
+@pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
+def test_jacobians_at_once_are_those_row_by_row(jacobian, monkeypatch):
+    w = X.clone().requires_grad_()
+    for function in (
+        jacobian(many),
+        jacobian(lambda x: many(x) * w.sum()),
+        jacobian(jacobian(lambda x: many(x)[0])),
+        vmap(jacobian(lambda row: many(row.expand(3, 4)))),
+    ):
+        found = []
+        for few in (0, 10**9):
+            monkeypatch.setattr("numgrad.func.jacobians.FEW_DIRECTIONS", few)
+            result = function(X)
+            gradient = None
+            if result.requires_grad:
+                (gradient,) = ng.autograd.grad(result.sin().sum(), w)
+            found.append((result, gradient))
+        close(found[0][0], found[1][0])
+        assert found[0][0].stride() == found[1][0].stride()
+        assert (found[0][1] is None) == (found[1][1] is None)
+        if found[0][1] is not None:
+            close(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
+def test_jacobians_at_once_record_nothing_that_is_not_asked_for(jacobian):
+    assert not jacobian(many)(X).requires_grad
+    w = X.clone().requires_grad_()
+    with ng.no_grad():
+        assert not jacobian(lambda x: many(x) * w.sum())(X).requires_grad
+
+
+def test_hooks_see_the_rows_of_a_jacobian():
+    seen = []
+
+    def f(x):
+        y = x.sin()
+        y.register_hook(lambda g: seen.append(g.tolist()))
+        return y.reshape(-1)
+
+    jacrev(f)(X)
+    assert len(seen) == 12
+
+
 # --- writes ---------------------------------------------------------------------------------------
 
 

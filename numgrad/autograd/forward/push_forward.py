@@ -162,13 +162,13 @@ class PushForward:
         self._inputs = inputs
         sources = [node for node, _ in inputs if node is not None]
         roots = [node for node, _ in outputs if node is not None]
-        self._nodes = sorted(
+        self.nodes = sorted(
             nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
         )
         self._maps = TangentMaps()
         # After which node a tangent is needed no more: memory goes as soon as it can.
         self._last: dict[Node, Node] = {}
-        for node in self._nodes:
+        for node in self.nodes:
             for target in node.targets:
                 if target is not None:
                     self._last[target] = node
@@ -190,7 +190,7 @@ class PushForward:
             if tangent is not None:
                 table[edge] = tangent
         with recording(record):
-            for node in self._nodes:
+            for node in self.nodes:
                 incoming = [
                     None if target is None else table.get((target, number))
                     for target, number in zip(node.targets, node.numbers, strict=True)
