@@ -47,7 +47,8 @@ class Function:
     boxed_grads_call : bool
         Whether ``backward`` gets its gradients as one list.
     generate_vmap_rule : bool
-        Accepted, for code that sets it; there is no ``vmap`` yet.
+        Whether `numgrad.func.vmap` runs the methods on tensors of one example, in place of a `vmap`
+        that the class has.
 
     Notes
     -----
