@@ -54,6 +54,7 @@ from numgrad.base.layouts import (
     strided,
 )
 from numgrad.codegen.compile.cache_files import cache_dir
+from numgrad.func import vmap
 from numgrad.func.control.branches import cond_of_operands as cond
 from numgrad.func.control.loops import while_loop
 from numgrad.graph.anomaly import (
@@ -170,6 +171,7 @@ __all__ = [
     "uint64",
     "utils",
     "while_loop",
+    "vmap",
 ]
 
 # The functions of the catalogue, under their public names.

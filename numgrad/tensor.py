@@ -16,7 +16,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import backward
 from numgrad.graph.handles import Hooks, RemovableHandle, register
 from numgrad.graph.inplace import check_captured
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import interceptors, is_transformed, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
 from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
@@ -77,7 +77,7 @@ def requires_grad_(self: Tensor, requires_grad: bool) -> Tensor:
     >>> ng.ones(2).requires_grad_()
     tensor([1., 1.], requires_grad=True)
     """
-    if interceptors and modes.level is not None:
+    if interceptors and is_transformed():
         raise RuntimeError(
             "You are attempting to call Tensor.requires_grad_() (or perhaps using "
             "torch.autograd.functional.* APIs) inside of a function being transformed by a "

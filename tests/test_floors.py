@@ -41,7 +41,7 @@ FLOORS = [
     ["jit/run"],
     ["jit/capture"],
     ["jit/front"],
-    ["jit"],
+    ["jit", "batching"],
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],

@@ -15,6 +15,7 @@ from numgrad.func.control import (
 )
 from numgrad.func.forward import jvp, linearize
 from numgrad.func.jacobians import jacfwd, jacrev
+from numgrad.func.mapping import vmap
 from numgrad.func.reverse import grad, grad_and_value, value_and_grad, vjp
 from numgrad.func.second_order import hessian, hvp
 
@@ -36,5 +37,6 @@ __all__ = [
     "switch",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]

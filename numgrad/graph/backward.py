@@ -13,7 +13,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.batched import check_batches, run_batch
 from numgrad.graph.engine import run
 from numgrad.graph.frames import user_frame
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import interceptors, is_transformed
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Size, Tensor, fresh
 
@@ -91,7 +91,7 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if modes.level is not None:
+    if interceptors and is_transformed():
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "
             "functorch.grad or functorch.vjp instead or call backward() outside of functorch "

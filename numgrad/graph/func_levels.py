@@ -134,6 +134,8 @@ class Level:
         writable : bool
             Whether it may be written to, as no leaf may.
         """
+        if modes.trace is not None:
+            (tensor,) = modes.trace.operands((tensor,))
         if tensor._array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made = _new(Tensor)

@@ -78,7 +78,7 @@ def write_elements(tensor: Tensor, key: Any, values: Any) -> None:
     if interceptors:
         before_write(tensor)
         if modes.trace is not None and type(array) is np.ndarray:
-            modes.trace.refuse_write()
+            array = modes.trace.writable(tensor)
     if type(values) is np.ndarray and values.dtype is not array.dtype:
         _assign_cast(array, key, values)
     else:

@@ -20,8 +20,10 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
+    "is_transformed",
     "modes",
     "no_grad",
+    "recording",
     "restore",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -103,6 +105,11 @@ def stop_watching(mode: Any) -> None:
         _forget(watching[-1])
 
 
+def is_transformed() -> bool:
+    """Return whether this thread runs a function that `numgrad.func` transforms."""
+    return modes.level is not None or (modes.trace is not None and modes.trace.transforms)
+
+
 def _forget(watched: _Watched) -> None:
     interceptors.remove(watched)
     call_interceptors.remove(watched)
@@ -146,6 +153,8 @@ def _set_grad(value: bool) -> None:
         modes.claimed = value
     else:
         modes.grad = value
+    if interceptors and modes.trace is not None:
+        modes.trace.set_grad(value)
 
 
 def is_grad_enabled() -> bool:
@@ -322,6 +331,27 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     """
 
     _value = True
+
+
+class recording:  # noqa: N801 - as the modes above
+    """Have this thread's operations recorded, or not, where that is nothing that a user asked for.
+
+    What a user asks for counts in the world outside of a mapped function, too.
+    """
+
+    __slots__ = ("_previous", "_value")
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+        self._previous = value
+
+    def __enter__(self) -> None:
+        self._previous = modes.grad
+        if not modes.inference:
+            modes.grad = self._value
+
+    def __exit__(self, *exception: object) -> None:
+        modes.grad = self._previous
 
 
 class set_grad_enabled(Mode):  # noqa: N801 - PyTorch's name

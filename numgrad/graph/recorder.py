@@ -12,13 +12,13 @@ functions, which look for a plain `Tensor`, leave it to the seam of all operatio
 from __future__ import annotations
 
 import ctypes
+import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from numgrad.base.dtypes import of_numpy
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
@@ -52,7 +52,16 @@ class TraceError(RuntimeError):
 
 
 class Recorder(Protocol):
-    """What is open while a function is traced."""
+    """What is open while a function is traced, or mapped over a batch (`numgrad.batching`)."""
+
+    transforms: bool  # whether what is run is what `numgrad.func` transforms
+
+    def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Return the operands of a primitive as those of the function that is being run.
+
+        What a tensor from outside is to the world outside, nodes that are recorded inside don't
+        see.
+        """
 
     def elementwise(
         self, primitive: Any, shape: tuple[int, ...], arrays: Sequence[Any], dtype: np.dtype[Any]
@@ -118,11 +127,22 @@ class Recorder(Protocol):
         The first is for False. All give alike tensors.
         """
 
-    def refuse_write(self) -> NoReturn:
-        """Raise the `TraceError` for a write to a tensor that was there before the trace."""
+    def writable(self, tensor: Tensor) -> Any:
+        """Return the array to write to of a tensor that was there before the trace, or raise."""
 
-    def refuse_reshaping(self, name: str) -> NoReturn:
-        """Raise the `TraceError` for a view in place of a traced tensor."""
+    def check_reshaping(self, name: str, tensor: Tensor) -> None:
+        """Raise if a tensor may not be made a view of itself in place."""
+
+    def detached(self, array: Any) -> Any:
+        """Return the array of what is detached from the tensor of an array."""
+
+    def set_grad(self, value: bool) -> None:
+        """Note that the user switched recording on or off."""
+
+    def draw(
+        self, function: Callable[..., Any], shape: tuple[int, ...], arrays: Sequence[Any]
+    ) -> Any:
+        """Return what ``function(shape, *arrays)`` draws at random."""
 
     def check(self, primitive: Any, array: Traced, parameters: dict[str, Any]) -> Any:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""
@@ -151,8 +171,14 @@ class Recorder(Protocol):
     def refuse_shape(self, what: str) -> NoReturn:
         """Raise the `TraceError` for an operation whose result's shape depends on numbers."""
 
+    def numbers(self, what: str, array: Traced) -> Array:
+        """Return the numbers in an array for who asks for them, or raise as `refuse` does."""
+
     def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise the `TraceError` that says what was asked for, and what to do instead."""
+
+    def describe(self, tensor: Tensor) -> str:
+        """Return how a tensor is printed."""
 
 
 class Storage:
@@ -282,37 +308,54 @@ class Traced:
         """Return a copy: what is written here later does not show in it."""
         return self.storage.recorder.cast(self, self.dtype, order)
 
-    def item(self, *index: Any) -> NoReturn:
-        """Raise `TraceError`."""
-        self.storage.recorder.refuse("a Python number", self)
+    def _numbers(self, what: str) -> Array:
+        return self.storage.recorder.numbers(what, self)
 
-    def tolist(self) -> NoReturn:
-        """Raise `TraceError`."""
-        self.storage.recorder.refuse("a list of Python numbers", self)
+    def item(self, *index: Any) -> Any:
+        """Return a number if there is one, else raise `TraceError`."""
+        return self._numbers("a Python number").item(*index)
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self.storage.recorder.refuse("a NumPy array", self)
+    def tolist(self) -> Any:
+        """Return the numbers if they are there, else raise `TraceError`."""
+        return self._numbers("a list of Python numbers").tolist()
 
-    def __bool__(self) -> NoReturn:
-        self.storage.recorder.refuse("a truth value", self)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self._numbers("a NumPy array"), dtype)
 
-    def __float__(self) -> NoReturn:
-        self.storage.recorder.refuse("a Python number", self)
+    def __bool__(self) -> bool:
+        return bool(self._numbers("a truth value"))
 
-    __int__ = __index__ = __complex__ = __float__
+    def __float__(self) -> float:
+        return float(self._numbers("a Python number"))
 
-    def __iter__(self) -> NoReturn:
-        self.storage.recorder.refuse("its numbers", self)
+    def __int__(self) -> int:
+        return int(self._numbers("a Python number"))
 
-    def __lt__(self, other: Any) -> NoReturn:
-        self.storage.recorder.refuse("its numbers", self)
+    def __index__(self) -> int:
+        return operator.index(self._numbers("a Python number"))
 
-    __le__ = __gt__ = __ge__ = __lt__
+    def __complex__(self) -> complex:
+        return complex(self._numbers("a Python number"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._numbers("its numbers"))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._numbers("its numbers") < other
+
+    def __le__(self, other: Any) -> Any:
+        return self._numbers("its numbers") <= other
+
+    def __gt__(self, other: Any) -> Any:
+        return self._numbers("its numbers") > other
+
+    def __ge__(self, other: Any) -> Any:
+        return self._numbers("its numbers") >= other
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self.storage.recorder.refuse("its numbers", self)
+        return getattr(self._numbers("its numbers"), name)
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
@@ -436,8 +479,7 @@ class TracedTensor(Tensor):
         self._traced = array
 
     def __repr__(self) -> str:
-        shape, dtype = tuple(self._traced.shape), of_numpy(self._traced.dtype)
-        return f"tensor(traced, size={shape}, dtype={dtype!r})"
+        return self._traced.storage.recorder.describe(self)
 
     __str__ = __repr__
 

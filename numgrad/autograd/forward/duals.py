@@ -21,7 +21,7 @@ import numpy as np
 
 from numgrad.autograd.forward.push_forward import TangentMaps
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import intercept, modes, set_grad_enabled, stop_intercepting
+from numgrad.graph.modes import intercept, modes, recording, stop_intercepting
 from numgrad.graph.recorder import follow_strides, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, is_inference, wrap
 from numgrad.graph.upward import upward
@@ -132,7 +132,7 @@ class DualLevel:
                     self.put(output._array, None)
             return
         records = modes.grad and _require_grad((*inputs, *tangents))
-        with self.hidden(), set_grad_enabled(records):
+        with self.hidden(), recording(records):
             if view is not None:
                 pushed = view(self._laid_out(inputs[0]))
                 found = [pushed] if isinstance(pushed, Tensor) else list(pushed)

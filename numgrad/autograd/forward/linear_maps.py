@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from numgrad.autograd.forward.duals import lie_as
 from numgrad.autograd.forward.push_forward import PushForward
+from numgrad.batching.rows import can_batch, unit_rows
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import roots_of
 from numgrad.graph.batched import run_batch
@@ -90,6 +92,13 @@ class _Recorded:
         self.others = [level.release(other, inside) for other in others]
         level.release_written(inside)
 
+    def _released(self, found: list[Tensor | None], records: bool) -> list[Tensor | None]:
+        """Return what came of a map as the caller gets it."""
+        if not records:
+            return found
+        inside: set[Node] = set()
+        return [None if each is None else self._level.release(each, inside) for each in found]
+
     def _records(self, given: Sequence[Tensor | None]) -> bool:
         """Whether the map's results shall depend on what is given and on the outside."""
         return modes.grad and (
@@ -112,7 +121,7 @@ class BackwardMap:
         self._inputs = inputs
         self._edges = [gradient_edge(result) for result in results]
         self._moving = [i for i, edge in enumerate(self._edges) if edge is not NO_EDGE]
-        self._needed = nodes_towards(
+        self.nodes = self._needed = nodes_towards(
             [node for node, _ in inputs if node is not None],
             [node for node, _ in [self._edges[i] for i in self._moving] if node is not None],
         )
@@ -192,6 +201,25 @@ class PullBack(_Recorded):
             for gradient, stand_in in zip(found, self._stand_ins, strict=True)
         ]
 
+    def rows(self) -> list[list[Tensor | None]] | None:
+        """Return, for each result, the gradients of its elements, stacked along a first dim.
+
+        None where they have to be computed one by one.
+        """
+        if not can_batch(self._pull.nodes, self._results):
+            return None
+        records = self._records(())
+        found: list[list[Tensor | None]] = []
+        for number, result in enumerate(self._results):
+
+            def row(vector: Tensor, number: int = number) -> list[Tensor | None]:
+                given: list[Tensor | None] = [None] * len(self._results)
+                given[number] = vector
+                return self._pull(given, True, records)
+
+            found.append(self._released(unit_rows(row, result, records), records))
+        return found
+
     def found(
         self,
         cotangents: Sequence[Tensor | None],
@@ -200,11 +228,7 @@ class PullBack(_Recorded):
     ) -> list[Tensor | None]:
         """Return the same, but None where no gradient arrives."""
         records = create_graph is not False and self._records(cotangents)
-        found = self._pull(cotangents, keep_graph, records)
-        if not records:
-            return found
-        inside: set[Node] = set()
-        return [None if g is None else self._level.release(g, inside) for g in found]
+        return self._released(self._pull(cotangents, keep_graph, records), records)
 
 
 class Linearized(_Recorded):
@@ -223,8 +247,28 @@ class Linearized(_Recorded):
             For each argument one of its shape and dtype; None for zeros.
         """
         records = self._records(tangents)
-        found = self._push(tangents, records)
-        if not records:
-            return found
-        inside: set[Node] = set()
-        return [None if t is None else self._level.release(t, inside) for t in found]
+        return self._released(self._push(tangents, records), records)
+
+    def columns(self, primals: Sequence[Tensor]) -> list[list[Tensor | None]] | None:
+        """Return, for each argument, the tangents of its elements, stacked along a first dim.
+
+        None where they have to be computed one by one.
+        """
+        push = PushForward(self._edges, self._inputs)  # what one remembers is of where it is run
+        if not can_batch(push.nodes, primals):
+            return None
+        records = self._records(())
+        found: list[list[Tensor | None]] = []
+        for number, primal in enumerate(primals):
+
+            def column(vector: Tensor, number: int = number) -> list[Tensor | None]:
+                given: list[Tensor | None] = [None] * len(primals)
+                given[number] = vector
+                pushed = PushForward(self._edges, self._inputs)(given, records)
+                return [
+                    None if tangent is None else lie_as(tangent, output._array)
+                    for tangent, output in zip(pushed, self.outputs, strict=True)
+                ]
+
+            found.append(self._released(unit_rows(column, primal, records), records))
+        return found

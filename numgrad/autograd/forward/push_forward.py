@@ -18,7 +18,7 @@ from numgrad.base.halves import HALF
 from numgrad.graph.backward import grad
 from numgrad.graph.engine import nodes_towards
 from numgrad.graph.func_levels import Level, StandIn
-from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
+from numgrad.graph.modes import modes, recording
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, wrap
 from numgrad.graph.upward import upward
@@ -116,7 +116,7 @@ class TangentMaps:
         """Transpose the rules: differentiate, with respect to the cotangents, what they give."""
         found = self._transposes.get(node)
         if found is None:
-            with enable_grad():
+            with recording(True):
                 cotangents: list[Tensor | None] = []
                 for shape, dtype in metas:
                     cotangent = None
@@ -162,13 +162,13 @@ class PushForward:
         self._inputs = inputs
         sources = [node for node, _ in inputs if node is not None]
         roots = [node for node, _ in outputs if node is not None]
-        self._nodes = sorted(
+        self.nodes = sorted(
             nodes_towards(sources, roots).difference(sources), key=lambda node: node.sequence
         )
         self._maps = TangentMaps()
         # After which node a tangent is needed no more: memory goes as soon as it can.
         self._last: dict[Node, Node] = {}
-        for node in self._nodes:
+        for node in self.nodes:
             for target in node.targets:
                 if target is not None:
                     self._last[target] = node
@@ -189,8 +189,8 @@ class PushForward:
         for edge, tangent in zip(self._inputs, tangents, strict=True):
             if tangent is not None:
                 table[edge] = tangent
-        with set_grad_enabled(record):
-            for node in self._nodes:
+        with recording(record):
+            for node in self.nodes:
                 incoming = [
                     None if target is None else table.get((target, number))
                     for target, number in zip(node.targets, node.numbers, strict=True)

@@ -13,12 +13,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
+from numgrad.autograd.function.batches import Batch, check_mapped, forward_of, vmapped
 from numgrad.autograd.function.context import FunctionCtx
 from numgrad.autograd.function.node import NOTHING, DelayedError, FunctionNode, Kept
 from numgrad.autograd.function.outputs import Call, describe_outputs, wrap_outputs
 from numgrad.autograd.function.tangents import apply_observed
 from numgrad.graph.accumulate import gradient_edge
-from numgrad.graph.modes import interceptors, modes, no_grad
+from numgrad.graph.modes import interceptors, modes, recording
 from numgrad.graph.node import next_sequence
 from numgrad.graph.saved_tensors import pack_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor
@@ -46,7 +47,8 @@ class Function:
     boxed_grads_call : bool
         Whether ``backward`` gets its gradients as one list.
     generate_vmap_rule : bool
-        Accepted, for code that sets it; there is no ``vmap`` yet.
+        Whether `numgrad.func.vmap` runs the methods on tensors of one example, in place of a `vmap`
+        that the class has.
 
     Notes
     -----
@@ -179,7 +181,21 @@ class Function:
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Return the results of a batch; there is nothing yet that calls it."""
+        """Return the results for a batch, and where its dim stands in them.
+
+        Parameters
+        ----------
+        info : VmapInfo
+            ``batch_size`` and ``randomness``.
+        in_dims : tuple
+            For each argument the dim of the batch; None for what is the same for all examples.
+        *args
+            The arguments of `forward`.
+
+        Returns
+        -------
+        output, out_dims
+        """
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
             "set generate_vmap_rule=True."
@@ -206,6 +222,9 @@ class Function:
             that requires grad.
         """
         if interceptors:
+            if modes.trace is not None:
+                args = tuple(modes.trace.operands(args))
+                check_mapped(cls, _NO_SETUP, _NO_VMAP)
             return apply_observed(cls, args, kwargs)
         return cls._call(args, kwargs, False, False)[0]
 
@@ -250,7 +269,8 @@ class Function:
         modes.grad = False
         try:
             if separate:
-                output = cls.forward(*args, **kwargs)
+                forward = forward_of(cls) if observed else cls.forward
+                output = forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)
@@ -328,6 +348,22 @@ Function._make_classes()
 _NO_SETUP = Function.setup_context
 _NO_BACKWARD = Function.backward
 _NO_JVP = Function.jvp
+_NO_VMAP = Function.vmap
+
+
+def _vmapped(batch: Batch) -> type[Function]:
+    """Return the Function of a batch."""
+    methods = {
+        name: staticmethod(getattr(batch, name))
+        for name in ("forward", "setup_context", "backward")
+    }
+    if batch.function._has_jvp():
+        methods["jvp"] = staticmethod(batch.jvp)
+    attributes = {**methods, "generate_vmap_rule": True, "__module__": batch.function.__module__}
+    return type(f"Vmapped{batch.function.__name__}", (Function,), attributes)
+
+
+vmapped.make = _vmapped
 
 
 @functools.lru_cache(maxsize=256)
@@ -424,7 +460,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with no_grad():
+        with recording(False):
             outputs = backward(ctx, *args, **kwargs)
         if not modes.grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs

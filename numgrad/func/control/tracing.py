@@ -38,7 +38,8 @@ def recorder_of(name: str) -> Callable[..., Any] | None:
     """
     if modes.trace is None or modes.dual is not None:
         return None
-    found: Callable[..., Any] = getattr(modes.trace, name)
+    # Over a batch (`numgrad.batching`) loops of known length run as they are, too.
+    found: Callable[..., Any] | None = getattr(modes.trace, name, None)
     return found
 
 

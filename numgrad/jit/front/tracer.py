@@ -62,6 +62,8 @@ _NO_HALVES = (
 class Tracer:
     """A recorder (see `numgrad.graph.recorder.Recorder`) that builds the values of a graph."""
 
+    transforms = False
+
     def __init__(self) -> None:
         self.inputs: list[Value] = []
         self._arguments: list[Storage] = []
@@ -121,6 +123,10 @@ class Tracer:
         return found
 
     # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
+
+    def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Return the operands as they are."""
+        return operands
 
     def elementwise(
         self,
@@ -340,7 +346,7 @@ class Tracer:
             None,
         )
 
-    def refuse_write(self) -> NoReturn:
+    def writable(self, tensor: Tensor) -> NoReturn:
         """Raise for a write to a tensor that was there before the trace."""
         self._fail(
             "a traced function may not write to a tensor that it did not make: the write would "
@@ -348,12 +354,36 @@ class Tracer:
             "clone() the tensor first"
         )
 
-    def refuse_reshaping(self, name: str) -> NoReturn:
+    def check_reshaping(self, name: str, tensor: Tensor) -> None:
         """Raise for a view in place: the shape of a traced tensor stays what it is."""
+        array: Any = tensor._array
+        if type(array) is not Traced:
+            self.writable(tensor)
         self._fail(
             f"{name}_() gives a tensor another shape in place, which is not followed while a "
             f"function is traced: call {name}(), and go on with its result"
         )
+
+    def detached(self, array: Any) -> Any:
+        """Return the array as it is: the history is the tensor's."""
+        return array
+
+    def set_grad(self, value: bool) -> None:
+        """Do nothing: recording goes by the mode."""
+
+    def draw(
+        self, function: Callable[..., Any], shape: tuple[int, ...], arrays: Sequence[Any]
+    ) -> NoReturn:
+        """Raise: the same numbers would come in every call of the function."""
+        self.refuse("random numbers")
+
+    def describe(self, tensor: Tensor) -> str:
+        """Return what can be said of a tensor without numbers."""
+        return f"tensor(traced, size={tuple(tensor.shape)}, dtype={tensor.dtype!r})"
+
+    def numbers(self, what: str, array: Traced) -> Array:
+        """Raise for a request for numbers."""
+        self.refuse(what, array)
 
     def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise for a request for numbers."""

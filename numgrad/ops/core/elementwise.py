@@ -337,6 +337,8 @@ class ElementwisePrimitive(Primitive):
 
     def _run_in_general(self, operands: Sequence[Any], out: Tensor | None) -> Tensor:
         """Do what `call` does while tracing, and for outputs that are more than assigned to."""
+        if modes.trace is not None:
+            operands = modes.trace.operands(operands)
         records = False
         values = []
         for operand in operands:

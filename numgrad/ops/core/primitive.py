@@ -226,13 +226,16 @@ class Primitive:
         """Run the operation on tensors and record a node if one is needed."""
         arrays: list[Any] = []
         needs = False
+        trace = modes.trace
+        if trace is not None:
+            inputs = trace.operands(inputs)
         for tensor in inputs:
             if tensor._base is not None:
                 refresh_view(tensor)
             if tensor._edge is not NO_EDGE:
                 needs = True
             arrays.append(tensor._array)
-        if modes.trace is None:
+        if trace is None:
             # Where operands may differ in dtype, the primitive takes float16 as it is.
             if self.takes_half or (
                 arrays[0].dtype not in HALVES
@@ -242,7 +245,7 @@ class Primitive:
             else:
                 result = self._forward_of_halves(*arrays, **parameters)
         else:
-            result = modes.trace.call(self, arrays, parameters)
+            result = trace.call(self, arrays, parameters)
         if isinstance(result, (tuple, list)):
             return self._wrap_all(inputs, result, parameters)
         output = view_of(inputs[0], result) if self.view else wrap(result)

@@ -136,7 +136,7 @@ def check_integer_range(low: int, high: int, dtype: dtypes.dtype) -> None:
 
 
 def draw_integers(
-    generator: np.random.Generator, low: int, high: int, shape: Any, dtype: dtypes.dtype
+    generator: np.random.Generator, shape: Any, low: int, high: int, dtype: dtypes.dtype
 ) -> Array:
     """Return integers from [low, high) in any dtype but a complex one."""
     check_integer_range(low, high, dtype)
@@ -153,8 +153,10 @@ def check_probability(p: float) -> float:
     return p
 
 
-def draw_bernoulli(generator: np.random.Generator, p: Any, shape: Any) -> Array:
-    """Return a bool array that is True with probability `p`, a number or an array of `shape`."""
+def draw_bernoulli(
+    generator: np.random.Generator, shape: Any, p: Any, dtype: dtypes.dtype
+) -> Array:
+    """Return ones with probability `p`, a number or an array of `shape`, and zeros."""
     if isinstance(p, np.ndarray):
         if p.dtype.kind != "f":
             raise NotImplementedError(
@@ -163,4 +165,4 @@ def draw_bernoulli(generator: np.random.Generator, p: Any, shape: Any) -> Array:
             )
         if not ((p >= 0) & (p <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return np.asarray(generator.random(shape) < p)
+    return np.asarray(generator.random(shape) < p).astype(dtype.numpy, "C", copy=False)

@@ -7,6 +7,7 @@ platform, but not the ones that PyTorch gives for it.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numgrad.ops.signatures.signature import parse
 __all__ = [
     "Generator",
     "default_generator",
-    "generator_of",
+    "drawn",
     "get_rng_state",
     "initial_seed",
     "manual_seed",
@@ -173,11 +174,32 @@ NAMES["Generator"] = Generator
 OWNERS[Generator] = "torch._C"
 
 
-def generator_of(generator: Generator | None) -> np.random.Generator:
-    """Return NumPy's generator of a `Generator`, or that of the default one for None."""
-    if modes.trace is not None:  # the same numbers would come in every call of the function
-        modes.trace.refuse("random numbers")
-    return (default_generator if generator is None else generator)._numpy
+def drawn(
+    draw: Callable[..., Any],
+    generator: Generator | None,
+    shape: tuple[int, ...],
+    *parameters: Any,
+    arrays: Sequence[Any] = (),
+) -> Any:
+    """Return an array of random numbers; everything that is drawn comes this way.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(numbers, shape, *arrays, *parameters)`` returns it, with NumPy's generator.
+    generator : Generator, optional
+    shape : tuple of int
+    *parameters
+        What is no tensor.
+    arrays : sequence of array
+        Those of tensors, which broadcast to the shape.
+    """
+    numbers = (default_generator if generator is None else generator)._numpy
+    if modes.trace is None:
+        return draw(numbers, shape, *arrays, *parameters)
+    return modes.trace.draw(
+        lambda shape, *arrays: draw(numbers, shape, *arrays, *parameters), shape, arrays
+    )
 
 
 @public(method=False)

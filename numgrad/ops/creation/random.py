@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import (
     LIKE_OPTIONS,
@@ -31,7 +32,7 @@ from numgrad.ops.creation.drawing import (
 from numgrad.ops.creation.generator import (
     Generator,
     default_generator,
-    generator_of,
+    drawn,
     get_rng_state,
     initial_seed,
     manual_seed,
@@ -89,7 +90,7 @@ def rand(size: Size, generator: Any, dtype: Any) -> Array:
     >>> bool((0 <= x).all()), bool((x < 1).all())
     (True, True)
     """
-    return draw_uniform(generator_of(generator), size, dtype or dtypes.default_dtype())
+    return drawn(draw_uniform, generator, size, dtype or dtypes.default_dtype())
 
 
 @declare(*_drawn("randn(size size"), method=False, finish=finish)
@@ -112,10 +113,12 @@ def randn(size: Size, generator: Any, dtype: Any) -> Array:
     >>> x.shape, x.dtype
     (torch.Size([3, 2]), torch.float32)
     """
-    return draw_normal(generator_of(generator), size, dtype or dtypes.default_dtype())
+    return drawn(draw_normal, generator, size, dtype or dtypes.default_dtype())
 
 
 def _place_like(input: Tensor, array: Array, dtype: dtypes.dtype, memory_format: Any) -> Array:
+    if is_traced_array(array):
+        return array
     placed = strides_like(input._array, dtype, memory_format)
     placed[...] = array
     return placed
@@ -130,8 +133,8 @@ def rand_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) -> 
     torch.Size([2, 3])
     """
     wanted = dtype or input.dtype
-    drawn = draw_uniform(generator_of(generator), input._array.shape, wanted)
-    return _place_like(input, drawn, wanted, memory_format)
+    array = drawn(draw_uniform, generator, input._array.shape, wanted)
+    return _place_like(input, array, wanted, memory_format)
 
 
 @declare(*_drawn("randn_like(Tensor input", LIKE_OPTIONS), method=False, finish=finish)
@@ -143,8 +146,8 @@ def randn_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) ->
     torch.Size([2, 3])
     """
     wanted = dtype or input.dtype
-    drawn = draw_normal(generator_of(generator), input._array.shape, wanted)
-    return _place_like(input, drawn, wanted, memory_format)
+    array = drawn(draw_normal, generator, input._array.shape, wanted)
+    return _place_like(input, array, wanted, memory_format)
 
 
 @declare(
@@ -176,7 +179,7 @@ def randint(low: int | None, high: int, size: Size, generator: Any, dtype: Any) 
     >>> x.dtype, int(x.min()), int(x.max())
     (torch.int64, 3, 9)
     """
-    return draw_integers(generator_of(generator), low or 0, high, size, dtype or dtypes.int64)
+    return drawn(draw_integers, generator, size, low or 0, high, dtype or dtypes.int64)
 
 
 @declare(
@@ -202,8 +205,8 @@ def randint_like(
         if high._array.ndim:
             raise RuntimeError("high must be a scalar tensor and on CPU")
         high = int(high._array.item())
-    drawn = draw_integers(generator_of(generator), low or 0, high, input._array.shape, wanted)
-    return _place_like(input, drawn, wanted, memory_format)
+    array = drawn(draw_integers, generator, input._array.shape, low or 0, high, wanted)
+    return _place_like(input, array, wanted, memory_format)
 
 
 @declare(*_drawn("randperm(int n"), method=False, finish=finish)
@@ -230,15 +233,23 @@ def randperm(n: int, generator: Any, dtype: Any) -> Array:
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     checked_number(n, wanted)
-    return generator_of(generator).permutation(n).astype(wanted.numpy)
+    return drawn(_permuted, generator, (n,), wanted)
+
+
+def _permuted(numbers: np.random.Generator, shape: Size, dtype: dtypes.dtype) -> Array:
+    """Return the integers below the last length in random order, for each of the others anew."""
+    *others, n = shape
+    if not others:
+        return numbers.permutation(n).astype(dtype.numpy)
+    rows = np.empty(shape, np.int64)
+    rows[...] = np.arange(n)
+    return numbers.permuted(rows, axis=-1).astype(dtype.numpy)
 
 
 def _check_std(std: Any) -> None:
     if isinstance(std, Tensor):
         if std._array.dtype.kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if not (std._array >= 0).all():
-            raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
@@ -282,8 +293,8 @@ def normal(
         wanted = sources[0].dtype if sources else dtypes.default_dtype()
     if tensors:
         size = broadcast_shapes([tensor._array.shape for tensor in tensors])
-    array = draw_normal(generator_of(generator), size, wanted)
-    array = np.asarray(array * _operand(std) + _operand(mean)).astype(wanted.numpy, copy=False)
+    arrays = [value._array if isinstance(value, Tensor) else value for value in (mean, std)]
+    array = drawn(_normal, generator, size, wanted, arrays=arrays)
     if out is not None or not tensors:
         return finish("normal", array, requires_grad=requires_grad, out=out, dtype=dtype)
     name = "NormalBackward3"
@@ -292,8 +303,13 @@ def normal(
     return random_node(name, array, *tensors)
 
 
-def _operand(value: Any) -> Any:
-    return value._array if isinstance(value, Tensor) else value
+def _normal(
+    numbers: np.random.Generator, shape: Size, mean: Any, std: Any, dtype: dtypes.dtype
+) -> Array:
+    if isinstance(std, np.ndarray) and not (std >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    array = draw_normal(numbers, shape, dtype) * std + mean
+    return np.asarray(array).astype(dtype.numpy, copy=False)
 
 
 @declare(
@@ -322,9 +338,10 @@ def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:
     tensor([0., 1.])
     """
     source = input._array
-    chance = source if p is None else check_probability(p)
-    drawn = draw_bernoulli(generator_of(generator), chance, source.shape)
-    array = drawn.astype(input.dtype.numpy, "C", copy=False)
+    if p is None:
+        array = drawn(draw_bernoulli, generator, source.shape, input.dtype, arrays=(source,))
+    else:
+        array = drawn(draw_bernoulli, generator, source.shape, check_probability(p), input.dtype)
     if out is not None:
         return finish("bernoulli", array, out=out)
     return random_node("BernoulliBackward0" if p is None else "BernoulliBackward2", array, input)

@@ -22,7 +22,7 @@ from numgrad.ops.creation.drawing import (
     draw_uniform,
     random_node,
 )
-from numgrad.ops.creation.generator import Generator, generator_of
+from numgrad.ops.creation.generator import Generator, drawn
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.mutation.inplace import perform
 from numgrad.ops.signatures.declared import declare
@@ -39,11 +39,22 @@ __all__ = [
 ]
 
 
-def _fill(tensor: Tensor, node: str, draw: Callable[[Any], Array], *others: Tensor) -> Tensor:
-    """Write what `draw` returns for the tensor's shape into the tensor."""
+def _fill(
+    tensor: Tensor,
+    node: str,
+    draw: Callable[..., Array],
+    generator: Generator | None,
+    *others: Tensor,
+) -> Tensor:
+    """Write what `draw` returns for a generator and the tensor's shape into the tensor."""
+    dtype = tensor._array.dtype
+
+    def drawn_as(numbers: Any, shape: Any, *arrays: Any) -> Array:
+        return np.asarray(draw(numbers, shape, *arrays)).astype(dtype, copy=False)
 
     def function(stand_in: Tensor) -> Tensor:
-        array = np.asarray(draw(stand_in._array.shape)).astype(stand_in._array.dtype, copy=False)
+        arrays = [other._array for other in others]
+        array = drawn(drawn_as, generator, stand_in._array.shape, arrays=arrays)
         return random_node(node, array, stand_in, *others)
 
     name = node.partition("Backward")[0]
@@ -75,22 +86,21 @@ def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None)
     tensor([2., 2., 2.])
     """
     low, high, dtype = from_, to, self.dtype
-    numbers = generator_of(generator)
 
-    def draw(shape: Any) -> Any:
+    def draw(numbers: Any, shape: Any) -> Any:
         if dtype.is_floating_point:
             _check_uniform_range(low, high, dtype)
-        drawn: Any = draw_uniform(numbers, shape, dtype)
+        array: Any = draw_uniform(numbers, shape, dtype)
         if low == 0 and high == 1:
-            return drawn
-        drawn = drawn * (high - low) + low
+            return array
+        array = array * (high - low) + low
         if dtype.is_complex:
-            drawn += low * 1j
+            array += low * 1j
         elif low < high:  # rounding may reach the upper end, which is not in the range
-            drawn = np.minimum(drawn, np.nextafter(dtype.numpy.type(high), dtype.numpy.type(low)))
-        return drawn
+            array = np.minimum(array, np.nextafter(dtype.numpy.type(high), dtype.numpy.type(low)))
+        return array
 
-    return _fill(self, "UniformBackward0", draw)
+    return _fill(self, "UniformBackward0", draw, generator)
 
 
 def _check_uniform_range(low: float, high: float, dtype: dtypes.dtype) -> None:
@@ -128,14 +138,14 @@ def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) 
     >>> ng.ones(2).normal_(3, 0)
     tensor([3., 3.])
     """
-    numbers = generator_of(generator)
+    dtype = self.dtype
 
-    def draw(shape: Any) -> Array:
+    def draw(numbers: Any, shape: Any) -> Array:
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return draw_normal(numbers, shape, self.dtype) * std + mean
+        return draw_normal(numbers, shape, dtype) * std + mean
 
-    return _fill(self, "NormalBackward0", draw)
+    return _fill(self, "NormalBackward0", draw, generator)
 
 
 @declare(
@@ -161,21 +171,27 @@ def bernoulli_(self: Tensor, p: Any, generator: Generator | None) -> Tensor:
     >>> ng.zeros(2).bernoulli_(1)
     tensor([1., 1.])
     """
-    numbers = generator_of(generator)
     if self.dtype.is_complex:
         raise NotImplementedError(
             f"\"bernoulli_scalar_cpu_\" not implemented for '{self.dtype.scalar_name}'"
         )
+    dtype = self.dtype
     if isinstance(p, Tensor):
-        chances = expand(wrap(p._array), self._array.shape)._array
+        expand(wrap(p._array), self._array.shape)  # or raise
         return _fill(
             self,
             "BernoulliBackward1",
-            lambda shape: draw_bernoulli(numbers, chances, shape),
+            lambda numbers, shape, chances: draw_bernoulli(numbers, shape, chances, dtype),
+            generator,
             p,
         )
     chance = check_probability(p)
-    return _fill(self, "BernoulliBackward2", lambda shape: draw_bernoulli(numbers, chance, shape))
+    return _fill(
+        self,
+        "BernoulliBackward2",
+        lambda numbers, shape: draw_bernoulli(numbers, shape, chance, dtype),
+        generator,
+    )
 
 
 @declare(
@@ -211,8 +227,12 @@ def random_(self: Tensor, from_: int | None, to: int | None, generator: Generato
     name = f"RandomBackward{0 if from_ is not None else 1 if to is not None else 2}"
     first = from_ or 0
     stop = _integers_of(dtype) + 1 if to is None else to
-    numbers = generator_of(generator)
-    return _fill(self, name, lambda shape: draw_integers(numbers, first, stop, shape, dtype))
+    return _fill(
+        self,
+        name,
+        lambda numbers, shape: draw_integers(numbers, shape, first, stop, dtype),
+        generator,
+    )
 
 
 def _integers_of(dtype: dtypes.dtype) -> int:
@@ -247,15 +267,14 @@ def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Ten
     True
     """
     dtype = self.dtype
-    numbers = generator_of(generator)
 
-    def draw(shape: Any) -> Array:
+    def draw(numbers: Any, shape: Any) -> Array:
         _check_continuous(dtype, "Exponential")
         if not lambd > 0:
             raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
         return np.asarray(numbers.standard_exponential(shape, dtype.numpy) / lambd)
 
-    return _fill(self, "ExponentialBackward0", draw)
+    return _fill(self, "ExponentialBackward0", draw, generator)
 
 
 @declare(
@@ -274,18 +293,18 @@ def log_normal_(self: Tensor, mean: float, std: float, generator: Generator | No
     >>> bool((ng.empty(100).log_normal_() > 0).all())
     True
     """
-    numbers = generator_of(generator)
+    dtype = self.dtype
 
-    def draw(shape: Any) -> Array:
-        if not self.dtype.is_floating_point:
+    def draw(numbers: Any, shape: Any) -> Array:
+        if not dtype.is_floating_point:
             raise NotImplementedError(
-                f"\"log_normal_cpu\" not implemented for '{self.dtype.scalar_name}'"
+                f"\"log_normal_cpu\" not implemented for '{dtype.scalar_name}'"
             )
         if not std > 0:
             raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-        return np.exp(draw_normal(numbers, shape, self.dtype) * std + mean)
+        return np.exp(draw_normal(numbers, shape, dtype) * std + mean)
 
-    return _fill(self, "LogNormalBackward0", draw)
+    return _fill(self, "LogNormalBackward0", draw, generator)
 
 
 @declare(
@@ -305,15 +324,14 @@ def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | No
     torch.Size([3])
     """
     dtype = self.dtype
-    numbers = generator_of(generator)
 
-    def draw(shape: Any) -> Array:
+    def draw(numbers: Any, shape: Any) -> Array:
         _check_continuous(dtype, "Cauchy")
         if not sigma > 0:
             raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
         return np.tan(math.pi * (draw_uniform(numbers, shape, dtype) - 0.5)) * sigma + median
 
-    return _fill(self, "CauchyBackward0", draw)
+    return _fill(self, "CauchyBackward0", draw, generator)
 
 
 @declare("geometric_(Tensor self, float p, *, generator? generator=None)", function=False)
@@ -329,15 +347,15 @@ def geometric_(self: Tensor, p: float, generator: Generator | None) -> Tensor:
     >>> bool((ng.empty(100).geometric_(0.5) >= 1).all())
     True
     """
-    numbers = generator_of(generator)
+    dtype = self.dtype
 
-    def draw(shape: Any) -> Array:
-        if self.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+    def draw(numbers: Any, shape: Any) -> Array:
+        if dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
             raise NotImplementedError(
-                f"\"geometric_cpu\" not implemented for '{self.dtype.scalar_name}'"
+                f"\"geometric_cpu\" not implemented for '{dtype.scalar_name}'"
             )
         if not 0 < p < 1:
             raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
         return np.asarray(numbers.geometric(p, shape))
 
-    return _fill(self, "GeometricBackward0", draw)
+    return _fill(self, "GeometricBackward0", draw, generator)

@@ -18,7 +18,7 @@ from numgrad.base.layouts import (
     order_in_memory,
     preserve_format,
 )
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import Traced, note_alternative
 from numgrad.graph.tensor import Tensor, holder_of, uncounted
 from numgrad.graph.upward import upward
@@ -346,6 +346,8 @@ def detach(input: Tensor) -> Tensor:
     array = input._array
     if modes.dual is not None:  # tangents belong to arrays, and no tangent goes with this
         array = array[...]
+    if interceptors and modes.trace is not None:
+        array = modes.trace.detached(array)
     tensor = uncounted(array)
     tensor._counter = input._counter
     if input._base is not None:

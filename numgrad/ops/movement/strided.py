@@ -41,6 +41,7 @@ __all__ = [
     "Geometry",
     "as_strided",
     "as_strided_scatter",
+    "geometry_between",
     "geometry_of",
     "move",
     "place",
@@ -347,13 +348,13 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
     """
     outer, inner = place_of(base._array), place_of(view._array)
     between = address_of(inner) - address_of(outer) if inner.size else 0
-    return _geometry(
+    return geometry_between(
         outer.shape, outer.strides, outer.dtype, inner.shape, inner.strides, inner.dtype, between
     )
 
 
 @lru_cache(REMEMBERED_CALLS)
-def _geometry(
+def geometry_between(
     outer_shape: tuple[int, ...],
     outer_strides: tuple[int, ...],
     outer: np.dtype[Any],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.graph.modes import interceptors, modes, no_grad
+from numgrad.graph.modes import interceptors, modes, recording
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.core.out_argument import write_result
@@ -39,7 +39,7 @@ def _copy(view: Tensor, name: str) -> Tensor:
     """Return a copy of a view, on the view's node."""
     if interceptors and modes.dual is not None:  # a tangent comes by the copy's own node
         return clone_contiguous(view)
-    with no_grad():
+    with recording(False):
         copy = clone_contiguous(view)
     edge = view._edge
     if modes.grad and edge is not NO_EDGE and edge is not NOWHERE and edge is not None:

@@ -27,7 +27,7 @@ from numgrad.graph.inplace import (
 )
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
-from numgrad.graph.recorder import Traced, address_of
+from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.graph.upward import upward
@@ -351,10 +351,7 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
         check_counted(self)
         if interceptors:
             if modes.trace is not None:
-                array: Any = self._array
-                if type(array) is Traced:
-                    modes.trace.refuse_reshaping(name)
-                modes.trace.refuse_write()
+                modes.trace.check_reshaping(name, self)
             before_write(self)
         view = function(self, *arguments, **keywords)
         edge, made = self._edge, view._edge

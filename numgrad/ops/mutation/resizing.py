@@ -125,7 +125,8 @@ def _prepare(tensor: Tensor) -> None:
     if interceptors:
         if modes.trace is not None:
             np.asarray(tensor._array)  # raises what there is to say of one without numbers
-            modes.trace.refuse_write()
+            modes.trace.writable(tensor)
+            modes.trace.check_reshaping("resize", tensor)
         before_write(tensor)
 
 

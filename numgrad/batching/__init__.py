@@ -1,0 +1,1 @@
+"""Batching: run a function of one example on all of a batch at once (`numgrad.func.vmap`)."""

@@ -1,0 +1,400 @@
+"""The batcher: hands every operation of a mapped function to the world outside, for all examples.
+
+While a `Batcher` is open on a thread, it is what traces are to `jit`: every primitive comes to it.
+It applies the primitive, or what its batching rule makes of it (`numgrad.batching.rules`), to the
+tensors outside. There it may be recorded, differentiated, traced, or come to another batcher. What
+is recorded inside knows nothing of it: nodes, their rules and the engine see one example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from numgrad.batching.memory import Memory, Part
+from numgrad.batching.rules import batched_result
+from numgrad.batching.taken_apart import INSIDE
+from numgrad.graph.modes import modes, restore, watch
+from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to
+from numgrad.ops.movement.shape import expand, reshape
+
+__all__ = ["Batcher"]
+
+Array = np.ndarray[Any, Any]
+
+_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
+    "is occurring somewhere inside PyTorch internals, please file a bug report."
+)
+_CONTROL_FLOW = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
+    "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+)
+_SELF_IS_ONE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+    "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
+    "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+    "operators instead of inplace arithmetic. If said operator is being called inside the PyTorch "
+    "framework, please file a bug report instead."
+)
+_RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+# The modes that are one thing inside and another outside.
+_OWN = ("trace", "grad", "level", "saved_hooks")
+
+
+class _Outside:
+    """Switches a thread to the world outside of a mapped function, and back."""
+
+    __slots__ = ("_inside", "grad", "level", "saved_hooks", "trace")
+
+    def __init__(self) -> None:
+        self.trace, self.grad = modes.trace, modes.grad
+        self.level, self.saved_hooks = modes.level, modes.saved_hooks
+        self._inside: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> None:
+        self._inside.append((modes.trace, modes.grad, modes.level, modes.saved_hooks))
+        modes.trace, modes.grad = self.trace, self.grad
+        modes.level, modes.saved_hooks = self.level, self.saved_hooks
+
+    def __exit__(self, *exception: object) -> None:
+        modes.trace, modes.grad, modes.level, modes.saved_hooks = self._inside.pop()
+
+
+class Batcher:
+    """A recorder (see `numgrad.graph.recorder.Recorder`) for one call of a mapped function.
+
+    Parameters
+    ----------
+    size : int
+        The number of examples.
+    randomness : str
+        "error", "different" or "same".
+    """
+
+    transforms = True
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size = size
+        self.randomness = randomness
+        self._outside = _Outside()
+        self._may_record = modes.grad
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Have this thread's operations come here."""
+        names = (*_OWN, "watching")
+        before = {name: getattr(modes, name) for name in names}
+        # It may be opened again, later, by the backward pass of a custom Function.
+        self._outside, self._may_record = _Outside(), modes.grad
+        modes.trace, modes.saved_hooks = self, ()
+        watch(self)
+        try:
+            yield
+        finally:
+            restore({**modes.__dict__, **before})
+
+    def outside(self) -> _Outside:
+        """Return the context manager to be in the world outside of the mapped function."""
+        return self._outside
+
+    def inside(self, tensor: Tensor, batched: bool) -> Tensor:
+        """Return the tensor inside of one outside."""
+        return wrap(self._array(tensor, batched))
+
+    def part(self, tensor: Tensor) -> Part:
+        """Return what a tensor inside is outside."""
+        return self._part(self._own(tensor)._array)
+
+    def _array(self, tensor: Tensor, batched: bool, made: bool = False) -> Any:
+        return Memory(self, Part(tensor, batched), made).array()
+
+    def _part(self, array: Any) -> Part:
+        """Return what an array inside is outside; one that is not from inside is itself."""
+        if type(array) is Traced and array.storage.recorder is self:
+            storage: Any = array.storage
+            if array.place is storage.whole:
+                return storage.value
+            with self.outside():
+                return storage.part(array.place)
+        return Part(wrap(array), False)
+
+    def _own(self, tensor: Tensor) -> Tensor:
+        array: Any = tensor._array
+        if type(array) is Traced and array.storage.recorder is self:
+            return tensor
+        own = wrap(self._array(tensor, False))
+        own._counter = tensor._counter
+        return own
+
+    # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
+
+    def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Return the operands with tensors inside in place of those outside."""
+        return [self._own(each) if isinstance(each, Tensor) else each for each in operands]
+
+    def elementwise(
+        self,
+        primitive: ElementwisePrimitive,
+        shape: tuple[int, ...],
+        arrays: Sequence[Any],
+        dtype: np.dtype[Any],
+    ) -> Traced:
+        """Apply an elementwise primitive: the examples' dim is one more to broadcast."""
+        with self.outside():
+            batched = False
+            operands: list[Any] = []
+            for each in arrays:
+                if type(each) is Traced or type(each) is np.ndarray:
+                    part = self._part(each)
+                    batched = batched or part.batched
+                    operands.append(part.aligned(len(shape)))
+                else:
+                    operands.append(each)
+            return self._array(primitive.call(operands), batched)
+
+    def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
+        """Apply any other primitive."""
+        if primitive.view:
+            return self._view(primitive, arrays[0], parameters)
+        parts = [self._part(array) for array in arrays]
+        apart = INSIDE.get(primitive.name)
+        if apart is not None and any(part.batched for part in parts):
+            found = apart(*[wrap(array) for array in arrays], **parameters)
+            return found._array
+        with self.outside():
+            known = {name: self._parameter(value) for name, value in parameters.items()}
+            result, batched = batched_result(primitive, self.size, parts, known)
+            if isinstance(result, (tuple, list)):
+                return [self._array(each, batched) for each in result]
+            return self._array(result, batched)
+
+    def _parameter(self, value: Any) -> Any:
+        """Return a parameter with parts in the place of arrays."""
+        if type(value) is Traced or type(value) is np.ndarray:
+            return self._part(value)
+        if type(value) in (tuple, list):
+            return type(value)([self._parameter(each) for each in value])
+        return value
+
+    def _view(self, primitive: Primitive, source: Any, parameters: dict[str, Any]) -> Any:
+        result = primitive.forward(source.place, **parameters)
+        if isinstance(result, (tuple, list)):
+            return [source.at(place) for place in result]
+        return source.at(result)
+
+    def constant(self, array: Any) -> Any:
+        """Take an array that was made in the mapped function as one for all examples."""
+        if type(array) is Traced and array.storage.recorder is self:
+            return array
+        with self.outside():
+            trace: Any = modes.trace
+            made = wrap(array if trace is None else trace.constant(array))
+        return self._array(made, False, made=True)
+
+    def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
+        """Return a copy, of another dtype."""
+        with self.outside():
+            tensor, batched = self._part(array)
+            if dtype != array.dtype:
+                copied = cast(tensor, dtype)
+            else:
+                copied = clone_contiguous(tensor) if order == "C" else clone(tensor)
+            return self._array(copied, batched)
+
+    def reshape(self, array: Traced, shape: tuple[int, ...]) -> Traced:
+        """Return a copy of another shape."""
+        with self.outside():
+            tensor, batched = self._part(array)
+            wanted = (self.size, *shape) if batched else shape
+            return self._array(reshape(clone_contiguous(tensor), wanted), batched)
+
+    def laid_out(self, array: Traced, place: Array, *sources: Any) -> Traced:
+        """Return a copy that lies as `place` does: what one element shows stays one."""
+        with self.outside():
+            tensor, batched = self._part(array)
+            whole = tensor._array.shape
+            for dim, (length, step) in enumerate(zip(place.shape, place.strides, strict=True)):
+                if step == 0 and length > 1:
+                    tensor = tensor.narrow(dim + batched, 0, 1)
+            order = sorted(range(place.ndim), key=lambda dim: -place.strides[dim])
+            if batched:
+                order = [0, *[1 + dim for dim in order]]
+            back = sorted(range(len(order)), key=order.__getitem__)
+            once = clone_contiguous(tensor.permute(order)).permute(back)
+            return self._array(expand_to(once, whole), batched)
+
+    def write(self, target: Traced, value: Any) -> None:
+        """Write outside, to every example."""
+        storage: Any = target.storage
+        with self.outside():
+            part = self._part(value) if isinstance(value, (Traced, np.ndarray)) else None
+            if part is not None and part.batched and not storage.value.batched:
+                if not storage.made:
+                    raise RuntimeError(_SELF_IS_ONE)
+                one = storage.value.tensor
+                every = expand(one, (self.size, *one._array.shape))
+                storage.replace(Part(clone_contiguous(every), True))
+            found, batched = storage.part(target.place)
+            if part is None:
+                found.fill_(value)
+            else:
+                found.copy_(part.aligned(found._array.ndim - batched))
+
+    def each_row(
+        self,
+        function: Callable[[Tensor], Sequence[Tensor | None]],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> None:
+        """Return None: there is no loop to record."""
+
+    def writable(self, tensor: Tensor) -> Any:
+        """Return an array inside whose writes go to a tensor from outside."""
+        return self._own(tensor)._array
+
+    def check_reshaping(self, name: str, tensor: Tensor) -> None:
+        """Raise where a tensor outside would get the shape of one inside."""
+        array: Any = tensor._array
+        if type(array) is not Traced or name == "resize":
+            raise RuntimeError(
+                f"vmap: {name}_() can't give a tensor from outside of the mapped function, or "
+                "more memory than there is, another shape: use the function without underscore"
+            )
+
+    def detached(self, array: Any) -> Any:
+        """Return an array over the same memory, of which outside nothing depends on anything."""
+        if type(array) is not Traced or array.storage.recorder is not self:
+            return array
+        with self.outside():
+            tensor, batched = self._part(array)
+            return self._array(detach(tensor), batched)
+
+    def set_grad(self, value: bool) -> None:
+        """Have the world outside record or not, too."""
+        self._outside.grad = value and self._may_record
+
+    def depend_on_strides(self, arguments: frozenset[int]) -> None:
+        """Do nothing: no strides here follow from arguments."""
+
+    def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
+        """Run a check of numbers."""
+        with self.outside():
+            tensor, batched = self._part(array)
+            found: Any = tensor._array
+            if type(found) is Traced:
+                found = modes.trace.check(primitive, found, parameters)
+            else:
+                found = primitive.forward(found, **parameters)
+            return self._array(wrap(found), batched)
+
+    def known(self, array: Traced) -> Array | None:
+        """Return the numbers of an array that is one for all examples, if there are any."""
+        with self.outside():
+            tensor, batched = self._part(array)
+            found: Any = tensor._array
+            if batched:
+                return None
+            return modes.trace.known(found) if type(found) is Traced else found
+
+    def captured(self, array: Array) -> Any:
+        """Return the array as the world outside has it."""
+        with self.outside():
+            found = at_hand(array)
+        return found if found is array else self._array(wrap(found), False)
+
+    def bake(self, array: Array) -> None:
+        """Tell the world outside."""
+        with self.outside():
+            note_numbers(array)
+
+    def copies(self, array: Array) -> None:
+        """Tell the world outside."""
+        with self.outside():
+            note_copy(array)
+
+    def takes(self, value: Any) -> None:
+        """Tell the world outside."""
+        with self.outside():
+            note_given(value)
+
+    def draw(
+        self, function: Callable[..., Any], shape: tuple[int, ...], arrays: Sequence[Any]
+    ) -> Traced:
+        """Draw numbers outside: for each example, or once for all."""
+        if self.randomness == "error":
+            raise RuntimeError(_RANDOM)
+        differ = self.randomness == "different"
+        with self.outside():
+            parts = [
+                self._part(each) if isinstance(each, (Traced, np.ndarray)) else each
+                for each in arrays
+            ]
+            if not differ and any(type(part) is Part and part.batched for part in parts):
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input. "
+                    "Please file an issue with functorch"
+                )
+            given = [
+                part.aligned(len(shape))._array if type(part) is Part else part for part in parts
+            ]
+            whole = (self.size, *shape) if differ else shape
+            trace: Any = modes.trace
+            found = function(whole, *given) if trace is None else trace.draw(function, whole, given)
+            return self._array(wrap(found), differ)
+
+    def numbers(self, what: str, array: Traced) -> Array:
+        """Return the numbers of what is one for all examples; raise for a batch."""
+        with self.outside():
+            part = self._part(array)
+        if part.batched:
+            self.refuse(what, array)
+        with self.outside():
+            found: Any = part.tensor._array
+            known = modes.trace.known(found) if type(found) is Traced else found
+            return np.asarray(found if known is None else known)
+
+    def refuse_shape(self, what: str) -> NoReturn:
+        """Raise for an operation whose result's shape depends on numbers."""
+        if "mask" in what:
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. "
+                "Attempting to batch over indexing with a boolean mask."
+            )
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted "
+            f"to vmap over aten::{what}. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+
+    def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
+        """Raise for a request for the numbers of a batch."""
+        if what == "a truth value":
+            raise RuntimeError(_CONTROL_FLOW)
+        if what == "a Python number":
+            raise RuntimeError(_ITEM)
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def describe(self, tensor: Tensor) -> str:
+        """Return how a tensor is printed: with what it is outside."""
+        part = self.part(tensor)
+        with self.outside():
+            text = repr(part.tensor)
+        if not part.batched:
+            return text
+        level, outer = 1, self._outside.trace
+        while isinstance(outer, Batcher):
+            level, outer = level + 1, outer._outside.trace
+        indented = text.replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={level}, bdim=0, value=\n    {indented}\n)"
