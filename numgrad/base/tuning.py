@@ -77,11 +77,9 @@ SUM_WIDTH = 256
 #: Rows that a lane adds up one after the other, and rows of a block at least. Decide bits.
 SUM_DEPTH = 16
 SUM_ROWS = 256
-#: Rows, and columns at most, of a block of an elementwise loop that sums what it computes; and how
-#: many values of a row are stored until they are summed. They decide bits. Not measured.
-SUMMING_ROWS = 1 << 8
+#: Columns at most that a thread takes of an elementwise loop that sums what it computes, in whole
+#: blocks of sums. Not measured.
 SUMMING_COLUMNS = 1 << 14
-SUMMING_TILE = 1 << 9
 #: Rows of a part of variances and logsumexp, at least: with `numgrad.kernels.reduce.order.TILE`
 #: columns, what a core's own cache holds. Decides bits. Not measured.
 MOMENT_ROWS = 64

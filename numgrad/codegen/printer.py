@@ -36,9 +36,9 @@ from numgrad.codegen.loops import (
 __all__ = ["print_expression", "print_module"]
 
 # How close signs bind, the closest last.
-_LEVELS = [["|"], ["^"], ["&"], ["+", "-"], ["*", "/", "//", "%"]]
+_LEVELS = [["|"], ["^"], ["&"], [">>"], ["+", "-"], ["*", "/", "//", "%"]]
 _BINDS = {sign: level for level, signs in enumerate(_LEVELS, 3) for sign in signs}
-_CHOICE, _COMPARISON, _PREFIX, _ATOM = 1, 2, 8, 9
+_CHOICE, _COMPARISON, _PREFIX, _ATOM = 1, 2, 9, 10
 # Modules whose names are written with that of the module in front, and how it is imported.
 _WHOLE = {
     "numpy": ("np", "import numpy as np"),

@@ -58,8 +58,10 @@ Formula = Callable[[dict[str, Symbol]], Sequence[Symbol]]
 ARRAYS = "aAb"
 # Modes: the innermost loop finds the elements side by side, or always the same, or far apart.
 CONTIGUOUS, CONSTANT, STEPS = "1", "0", "g"
-# Outputs are contiguous, or the values are added up: those of a row, or element by element of rows.
+# Outputs are contiguous, or the values are added up: those of a row in blocks, each to a number of
+# its own; or element by element of rows, which are dealt out among lanes.
 SUM_OF_ROW, SUM_OF_ROWS = "r", "c"
+_DEAL = ("shift", "block", "lanes", "width")
 
 
 _I = Name("i")
@@ -83,15 +85,22 @@ def _parts(inputs: Sequence[str], formula: Formula, pattern: str) -> _Parts:
     }
     code = emit(formula(symbols))
     outcomes = {f"out{position}": result for position, result in enumerate(code.results)}
-    typed = [n for n in inputs if letters[n] == "a"] + [n for n in inputs if letters[n] == "A"]
-    of_type = Attribute(Attribute(Name([*typed, "out0"][0]), "dtype"), "type")
+    real, wide = ([n for n in inputs if letters[n] == letter] for letter in "aA")
+    of_type = _type_of([*real, *wide, "out0"][0])
     before: list[Statement] = [Do(call(_USE_WIDE_VECTORS))] if code.functions else []
     before += code.typed(of_type)
     for n, letter in letters.items():
-        if letter not in ARRAYS:
-            number = call(of_type, n) if letter == "s" else Name(n)
-            before.append(Assign(f"{n}_s", number))
+        if letter == "s":
+            before.append(Assign(f"{n}_s", call(of_type, n)))
+        elif letter == "S" and wide:
+            before.append(Assign(f"{n}_s", call(_type_of(wide[0]), n)))
+        elif letter not in ARRAYS:
+            before.append(Assign(f"{n}_s", Name(n)))
     return _Parts(letters, before, code.lines, outcomes)
+
+
+def _type_of(array: str) -> Expression:
+    return Attribute(Attribute(Name(array), "dtype"), "type")
 
 
 def _looped(
@@ -149,7 +158,10 @@ def strided_source(
     modes : str
         A letter for each operand: contiguous, constant or by steps; for numbers it does not matter.
         Then one for each output: contiguous, or how its values are added up. For each output that
-        takes sums of a row, the loop has one more argument: room for `width` values.
+        takes sums of a row, the loop has one more argument: room for `width` values, a block of the
+        sum. If there are outputs that take sums of rows, `steps` also leads to the numbers of the
+        rows that are added up for each of them, and the last argument is how these are dealt out
+        (`numgrad.kernels.pointwise.summing_calls`): four numbers for each.
     """
     parts = _parts(inputs, formula, pattern)
     outputs = list(parts.outcomes)
@@ -161,14 +173,21 @@ def strided_source(
         if mode_of[n] == CONSTANT
     ]
     reads = {n: _read(n, mode_of[n]) for n in arrays}
+    dealt = [o for o in outputs if mode_of[o] == SUM_OF_ROWS]
+    row += [Assign(f"{o}_lane", _lane(o)) for o in dealt]
     writes = [_write(o, value, mode_of[o]) for o, value in parts.outcomes.items()]
     row += _looped(parts, Name("start"), Name("stop"), reads, writes)
-    walked = [*arrays, *outputs]
-    by_steps = [n for n in walked if mode_of[n] == STEPS]
+    walked = [*arrays, *outputs, *(f"{o}_n" for o in dealt)]
+    by_steps = [n for n in arrays if mode_of[n] == STEPS]
     body: list[Statement] = [
         *parts.before,
         Assign("outer", Attribute(Name("lengths"), "size")),
         *(Assign(f"{n}_step", _step(walked.index(n), "outer")) for n in by_steps),
+        *(
+            Assign(f"{o}_{name}", Load(Name("deal"), Number(len(_DEAL) * k + j), True))
+            for k, o in enumerate(dealt)
+            for j, name in enumerate(_DEAL)
+        ),
         _columns(walked, row),
     ]
     head = ["lengths", "steps", "index", "first_row", "last_row", "first", "last", "width"]
@@ -177,6 +196,7 @@ def strided_source(
         *inputs,
         *outputs,
         *(f"{o}_row" for o in outputs if mode_of[o] == SUM_OF_ROW),
+        *(["deal"] if dealt else []),
     ]
     return _printed(name, pattern, parameters, body)
 
@@ -191,15 +211,19 @@ def _read(n: str, mode: str) -> Expression:
 def _write(o: str, value: Expression, mode: str) -> Statement:
     """Return what becomes of an output's element number ``i`` of a row."""
     if mode == SUM_OF_ROW:
-        return Fold(
-            o_sum := f"{o}_sum", "sum", value, "i", [_added(o, Name(f"{o}_at"), Name(o_sum))]
-        )
-    place = plus(f"{o}_at", _I)
-    return Store(Name(o), place, value) if mode == CONTIGUOUS else _added(o, place, value)
-
-
-def _added(o: str, place: Expression, value: Expression) -> Statement:
+        place = plus(f"{o}_at", combine("//", "start", "width"))
+        return Fold(f"{o}_sum", "sum", value, "i", [Store(Name(o), place, Name(f"{o}_sum"))])
+    if mode == CONTIGUOUS:
+        return Store(Name(o), plus(f"{o}_at", _I), value)
+    place = plus(f"{o}_lane", _I)
     return Store(Name(o), place, combine("+", Load(Name(o), place), value))
+
+
+def _lane(o: str) -> Expression:
+    """Return where the lane of a row begins."""
+    block = times(combine(">>", f"{o}_n_at", f"{o}_shift"), f"{o}_block")
+    lane = times(combine("&", f"{o}_n_at", f"{o}_lanes"), f"{o}_width")
+    return plus(f"{o}_at", block, lane)
 
 
 def _step(k: int, dim: str) -> Expression:

@@ -281,3 +281,87 @@ def test_sums_do_not_depend_on_the_number_of_threads(shape: tuple[int, ...]) -> 
     finally:
         ng.set_num_threads(threads)
     assert all(each == found[0] for each in found)
+
+
+# --- gradients of what was broadcast --------------------------------------------------------------
+
+BROADCASTS: dict[str, Callable[..., Tensor]] = {
+    "mul": lambda x, y: x * y,
+    "sub": lambda x, y: x - y,
+    "div": lambda x, y: x / y,
+    "expand": lambda x, y: x * y.expand(np.broadcast_shapes(x.shape, y.shape)),
+    "addcmul": lambda x, y: ng.addcmul(y, x, y, value=0.5),
+    "maximum": lambda x, y: ng.maximum(x, y) if not x.is_complex() else x * y * y,
+    "where": lambda x, y: ng.where(x.abs() > 0.5, x * y, y),
+    "pointwise": lambda x, y: (x * y).sin() if not x.is_complex() else (x * y) * x,
+}
+LENGTHS = [0, 1, 2, 7, 33, 64, 100, 257, 1025, 4097, 300_000]
+
+
+def draw_broadcast(rng: random.Random) -> list[tuple[int, ...]]:
+    """Draw two shapes that are broadcast to one another, and what they are broadcast to."""
+    full = [rng.choice(LENGTHS) for _ in range(rng.randint(1, 4))]
+    while np.prod([max(1, n) for n in full]) > MOST:
+        full[rng.randrange(len(full))] = rng.choice([1, 2, 3, 5])
+    pair = [[n if rng.random() < 0.6 else 1 for n in full] for _ in range(2)]
+    if rng.random() < 0.5:
+        pair[0] = full
+    pair[1] = pair[1][rng.choice([0, 0, 1, len(full)]) :]
+    shapes = [tuple(shape) for shape in pair]
+    return [*shapes, tuple(np.broadcast_shapes(*shapes))]
+
+
+@pytest.mark.sampled(0.15)
+@pytest.mark.parametrize("seed", range(32))
+def test_gradients_of_what_was_broadcast_have_the_same_bits_everywhere(seed: int) -> None:
+    rng = random.Random(f"broadcast {seed}")
+    shapes, dtype = draw_broadcast(rng), rng.choice(["float32", "float64", "complex64"])
+    x, y, g = (draw_array(rng, shape, dtype) if shape else ng.tensor(1.25) for shape in shapes)
+    y = y.to(x.dtype)
+    if rng.random() < 0.3 and g.ndim:
+        g = g[..., :1].expand(*g.shape)  # as behind a mean
+    operation = rng.choice(list(BROADCASTS))
+    program = BROADCASTS[operation]
+
+    def gradients(x: Tensor, y: Tensor, g: Tensor) -> Any:
+        x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
+        return ng.autograd.grad(program(x, y), (x, y), g)
+
+    strides = [each.stride() for each in (x, y, g)]
+    name = f"{operation} of {dtype}, {list(x.shape)} and {list(y.shape)}, strides {strides}"
+    expected = bits(gradients(x, y, g))
+    compiled = ng.jit(gradients)
+    threads = ng.get_num_threads()
+    try:
+        for count in (1, 2):
+            ng.set_num_threads(count)
+            assert bits(gradients(x, y, g)) == expected, name
+            assert bits(compiled(x, y, g)) == expected, f"jit: {name}"
+    finally:
+        ng.set_num_threads(threads)
+    if seed % 3 == 0:
+        operands = [v.contiguous() for v in (x, y, g)]
+        expected = bits(gradients(*operands))
+        dispatcher = compiled.lower(*operands).dispatcher
+        found = dispatcher(*[v.numpy() for v in operands])
+        assert bits(found, gradients(*operands)) == expected, f"dispatcher: {name}"
+
+
+# --- products of matrices, which BLAS adds up -----------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_products_of_contiguous_matrices_are_the_same_calls_under_jit(seed: int) -> None:
+    rng, numbers = random.Random(f"products {seed}"), np.random.default_rng(seed)
+    dtype = rng.choice(["float32", "float64", "complex64"])
+    for kind in ("matrices", "matrix and vector", "vector and matrix", "batches"):
+        m, k, n = (rng.choice([2, 3, 7, 16, 33, 100, 257]) for _ in range(3))
+        shapes = {
+            "matrices": [(m, k), (k, n)],
+            "matrix and vector": [(m, k), (k,)],
+            "vector and matrix": [(k,), (k, n)],
+            "batches": [(3, m, k), (3, k, n)],
+        }[kind]
+        x, y = (ng.tensor(numbers.standard_normal(shape).astype(dtype)) for shape in shapes)
+        compiled = ng.jit(lambda x, y: x @ y)
+        assert bits(compiled(x, y)) == bits(x @ y), f"{kind}: {shapes} of {dtype}"

@@ -6,7 +6,7 @@ Where no order of the dims makes the data contiguous, it is gathered a block at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 
 from numgrad.kernels.move.gather_blocks import Strided, contiguous, is_strided
 
-__all__ = ["Arrangement", "Array", "arrange", "reduced_shape", "restore"]
+__all__ = ["Arrangement", "Array", "arrange", "arranged", "reduced_shape", "restore"]
 
 
 Array = np.ndarray[Any, Any]
@@ -115,15 +115,27 @@ def _arrange(array: Array, dims: tuple[int, ...], adjacent: bool, ordered: bool)
                 flips[dim] = slice(None, None, -1)
         array = array[tuple(flips)]
         order = _by_stride(array.strides, range(array.ndim))
-    groups = _groups(array.shape, dims, order)
-    if adjacent and sum(is_reduced for _, is_reduced in groups) > 1:
-        reduced = sorted(dims) if ordered else _by_stride(array.strides, dims)
-        order = _as_one_block(array.strides, dims, reduced)
-        groups = _groups(array.shape, dims, order)
+    if adjacent and sum(reduced for _, reduced in _groups(array.shape, dims, order)) > 1:
+        block = sorted(dims) if ordered else _by_stride(array.strides, dims)
+        order = _as_one_block(array.strides, dims, block)
+    return arranged(_flat(array.transpose(order)), array.shape, dims, order)
+
+
+def arranged(
+    flat: Any, shape: tuple[int, ...], dims: tuple[int, ...], order: Sequence[int]
+) -> Arrangement:
+    """Return how flat elements of a shape, their dims in an order, are laid out for a reduction.
+
+    Examples
+    --------
+    >>> arranged(None, (2, 3, 4), (1,), (1, 0, 2))[1:4]
+    (1, 3, 8)
+    """
+    groups = _groups(shape, dims, order)
     inner = groups.pop()[0] if groups and not groups[-1][1] else 1
     n = groups.pop()[0] if groups else 1
     return Arrangement(
-        _flat(array.transpose(order)),
+        flat,
         prod([size for size, _ in groups]),
         n,
         inner,
@@ -154,7 +166,7 @@ def _as_one_block(strides: tuple[int, ...], dims: tuple[int, ...], reduced: list
 
 
 def _groups(
-    shape: tuple[int, ...], dims: tuple[int, ...], order: list[int]
+    shape: tuple[int, ...], dims: tuple[int, ...], order: Sequence[int]
 ) -> list[tuple[int, bool]]:
     """Merge neighbours of the same kind; dims of size 1 part nobody."""
     groups: list[tuple[int, bool]] = []

@@ -18,6 +18,7 @@ from numgrad.runtime.memory import empty
 
 __all__ = [
     "as_dtype",
+    "copy_in_order",
     "copy_like",
     "copy_with_gaps",
     "empty_for",
@@ -150,6 +151,17 @@ def laid_out_like(values: Array, array: Array) -> Array:
     (8, 16)
     """
     return values if array.flags.c_contiguous else copy_like(values, array)
+
+
+def copy_in_order(array: Array, order: Sequence[int]) -> Array:
+    """Return a copy that has its dims in an order in memory.
+
+    Examples
+    --------
+    >>> copy_in_order(np.ones((2, 3)), (1, 0)).strides
+    (8, 16)
+    """
+    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order).tolist())
 
 
 def in_order_of(values: Array, arrays: Sequence[Array]) -> Array:

@@ -194,13 +194,23 @@ class Elementwise:
             order, back = _orders(shape, operands)
         grain = self._grain(dtypes)
         if shapes is not None:
-            call: Any = SummingCall(self._strided_loop, shape, operands, dtypes, shapes, grain)
+            orders = self._orders_of(shape, operands)
+            call: Any = SummingCall(
+                self._strided_loop, shape, operands, dtypes, shapes, orders, grain
+            )
         else:
             call = self._make_call(shape, order, operands, dtypes, grain)
         if len(self.calls) >= REMEMBERED_CALLS:
             self.calls.clear()
         self.calls[key] = call, back
         return call, back
+
+    def _orders_of(
+        self, shape: tuple[int, ...], operands: Sequence[Array | Number]
+    ) -> list[tuple[int, ...]]:
+        """Return for each output that is summed, or stands beside one, the order of its dims."""
+        symbols = {name: Symbol.input(name, False) for name in self.inputs}
+        return [tuple(range(len(shape)))] * len(self.formula(symbols))
 
     def _grain(self, dtypes: Sequence[np.dtype[Any]]) -> int:
         """Return how many elements a thread takes at least."""

@@ -11,7 +11,7 @@ import numpy as np
 from numgrad.base.tuning import THREAD_ELEMENTS_SUM
 from numgrad.codegen.llvm.run_ir import RUN, RUN_LANES, block_rows, lanes_of_rows
 from numgrad.kernels.move.gather_blocks import Strided
-from numgrad.kernels.move.layout import Array, arrange, restore
+from numgrad.kernels.move.layout import Arrangement, Array, arrange, restore
 from numgrad.kernels.reduce.order import PART, TILE, steps_of, steps_of_rows
 from numgrad.kernels.reduce.short_reductions import ShortBlocks, ShortCall, entry_of
 from numgrad.runtime.memory import empty
@@ -200,6 +200,17 @@ class Fold:
                     return out.reshape(shape[:dim] + middle + shape[dim + 1 :])
         arranged = arrange(array, dims)
         out = self.reduce(arranged.flat, arranged.outer, arranged.n, arranged.inner, dtype, centres)
+        return self.finish(out, arranged, array.shape, dims, keepdim)
+
+    def finish(
+        self,
+        out: Array,
+        arranged: Arrangement,
+        shape: tuple[int, ...],
+        dims: tuple[int, ...],
+        keepdim: bool,
+    ) -> Array:
+        """Reduce what is left when the last group of dims is, and give the result its shape."""
         inner = arranged.inner
         groups = list(arranged.rest)
         while groups:
@@ -207,10 +218,10 @@ class Fold:
             n, is_reduced = groups.pop()
             if is_reduced:
                 outer = prod([size for size, _ in groups])
-                out = self.merge.reduce(out, outer, n, inner, dtype)
+                out = self.merge.reduce(out, outer, n, inner, out.dtype)
             else:
                 inner *= n
-        return restore(out, arranged, array.shape, dims, keepdim)
+        return restore(out, arranged, shape, dims, keepdim)
 
     def short(
         self,
@@ -218,14 +229,17 @@ class Fold:
         source: np.dtype[Any],
         dtype: np.dtype[Any],
         result: np.dtype[Any],
+        steps: Array | None = None,
     ) -> ShortCall:
         """Return a function that reduces the blocks of `source` elements to `dtype`.
 
-        Its result is of the dtype `result`, which differs where bools are reduced as bytes.
+        Its result is of the dtype `result`, which differs where bools are reduced as bytes. The
+        `steps` are those that the kernel follows, if others than usual.
         """
         entry = entry_of(self.kernel, source, dtype, None, _STEPS, int, int)
         outer, n, inner, shape = blocks
-        empty, steps, size = np.empty, blocks.steps, n * inner
+        empty, size = np.empty, n * inner
+        steps = blocks.steps if steps is None else steps
 
         def call(array: Array) -> Array:
             out = empty(shape, result)

@@ -47,7 +47,7 @@ PART = 65536  # elements that are reduced in one go
 
 
 @lru_cache(maxsize=1024)
-def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0) -> Array:
+def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0, block: int = 0) -> Array:
     """Return what `make_follow` follows to reduce rows to their columns.
 
     Parameters
@@ -59,6 +59,8 @@ def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0) -> Array:
     lanes : int
         How many lanes there are for each column; more than one only where rows lie next to each
         other. Unless given, as many as for so many columns side by side, or then one.
+    block : int
+        How many rows make a block; unless given, `block_rows`.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def steps_of(rows: int, columns: int, row_step: int, lanes: int = 0) -> Array:
         if runs > 1:
             steps += [OUT, 0, runs, FOLD_LANES, 1]
         return np.array([runs + 1, 1, 1, *steps], np.int64)
-    block = block_rows(columns, lanes)
+    block = block or block_rows(columns, lanes)
     blocks, width = -(-rows // block), lanes * columns
     base = width  # behind the lanes of a block are the results of all
     steps = []

@@ -16,7 +16,7 @@ from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol
 from numgrad.codegen.render import Formula
 from numgrad.kernels.move.loop_order import loop_order
-from numgrad.kernels.move.memory_order import empty_for
+from numgrad.kernels.move.memory_order import copy_in_order, empty_for
 from numgrad.kernels.pointwise.flat_calls import Number
 from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -104,14 +104,9 @@ class _Placed:
         """Compute the results; those of an order are copied into it."""
         results = self.call(operands, outputs)
         return [
-            result if order is None else _copy_in_order(result, order)
+            result if order is None else copy_in_order(result, order)
             for result, order in zip(results, self.orders, strict=True)
         ]
-
-
-def _copy_in_order(array: Array, order: Order) -> Array:
-    back = np.argsort(order).tolist()
-    return np.ascontiguousarray(array.transpose(order)).transpose(back)
 
 
 class GradientKernel(ElementwiseKernel):
@@ -140,28 +135,19 @@ class GradientKernel(ElementwiseKernel):
     ) -> tuple[Any, Any]:
         """Find out what a call takes, and remember it."""
         shape, is_new, shapes, *_ = key
-        arrays = [operand for operand in operands if type(operand) is np.ndarray]
-        flat = len(shape) < 2 or all(array.flags.c_contiguous for array in arrays)
-        if flat or not is_new or HALF in dtypes or has_half(operands):
+        if shapes is not None or not is_new or HALF in dtypes or has_half(operands):
             return super()._prepare(key, operands, dtypes)
-        orders = self._orders_of(shape, operands)
         rows = tuple(range(len(shape)))
-        if shapes is None:
-            first = orders[0]
-            walked = None if first == rows else first
-            call: Any = self._make_call(shape, walked, operands, dtypes, self._grain(dtypes))
-            back = None if walked is None else tuple(np.argsort(first).tolist())
-            # The call gives dims in the order of its loops.
-            others = [
-                None if order == first else tuple([first.index(dim) for dim in order])
-                for order in orders
-            ]
-        else:  # what is summed lies row by row
-            call, back = super()._prepare(key, operands, dtypes)
-            others = [
-                order if target == shape and order != rows else None
-                for order, target in zip(orders, shapes, strict=True)
-            ]
+        orders = self._orders_of(shape, operands)
+        first = orders[0]
+        walked = None if first == rows else first
+        call: Any = self._make_call(shape, walked, operands, dtypes, self._grain(dtypes))
+        back = None if walked is None else tuple(np.argsort(first).tolist())
+        # The call gives dims in the order of its loops.
+        others = [
+            None if order == first else tuple([first.index(dim) for dim in order])
+            for order in orders
+        ]
         if any(others):
             call = _Placed(call, others)
         if len(self.calls) >= REMEMBERED_CALLS:
@@ -170,6 +156,8 @@ class GradientKernel(ElementwiseKernel):
         return call, back
 
     def _orders_of(self, shape: tuple[int, ...], operands: Sequence[Any]) -> list[Order]:
-        """Return for each output the order of its dims in memory."""
+        arrays = [operand for operand in operands if type(operand) is np.ndarray]
+        if len(shape) < 2 or all(array.flags.c_contiguous for array in arrays):
+            return super()._orders_of(shape, operands)
         places = dict(zip(self.inputs, operands, strict=True))
         return orders_of(shape, places, self.lies)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numgrad.kernels.pointwise import summing_calls
+from numgrad.kernels.pointwise import summed_outputs, summing_calls
 from numgrad.kernels.pointwise.elementwise import Elementwise
+from numgrad.kernels.pointwise.summed_outputs import summed_dims
+from numgrad.kernels.reduce import reductions
 from numgrad.runtime.threads import get_num_threads, set_num_threads
 from tests.cases import examples
 
@@ -19,29 +21,24 @@ from tests.cases import examples
 KERNEL = Elementwise("times", ["g", "x", "y"], lambda s: [s["g"] * s["y"], s["g"] * s["x"]])
 
 
-def reduced(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the sum to a shape that broadcasts to that of the values, in float64."""
-    missing = values.ndim - len(shape)
-    dims = tuple(range(missing)) + tuple(
-        missing + dim for dim, n in enumerate(shape) if n == 1 and values.shape[missing + dim] != 1
-    )
-    return values.astype(np.float64).sum(dims, keepdims=True).reshape(shape)
-
-
 def check(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    outputs = KERNEL(g.shape, [g, x, y], [g.dtype] * 2, shapes=(x.shape, y.shape))
-    tolerance = 16 * np.finfo(g.dtype).eps
-    for output, values, shape in zip(outputs, (g * y, g * x), (x.shape, y.shape), strict=True):
+    """Compare with the sums of arrays that hold all values: not a bit differs."""
+    shapes = x.shape, y.shape
+    outputs = KERNEL(g.shape, [g, x, y], [g.dtype] * 2, shapes=shapes)
+    whole = KERNEL(g.shape, [g, x, y], [g.dtype] * 2)
+    for output, values, shape in zip(outputs, whole, shapes, strict=True):
+        expected = np.ascontiguousarray(values)
+        if shape != g.shape:
+            expected = reductions.sum(expected, summed_dims(g.shape, shape), True).reshape(shape)
         assert output.shape == shape
         assert output.dtype == g.dtype
-        bound = reduced(np.abs(values), shape)
-        assert np.all(np.abs(output - reduced(values, shape)) <= tolerance * bound)
+        assert output.tobytes() == expected.tobytes()
 
 
 @st.composite
 def shapes(draw: Any) -> list[tuple[int, ...]]:
     """Return what two operands broadcast to, and their shapes."""
-    full = draw(st.lists(st.sampled_from([1, 2, 3, 7, 40]), min_size=1, max_size=4))
+    full = draw(st.lists(st.sampled_from([1, 2, 3, 7, 40, 64]), min_size=1, max_size=4))
     full[draw(st.integers(0, len(full) - 1))] *= draw(st.sampled_from([1, 30, 700]))
     pair = [[draw(st.sampled_from([n, 1])) for n in full] for _ in range(2)]
     missing = draw(st.integers(0, len(full)))
@@ -50,15 +47,22 @@ def shapes(draw: Any) -> list[tuple[int, ...]]:
 
 
 @settings(max_examples=examples(80))
-@given(shapes(), st.booleans())
-def test_sums_are_those_of_the_values(case, transposed):
+@given(shapes(), st.sampled_from(["whole", "transposed", "expanded"]), st.booleans())
+def test_sums_are_those_of_the_values(case, layout, is_complex):
     full, one, other = case
     full = np.broadcast_shapes(one, other)
     generator = np.random.default_rng(0)
-    g = generator.standard_normal(full[::-1] if transposed else full)
-    check(
-        g.T if transposed else g, generator.standard_normal(one), generator.standard_normal(other)
-    )
+
+    def drawn(shape: tuple[int, ...]) -> np.ndarray:
+        numbers = generator.standard_normal(shape).astype(np.float32)
+        return numbers + 1j * numbers[..., ::-1] if is_complex and shape else numbers
+
+    g = drawn(full[::-1] if layout == "transposed" else full)
+    if layout == "transposed":
+        g = g.T
+    elif layout == "expanded":
+        g = np.broadcast_to(g[..., :1], full)
+    check(g, drawn(one).astype(g.dtype), drawn(other).astype(g.dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -83,7 +87,7 @@ def test_blocks_and_columns_join(full, small, dtype):
 
 @pytest.mark.parametrize("shape", [(1, 3), (900, 1), (1, 1), (1,)])
 def test_the_number_of_threads_does_not_change_the_bits(shape, monkeypatch):
-    monkeypatch.setattr(summing_calls, "SUMMING_COLUMNS", 1 << 9)
+    monkeypatch.setattr(summing_calls, "SUMMING_COLUMNS", 1 << 10)
     generator = np.random.default_rng(0)
     full = (900, 3000 if shape[-1] == 1 else 3)
     g, x = generator.standard_normal((2, *full)).astype(np.float32)
@@ -103,13 +107,13 @@ def test_nothing_of_the_full_size_is_stored_for_a_sum(monkeypatch):
     g = np.ones((4000, 500))
     row = np.ones(500)
     made = []
-    zeros = np.zeros
+    empty = summed_outputs.empty
 
     def counted(shape: Any, dtype: Any) -> np.ndarray:
         made.append(int(np.prod(shape)))
-        return zeros(shape, dtype)
+        return empty(shape, dtype)
 
-    monkeypatch.setattr(summing_calls.np, "zeros", counted)
+    monkeypatch.setattr(summed_outputs, "empty", counted)
     KERNEL(g.shape, [g, g, row], [g.dtype] * 2, shapes=(g.shape, row.shape))
-    assert made
-    assert max(made) <= g.size // 100
+    assert sorted(made)[1:] == [g.size]  # what is not summed
+    assert min(made) <= g.size // 100
