@@ -112,7 +112,7 @@ def interpret(
 def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Operation) -> Any:
     primitive = value.attributes["primitive"]
     if not isinstance(primitive, Rows):
-        results = primitive.forward(*operands, **value.attributes["parameters"])
+        results = primitive.forward(*map(np.asarray, operands), **value.attributes["parameters"])
         return results if isinstance(results, tuple) else (results,)
     vector = primitive.graph.inputs[0]
     count = prod(vector.shape)
