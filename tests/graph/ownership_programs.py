@@ -139,6 +139,9 @@ def operations(lib: Any) -> dict[str, Operation]:
         "first": Operation(
             2, lambda m, k, a, b: a[0] + b, lambda g: (np.vstack([g.sum(0), zero]), g)
         ),
+        "columns": Operation(
+            2, lambda m, k, a, b: a.sum(0) + b, lambda g: (np.vstack([g.sum(0)] * 2), g)
+        ),
         "floor": Operation(2, lambda m, k, a, b: a.floor() + b, lambda g: (0 * g, g)),
         "flat": Operation(1, lambda m, k, a: a.reshape(-1).reshape(2, 2), lambda g: (g,)),
         "lifted": Operation(

@@ -253,6 +253,26 @@ def test_calls_in_other_modes(name: str, mode: Any) -> None:
     agree(call)
 
 
+@pytest.mark.parametrize("join", [ng.stack, ng.cat, ng.hstack, ng.dstack])
+@given(st.lists(st.sampled_from([(True, False), (False, True), (True, True), (False, False)])))
+def test_which_of_a_sequence_require_grad_may_change(join: Any, rounds: list[Any]) -> None:
+    for require in [(True, False)] * 4 + rounds:
+        pair = [ng.ones(2, 3, requires_grad=each) for each in require]
+        result = join(pair)
+        assert result.requires_grad is any(require)
+        with ng.no_grad():
+            assert not join(pair).requires_grad
+        if result.requires_grad:
+            result.sum().backward()
+        assert [each.grad is not None for each in pair] == list(require)
+
+
+@pytest.mark.parametrize("index", [[0, 1], [True, False], [[1], [0]], ([1, 0], slice(2))])
+def test_calls_without_a_program_return_something_every_time(index: Any) -> None:
+    x = ng.arange(6.0).reshape(2, 3).requires_grad_()
+    assert len({repr(x[index]) for _ in range(6)}) == 1
+
+
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
 @pytest.mark.sampled(0.5, by="primitive")
 def test_samples(primitive: Any, sample: Any) -> None:
