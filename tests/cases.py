@@ -8,7 +8,8 @@ marked, with how much of it a plain run takes::
     @pytest.mark.sampled(0.25, by="primitive")    # of each primitive's cases; at least one of each
 
 Which ones goes by a hash of their names: the same in every run and on every machine, others in
-every test. ``--cases=all`` runs all of them, and Hypothesis draws its 100 examples, of which a
+every test. But of the dtypes of an operation all tests prefer the same ones, so that fewer kernels
+are compiled. ``--cases=all`` runs all of them, and Hypothesis draws its 100 examples, of which a
 sample has a fifth. ``--cases=tenfold`` draws ten times as many as that. A run that names tests,
 by ``::`` or ``-k``, runs all the cases of these.
 """
@@ -19,7 +20,7 @@ import math
 import os
 import zlib
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import pytest
@@ -41,10 +42,25 @@ def examples(of_hundred: int) -> int:
     return max(min(of_hundred, 3), of_hundred * settings.default.max_examples // 100)
 
 
-def sample(names: Iterable[str], share: float) -> set[str]:
-    """Return that share of names, rounded up: the first ones in the order of their hashes."""
-    ordered = sorted(names, key=lambda name: (zlib.crc32(name.encode()), name))
+def sample(
+    names: Iterable[str], share: float, preferred: Callable[[str], int] = lambda name: 0
+) -> set[str]:
+    """Return that share of names, rounded up: the first ones in the order of their hashes.
+
+    Before that goes what `preferred` gives.
+    """
+    ordered = sorted(names, key=lambda name: (preferred(name), zlib.crc32(name.encode()), name))
     return set(ordered[: math.ceil(share * len(ordered))])
+
+
+def _rank(item: Any, by: str | None) -> int:
+    """Return a hash of the dtype of a case and of what else its group has in common."""
+    dtype = item.callspec.params.get("dtype")
+    if by in (None, "dtype") or dtype is None:
+        return 0
+    value = item.callspec.params[by]
+    kernel = f"{getattr(value, 'name', value)} {str(dtype).rpartition('.')[2]}"
+    return zlib.crc32(kernel.encode())
 
 
 def _group(item: Any, by: str | None) -> Hashable:
@@ -60,6 +76,7 @@ def left_out(items: Iterable[Any]) -> set[str]:
     """Return the names of the tests that a sample does without."""
     groups: dict[Hashable, list[str]] = defaultdict(list)
     shares: dict[Hashable, float] = {}
+    ranks: dict[str, int] = {}
     for item in items:
         mark = item.get_closest_marker("sampled")
         if mark is not None:
@@ -67,10 +84,11 @@ def left_out(items: Iterable[Any]) -> set[str]:
             group = _group(item, by)
             groups[group].append(item.nodeid)
             shares[group] = share
+            ranks[item.nodeid] = _rank(item, by)
     return {
         name
         for group, names in groups.items()
-        for name in set(names) - sample(names, shares[group])
+        for name in set(names) - sample(names, shares[group], ranks.__getitem__)
     }
 
 

@@ -133,7 +133,7 @@ def cases_of(test: Any) -> list[Any]:
         test_catalogue_derivatives.test_batched_gradients_of_a_sample_are_those_of_each_cotangent,
         test_catalogue_torch.test_integers_equal_pytorch,
         test_catalogue_torch.test_complex_values_and_gradients_equal_pytorch,
-        test_jit_catalogue.test_other_operations,
+        test_jit_catalogue.test_traces_of_other_operations,
     ],
     ids=lambda test: test.__name__,
 )

@@ -1,207 +1,34 @@
-"""Random graphs, with passes over them, in two forms: run by a library, and as a model in NumPy.
+"""Runs a graph and passes over it in two forms: by a library, and as a model in NumPy.
 
 The model knows no memory that is shared. What a user may hold on to stands in a cell, and what is
 said to write to a cell is all that does: a pass without ``create_graph`` adds to the ``.grad`` of a
 leaf in place; every other gradient, whoever got it and whoever gave it, stays as it was.
+
+A graph is made again and again, each time with other numbers, hooks and passes, because calls and
+rules that repeat are remembered: what was remembered of one run must not be what another one got.
 """
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 import numgrad as ng
-
-__all__ = ["HOOKS", "Program", "diamonds", "operations", "programs", "run"]
-
-Array = np.ndarray[Any, Any]
-LEAVES = 2  # the first tensors of a graph
-
-
-class Operation(NamedTuple):
-    """What computes a tensor of others: all are of 2 by 2 elements, and it is linear in each.
-
-    Attributes
-    ----------
-    count : int
-        Of how many tensors.
-    forward : callable
-        ``forward(lib, kept, *tensors)``; a Function of its own appends to `kept` what it gave.
-    backward : callable
-        Of the gradient, an array: those of the tensors.
-    """
-
-    count: int
-    forward: Callable[..., Any]
-    backward: Callable[[Array], tuple[Array, ...]]
-
-
-@functools.cache
-def operations(lib: Any) -> dict[str, Operation]:
-    """Return the operations by their names, with Functions of the library."""
-
-    class Shares(lib.autograd.Function):  # type: ignore[misc]
-        """A sum that gives one tensor for two."""
-
-        @staticmethod
-        def forward(ctx: Any, a: Any, b: Any, kept: list[Any]) -> Any:
-            return a + b
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            double = g * 2
-            return double, double, None
-
-    class Passes(Shares):
-        """A sum that gives what it got."""
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g, g, None
-
-    class Keeps(Shares):
-        """A sum that keeps what it gives."""
-
-        @staticmethod
-        def forward(ctx: Any, a: Any, b: Any, kept: list[Any]) -> Any:
-            ctx.kept = kept
-            return a + b
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            double = g * 2
-            ctx.kept.append(double)
-            return double, g, None
-
-    def written(lib: Any, kept: Any, a: Any, b: Any) -> Any:
-        result = a.clone()
-        result.add_(b)
-        return result
-
-    def written_row(lib: Any, kept: Any, a: Any, b: Any) -> Any:
-        result = a.clone()
-        result[0].add_(b[1])
-        return result
-
-    zero = np.zeros((1, 2))
-    return {
-        "sum": Operation(2, lambda m, k, a, b: a + b, lambda g: (g, g)),
-        "difference": Operation(2, lambda m, k, a, b: a - b, lambda g: (g, -g)),
-        "multiple": Operation(1, lambda m, k, a: a * 3, lambda g: (3 * g,)),
-        "negative": Operation(1, lambda m, k, a: -a, lambda g: (-g,)),
-        "copy": Operation(1, lambda m, k, a: a.clone(), lambda g: (g,)),
-        "shift": Operation(1, lambda m, k, a: a + 1, lambda g: (g,)),
-        "view": Operation(1, lambda m, k, a: a.unsqueeze(0).squeeze(0), lambda g: (g,)),
-        "alias": Operation(1, lambda m, k, a: a[...], lambda g: (g,)),
-        "transpose": Operation(1, lambda m, k, a: a.t(), lambda g: (g.T,)),
-        "row": Operation(
-            1, lambda m, k, a: a[:1].expand(2, 2), lambda g: (np.vstack([g.sum(0), zero]),)
-        ),
-        "total": Operation(
-            2, lambda m, k, a, b: a.sum() + b, lambda g: (np.full((2, 2), g.sum()), g)
-        ),
-        "join": Operation(
-            2,
-            lambda m, k, a, b: m.cat([a[:1], b[1:]]),
-            lambda g: (np.vstack([g[:1], zero]), np.vstack([zero, g[1:]])),
-        ),
-        "swap": Operation(1, lambda m, k, a: m.stack(a.unbind()[::-1]), lambda g: (g[::-1],)),
-        "written": Operation(2, written, lambda g: (g, g)),
-        "written row": Operation(2, written_row, lambda g: (g, np.vstack([zero, g[:1]]))),
-        "shares": Operation(2, lambda m, k, a, b: Shares.apply(a, b, k), lambda g: (2 * g, 2 * g)),
-        "passes": Operation(2, lambda m, k, a, b: Passes.apply(a, b, k), lambda g: (g, g)),
-        "keeps": Operation(2, lambda m, k, a, b: Keeps.apply(a, b, k), lambda g: (2 * g, g)),
-    }
-
-
-# Most often those that hand a gradient on as it is, or make one that they do not keep.
-NAMES = sorted(operations(ng)) + ["shift"] * 8 + ["multiple", "sum"] * 4
-HOOKS = ["keep", "double", "before", "after", "after", "retain", "retain", "added"]
-# Operations of one node, whose hooks see the gradient of each tensor.
-PLAIN = {"sum", "difference", "multiple", "negative", "copy", "shift", "shares", "passes", "keeps"}
-# Those whose gradients are views of what they are given.
-VIEWS = {"alias", "transpose", "view"}
-
-
-class Pass(NamedTuple):
-    """One run of the engine, from one root or two."""
-
-    accumulate: bool  # backward, not grad
-    roots: tuple[int, ...]
-    inputs: tuple[int, ...]  # none: everything
-    create_graph: bool
-    batch: int  # of the gradients that are given, the first element
-    write: str  # what the user does then to the .grad of the leaves, or to what was captured
-
-
-class Program(NamedTuple):
-    """A graph, hooks, and passes; numbers are taken modulo how many there are to choose from."""
-
-    nodes: tuple[tuple[str, int, int], ...]
-    hooks: tuple[tuple[str, int], ...]
-    passes: tuple[Pass, ...]
-
-
-_number = st.integers(0, 11)
-_all = tuple(range(12))  # every tensor, some of them twice
-_one = st.sampled_from(["shift"] * 4 + ["multiple"] * 4 + ["alias", "transpose"])
-_two = st.sampled_from(["sum", "passes", "shares", "keeps", "written"])
-
-
-def _diamond(a: str, b: str, c: str, d: str, e: str) -> tuple[tuple[str, int, int], ...]:
-    """Return a graph in which a leaf's gradient comes in two parts, one over a longer way."""
-    return ((a, 0, 0), (b, 0, 0), (c, 3, 0), (d, 4, 2), (e, 5, 0))
-
-
-_diamonds = st.builds(_diamond, _one, _one, _one, _two, _one)
-_chains = st.lists(st.tuples(_one, st.just(1), st.just(0)), min_size=1, max_size=3).map(
-    lambda steps: tuple([(name, 1 if i == 0 else i + 1, 0) for i, (name, _, _) in enumerate(steps)])
-)
-_graphs = st.lists(st.tuples(st.sampled_from(NAMES), _number, _number), min_size=1, max_size=6)
-programs = st.builds(
+from numgrad.ops.core.catalogue import replaced
+from tests.graph.ownership_programs import (
+    LEAVES,
+    PLAIN,
+    VIEWS,
+    Array,
+    Pass,
     Program,
-    st.one_of(_diamonds, _graphs.map(tuple), _chains, _diamonds),
-    st.one_of(
-        st.sampled_from(HOOKS).map(lambda kind: tuple([(kind, at) for at in _all])),
-        st.lists(st.tuples(st.sampled_from(HOOKS), _number), max_size=4).map(tuple),
-    ),
-    st.lists(
-        st.builds(
-            Pass,
-            st.booleans(),
-            st.lists(_number, min_size=1, max_size=2).map(tuple),
-            st.one_of(st.just(()), st.just(_all), st.lists(_number, max_size=4).map(tuple)),
-            st.sampled_from([False, False, False, True]),
-            st.integers(1, 9),
-            st.sampled_from(["", "", "", "fill", "forget", "assign", "capture"]),
-        ),
-        min_size=2,
-        max_size=3,
-    ).map(tuple),
+    Round,
+    operations,
 )
 
-
-def diamonds(hook: str) -> Iterable[Program]:
-    """Return a program for each small graph of two ways, all tensors of which have a hook."""
-    hooks = tuple([(hook, at) for at in range(6)]) if hook else ()
-    backward = Pass(True, (0,), (), False, 1, "")
-    towards, grad = backward._replace(inputs=_all), Pass(False, (0,), _all, False, 2, "capture")
-    recorded = backward._replace(create_graph=True)
-    for ones in itertools.product(("shift", "multiple"), repeat=4):
-        for two in ("sum", "passes", "shares", "keeps", "written"):
-            nodes = _diamond(*ones[:3], two, ones[3])
-            for passes in (
-                (backward, backward),
-                (grad, towards),
-                (towards, grad._replace(write="")),
-                (recorded, recorded),
-            ):
-                yield Program(nodes, hooks, passes)
+__all__ = ["run"]
 
 
 class Watch:
@@ -225,14 +52,60 @@ def run(lib: Any, program: Program, apart: bool = True) -> None:
     `apart` is whether a gradient that comes through a view shares no memory with what it is a view
     of, and a captured one none with what was given.
     """
-    table = operations(lib)
+    for forget in replaced if lib is ng else ():
+        forget()  # else most calls are remembered from an earlier program
+    watch = Watch()
+    for number, each in enumerate(program.rounds):
+        _run_round(lib, program.nodes, each, number, apart, watch)
+
+
+def _run_round(
+    lib: Any,
+    nodes: tuple[tuple[str, int, int], ...],
+    each: Round,
+    number: int,
+    apart: bool,
+    watch: Watch,
+) -> None:
+    """Make the graph, hang hooks, and run its passes."""
     kept: dict[tuple[str, int], list[Any]] = {}
-    tensors = [lib.ones(2, 2, dtype=lib.float64) for _ in range(LEAVES)]
+    tensors, parents, rules = _record(lib, nodes, float(number), apart, kept)
+    factors = [1] * len(tensors)
+    retained: set[int] = set()
+    asked = {i for step in each.passes for i in _asked(step, parents)[1]}
+    for kind, pick in sorted(each.hooks, key=lambda hook: hook[0] != "double"):  # those first
+        at = pick % len(tensors)
+        if kind == "double" and (at in asked or factors[at] == 2):
+            continue  # what is asked for may be taken before hooks, and one hook is enough
+        plain = at >= LEAVES and rules[at][0] in PLAIN
+        _hang(kind, at, tensors[at], kept, factors, retained, len(parents[at]) * plain)
+    grads: list[Any] = [None] * len(tensors)
+    for step in each.passes:
+        if not apart and step.write == "capture":
+            step = step._replace(write="")
+        step = step._replace(batch=step.batch + 10 * number)
+        if each.inference:
+            step = step._replace(create_graph=False)
+        with lib.inference_mode(each.inference):
+            _take(lib, step, tensors, parents, rules, factors, retained, grads, kept, watch)
+        watch.look()
+
+
+def _record(
+    lib: Any,
+    nodes: tuple[tuple[str, int, int], ...],
+    start: float,
+    apart: bool,
+    kept: dict[tuple[str, int], list[Any]],
+) -> tuple[list[Any], list[tuple[int, ...]], list[Any]]:
+    """Return the tensors of a graph, which tensors each was computed of, and by what."""
+    table = operations(lib)
+    tensors = [lib.full((2, 2), start + i, dtype=lib.float64) for i in range(LEAVES)]
     tensors[-1] = tensors[-1].t()  # gradients get the layout of their leaf
     tensors = [tensor.requires_grad_() for tensor in tensors]
     parents: list[tuple[int, ...]] = [()] * LEAVES
     rules: list[Any] = [None] * LEAVES
-    for number, (name, *picks) in enumerate(program.nodes, LEAVES):
+    for number, (name, *picks) in enumerate(nodes, LEAVES):
         if not apart and name in VIEWS:
             name = "copy"
         operation = table[name]
@@ -241,21 +114,7 @@ def run(lib: Any, program: Program, apart: bool = True) -> None:
         tensors.append(operation.forward(lib, own, *[tensors[i] for i in chosen]))
         parents.append(chosen)
         rules.append((name, operation.backward))
-    factors = [1] * len(tensors)
-    retained: set[int] = set()
-    asked = {i for each in program.passes for i in _asked(each, parents)[1]}
-    for kind, pick in sorted(program.hooks, key=lambda hook: hook[0] != "double"):  # those first
-        at = pick % len(tensors)
-        if kind == "double" and (at in asked or factors[at] == 2):
-            continue  # what is asked for may be taken before hooks, and one hook is enough
-        plain = at >= LEAVES and rules[at][0] in PLAIN
-        _hang(kind, at, tensors[at], kept, factors, retained, len(parents[at]) * plain)
-    watch, grads = Watch(), [None] * len(tensors)
-    for step in program.passes:
-        if not apart and step.write == "capture":
-            step = step._replace(write="")
-        _take(lib, step, tensors, parents, rules, factors, retained, grads, kept, watch)
-        watch.look()
+    return tensors, parents, rules
 
 
 def _hang(

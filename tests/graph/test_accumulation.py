@@ -95,3 +95,12 @@ def test_memory_of_a_gradient_that_the_user_gave_is_not_kept() -> None:
     """PyTorch keeps it where it gets to the leaf through a view; here it never does."""
     for line in ("x.view(4).backward(g.view(4))", "x.t().backward(g.t())", "x.backward(g)"):
         assert seen(ng, f"{line}; g.zero_()", "x.grad.tolist()") == "[[1.0, 1.0], [1.0, 1.0]]"
+
+
+@pytest.mark.parametrize("dtype", [ng.float16, ng.float32, ng.complex128])
+def test_what_a_result_retains_is_added_up(dtype: Any) -> None:
+    y = ng.ones(3, dtype=dtype, requires_grad=True) * 2
+    y.retain_grad()
+    for passes in (1, 2, 3):
+        (y * 3).sum().abs().backward(retain_graph=True)
+        assert y.grad.dtype is dtype and y.grad.tolist() == [3 * passes] * 3

@@ -115,7 +115,7 @@ def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Ope
     if isinstance(primitive, Loop):
         return _loop(primitive, operands, elementwise, fold)
     if not isinstance(primitive, Rows):
-        results = primitive.forward(*operands, **value.attributes["parameters"])
+        results = primitive.forward(*map(np.asarray, operands), **value.attributes["parameters"])
         return results if isinstance(results, tuple) else (results,)
     vector = primitive.graph.inputs[0]
     count = prod(vector.shape)

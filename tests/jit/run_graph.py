@@ -5,18 +5,23 @@ So what differs from eager mode differs in the graph, and nothing needs to be co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+import numgrad as ng
+from numgrad.base.pytree import flatten, unflatten
 from numgrad.codegen.expression import Symbol
+from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.ir.validate import validate
+from numgrad.jit.passes.simplify import simplify
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from tests.jit.interpreter import UFUNCS, interpret
 
-__all__ = ["run_graph"]
+__all__ = ["run_graph", "run_traced"]
 
 # Of which NumPy's function gives the same bits: what IEEE 754 says, or no arithmetic at all.
 _BY_NUMPY = frozenset(
@@ -70,3 +75,20 @@ def _kernel(operation: str, count: int) -> Elementwise:
         names,
         lambda symbols: [Symbol.apply(operation, *[symbols[name] for name in names])],
     )
+
+
+def run_traced(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns: what its trace means, simplified, with nothing compiled."""
+    leaves, spec = flatten((arguments, {}))
+    traced = trace_function(function, spec, leaves)
+    validate(traced.graph)
+    graph = simplify(traced.graph)
+    validate(graph)
+    computed = run_graph(graph, [leaves[k]._array for k in traced.traced])
+    found = {
+        "computed": lambda which: ng.from_numpy(np.array(computed[which])),
+        "argument": lambda which: leaves[which],
+        "static": lambda which: which,
+    }
+    results = [found[kind](which) for kind, which, *_ in traced.outputs]
+    return unflatten(traced.spec, results)

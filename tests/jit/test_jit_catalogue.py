@@ -18,6 +18,7 @@ from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.decorator import jit
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from tests.jit.run_graph import run_traced
 from tests.ops.catalogue_strategies import (
     array_primitives,
     as_tensors,
@@ -73,9 +74,12 @@ def assert_same(compiled: list[Any], eager: list[Any]) -> None:
         )
 
 
-@pytest.mark.sampled(0.3)
-@pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
-def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
+def detached(values: list[Any]) -> list[Any]:
+    return [value.detach() if isinstance(value, Tensor) else value for value in values]
+
+
+def elementwise_case(primitive: ElementwisePrimitive) -> tuple[Callable[..., Any], list[Any]]:
+    """Return a function that applies an operation to tensors and numbers, and the tensors."""
     random = np.random.default_rng(3)
     values: list[Any] = []
     for domain, shape in zip(primitive.domains, cycle([(2, 3), (3,), (2, 1)]), strict=False):
@@ -87,23 +91,50 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
             values.append(domain.draw(shape, random))
     tensors = as_tensors(values)
     numbers = {k: v for k, v in enumerate(tensors) if not isinstance(v, Tensor)}
-    moving = [v for v in tensors if isinstance(v, Tensor)]
 
     def function(*given: Any) -> Any:
         rest = iter(given)
         return primitive(*[numbers[k] if k in numbers else next(rest) for k in range(len(tensors))])
 
-    derived = with_derivatives(function)
-    assert_same(jit(derived)(*moving), derived(*moving))
+    return with_derivatives(function), [v for v in tensors if isinstance(v, Tensor)]
 
 
-@pytest.mark.sampled(0.1, by="primitive")
-@pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
-def test_other_operations(primitive: Any, sample: Any) -> None:
+def sample_case(sample: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Return a function that applies an operation as a sample of it does, and the tensors."""
     function, tensors, keywords = sample(make_samples())
-    derived = with_derivatives(lambda *given: function(*given, **keywords))
+    return with_derivatives(lambda *given: function(*given, **keywords)), tensors
+
+
+@pytest.mark.sampled(0.5)
+@pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
+def test_traces_of_elementwise_operations(primitive: ElementwisePrimitive) -> None:
+    derived, tensors = elementwise_case(primitive)
+    assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
+
+
+@pytest.mark.sampled(0.3, by="primitive")
+@pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
+def test_traces_of_other_operations(primitive: Any, sample: Any) -> None:
+    derived, tensors = sample_case(sample)
     if primitive.name in SHAPE_DEPENDS_ON_VALUES:
         with pytest.raises(TraceError, match=f"shape of what {primitive.name} returns depends on"):
-            jit(derived)(*tensors)
+            run_traced(derived, *tensors)
         return
+    assert_same(run_traced(derived, *tensors), detached(derived(*tensors)))
+
+
+@pytest.mark.sampled(0.1)
+@pytest.mark.parametrize("primitive", ELEMENTWISE, ids=[p.name for p in ELEMENTWISE])
+def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
+    """Compiled, which takes a hundred times as long as to trace."""
+    derived, tensors = elementwise_case(primitive)
+    assert_same(jit(derived)(*tensors), derived(*tensors))
+
+
+@pytest.mark.sampled(0.06)
+@pytest.mark.parametrize(
+    ("primitive", "sample"), [c for c in SAMPLES if c.values[0].name not in SHAPE_DEPENDS_ON_VALUES]
+)
+def test_other_operations(primitive: Any, sample: Any) -> None:
+    derived, tensors = sample_case(sample)
     assert_same(jit(derived)(*tensors), derived(*tensors))

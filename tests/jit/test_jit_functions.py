@@ -13,12 +13,9 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.base.pytree import flatten, unflatten
+from numgrad.base.pytree import flatten
 from numgrad.graph.tensor import Tensor
-from numgrad.jit.front.trace_function import trace_function
-from numgrad.jit.ir.validate import validate
-from numgrad.jit.passes.simplify import simplify
-from tests.jit.run_graph import run_graph
+from tests.jit.run_graph import run_traced
 
 # Names that the expressions may use: x, y are (2, 3), v is (3,), s is (), k holds integers,
 # i positions, m truth values, z complex numbers, e no elements.
@@ -182,21 +179,8 @@ def assert_same(ours: Any, eager: Any) -> None:
 @pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_the_graph_gives_what_the_function_gives(expression: str) -> None:
-    function, arguments = function_of(expression), tensors()
-    expected = function(*tensors())
-    leaves, spec = flatten((tuple(arguments), {}))
-    traced = trace_function(function, spec, leaves)
-    validate(traced.graph)
-    graph = simplify(traced.graph)
-    validate(graph)
-    computed = run_graph(graph, [arguments[k]._array for k in traced.traced])
-    found = {
-        "computed": lambda which: ng.from_numpy(np.array(computed[which])),
-        "argument": lambda which: arguments[which],
-        "static": lambda which: which,
-    }
-    results = [found[kind](which) for kind, which, *_ in traced.outputs]
-    assert_same(unflatten(traced.spec, results), expected)
+    function = function_of(expression)
+    assert_same(run_traced(function, *tensors()), function(*tensors()))
 
 
 @pytest.mark.parametrize("expression", REFUSED)

@@ -95,7 +95,7 @@ def squares(function: Callable[..., Any]) -> Callable[..., Any]:
     return total
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_have_the_bits_of_eager_mode(name: str) -> None:
     function, arrays = CASES[name]

@@ -173,7 +173,7 @@ def bits(results: Any, like: Any = None) -> list[bytes]:
     ]
 
 
-@pytest.mark.sampled(0.35)
+@pytest.mark.sampled(0.2)
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("size", ["small", "any"])
 def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> None:
@@ -195,7 +195,7 @@ def test_sums_have_the_bits_that_they_have_without_jit(size: str, seed: int) -> 
             assert bits(found if len(like) > 1 else found[0], like) == expected, name
 
 
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.25)
 @pytest.mark.filterwarnings("ignore")  # of too few degrees of freedom, of overflow
 @pytest.mark.parametrize("seed", range(30))
 def test_other_reductions_have_the_bits_that_they_have_without_jit(seed: int) -> None:
@@ -216,7 +216,7 @@ def test_shares_of_long_rows_have_the_bits_that_they_have_without_jit(
     assert bits(ng.jit(lambda x: shares(x, (dim,)))(x)) == bits(shares(x, (dim,)))
 
 
-@pytest.mark.sampled(0.35)
+@pytest.mark.sampled(0.2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("fold", [added, averaged, multiplied, spread], ids=lambda f: f.__name__)

@@ -15,10 +15,21 @@ import numpy as np
 from numgrad.graph.frames import is_library, is_of_package, where_user_is
 from numgrad.graph.recorder import TraceError
 from numgrad.jit.capture.guards import is_a, own_dict
+from numgrad.ops.core.catalogue import RESERVED
+from numgrad.ops.core.primitive import Primitive
 
-__all__ = ["Libraries", "behind", "is_ours", "refuse_blind", "refuse_source", "wrapped"]
+__all__ = [
+    "Libraries",
+    "behind",
+    "is_machinery",
+    "is_ours",
+    "refuse_blind",
+    "refuse_source",
+    "wrapped",
+]
 
 _SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+_MACHINERY = ("numgrad.base.", "numgrad.codegen.", "numgrad.kernels.", "numgrad.ops.")
 
 
 class Libraries:
@@ -85,6 +96,16 @@ def is_ours(value: Any) -> bool:
     if is_a(value, FunctionType):
         return _is_of_package(value.__globals__.get("__name__", ""))
     return _is_of_package(type(value).__module__)
+
+
+def is_machinery(value: Any) -> bool:
+    """Whether an object is one of our operations, or of what operations consist of.
+
+    These hold nothing of a user's, and lead to all calls that are remembered.
+    """
+    if is_a(value, Primitive):
+        return value.name in RESERVED
+    return type(value).__module__.startswith(_MACHINERY)
 
 
 def _is_of_package(module: Any) -> bool:

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.numba_private import CPUDispatcher
 from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.capture.guards import is_a, is_number, own_dict
 from numgrad.jit.capture.lookups import PLAIN, own_attributes
 from numgrad.jit.capture.meaning import Tokens, Value
-from numgrad.jit.capture.origins import Libraries, behind
+from numgrad.jit.capture.origins import Libraries, behind, is_machinery
 from numgrad.jit.lowering.storage import root_of
 
 __all__ = ["ANY", "BESIDE", "NUMBER", "ROWS", "TENSOR", "Values", "contents_of"]
@@ -189,6 +190,10 @@ class Values:
             elif is_a(each, type):
                 if not self.libraries.has_class(each):
                     todo += each.__dict__.values()
+            elif is_a(each, CPUDispatcher):
+                todo.append(each.py_func)  # it also leads to all that was ever compiled
+            elif is_machinery(each):
+                continue
             elif is_a(each, (weakref.ref, ContextVar)):
                 todo.append(each() if is_a(each, weakref.ref) else each.get(None))
             elif is_a(each, Tensor):

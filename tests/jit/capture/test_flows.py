@@ -17,11 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 
 import numgrad as ng
 from numgrad.jit.capture import flows
 from numgrad.jit.capture.meaning import Lost, Tokens, Value
+from numgrad.jit.capture.origins import Libraries
 from numgrad.jit.capture.stack import follow
+from numgrad.jit.capture.values import Values
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -416,6 +419,21 @@ def test_an_object_from_outside_keeps_its_operands() -> None:
             x = ng.tensor([1.0, -2.0], dtype=ng.float64)
             np.testing.assert_allclose(compiled(x).numpy(), function(x).numpy(), rtol=1e-12)
         assert compiled.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("name", ["relu", "add", "sum", "cat", "Tensor.mul_"])
+def test_what_is_remembered_of_calls_is_not_looked_into(name: str) -> None:
+    """Nor what was compiled: both grow while a program runs."""
+    values = Values(Libraries(None))
+    arrays, functions = values.reach(operator.attrgetter(name)(ng))
+    assert not arrays and len(functions) < 100
+
+    @njit
+    def triple(x: float) -> float:
+        return 3 * x
+
+    assert triple(2.0) == 6.0
+    assert values.reach(triple) == ([], [triple.py_func])
 
 
 # --- the stack ------------------------------------------------------------------------------------

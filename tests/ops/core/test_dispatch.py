@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
 from numgrad.ops.core import dispatch
-from numgrad.ops.core.dispatch import _go_the_long_way, typed
+from numgrad.ops.core.dispatch import Calls, _go_the_long_way, typed
 from numgrad.ops.signatures.declared import DECLARED
 from tests.ops.catalogue_strategies import array_primitives
 
@@ -360,6 +360,68 @@ def test_calls_in_other_modes(name: str, mode: Any) -> None:
             return CALLS[name](x, y)
 
     agree(call)
+
+
+@pytest.mark.parametrize("join", [ng.stack, ng.cat, ng.hstack, ng.dstack])
+@given(st.lists(st.sampled_from([(True, False), (False, True), (True, True), (False, False)])))
+def test_which_of_a_sequence_require_grad_may_change(join: Any, rounds: list[Any]) -> None:
+    for require in [(True, False)] * 4 + rounds:
+        pair = [ng.ones(2, 3, requires_grad=each) for each in require]
+        result = join(pair)
+        assert result.requires_grad is any(require)
+        with ng.no_grad():
+            assert not join(pair).requires_grad
+        if result.requires_grad:
+            result.sum().backward()
+        assert [each.grad is not None for each in pair] == list(require)
+
+
+@pytest.mark.parametrize("index", [[0, 1], [True, False], [[1], [0]], ([1, 0], slice(2))])
+def test_calls_without_a_program_return_something_every_time(index: Any) -> None:
+    x = ng.arange(6.0).reshape(2, 3).requires_grad_()
+    assert len({repr(x[index]) for _ in range(6)}) == 1
+
+
+@pytest.mark.parametrize("statics", [(1, 2), (1.5, 2.5), (None, True), ("a", "b"), ([1], [2])])
+def test_calls_in_turns_are_remembered(statics: tuple[Any, Any]) -> None:
+    calls = Calls(lambda x, *given: x * 2)
+    x = ng.ones(3)
+    for _ in range(2):
+        for each in statics:
+            calls.meet(typed((each,)), (x,), (each,), (x, each))
+    assert set(calls.programs) == {typed((each,)) for each in statics}
+    assert all(program(x).tolist() == [2.0] * 3 for program in calls.programs.values())
+
+
+REMEMBERED_RULES: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: x.sum(0),
+    "zero": lambda x: (x * 1).zero_(),
+    "copy": lambda x: (x * 1).copy_(x * 2),
+    "slice": lambda x: x[:1],
+    "product": lambda x: x @ x,
+    "join": lambda x: ng.cat((x, x)),
+}
+
+
+@pytest.mark.parametrize("name", REMEMBERED_RULES)
+def test_rules_of_calls_that_are_remembered_are_remembered(name: str) -> None:
+    for _ in range(6):
+        x = ng.ones(3, 3, requires_grad=True)
+        y = REMEMBERED_RULES[name](x)
+        node = y.grad_fn
+        y.backward(ng.ones_like(y))
+    (program,) = node.call.programs.values()
+    assert program is not type(node).run_rules
+
+
+@pytest.mark.parametrize("dtype", [None, ng.int32])
+def test_keywords_behind_numbers_are_taken_every_time(dtype: Any) -> None:
+    x = ng.ones(6)
+    for _ in range(4):
+        if dtype is None:
+            assert x.view(size=(2, 3)).shape == x.view(2, 3).shape == (2, 3)
+        else:
+            assert x.view(dtype=dtype).dtype is x.view(dtype).dtype is dtype
 
 
 @pytest.mark.parametrize(("primitive", "sample"), SAMPLES)
