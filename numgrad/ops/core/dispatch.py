@@ -159,17 +159,22 @@ class Calls:
                 self.seen.add(key)
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
+        self._remember(key, tensors, result, steps)
+        steps.pack()
+        return result
+
+    def _remember(self, key: Any, tensors: Sequence[Tensor], result: Any, steps: Steps) -> None:
+        """Make a program of what a call came to."""
         in_order = (self.sequence or self.elementwise) and _takes_just(steps, tensors)
         if self.sequence and not in_order and len(set(map(id, tensors))) < len(tensors):
-            return result
+            return
         if not self.elementwise and _follows_default_dtype(tensors, steps):
             program = None
         else:
             program = compile_call(
                 tensors, steps, result, sequence=self.sequence, in_order=in_order
             )
-        self.keep(key, program or (function if self.elementwise else _go_the_long_way))
-        return result
+        self.keep(key, program or (self.function if self.elementwise else _go_the_long_way))
 
     def keep(self, key: Any, program: Any) -> Any:
         """Remember something under a key, and return it."""

@@ -15,6 +15,7 @@ from numgrad.ops.core.node_source import (
     define_lines,
     edge_lines,
     edges_source,
+    pack_lines,
     record_lines,
 )
 from numgrad.ops.core.steps import Step, Steps
@@ -60,6 +61,7 @@ class _CallWriter:
 
     def __init__(self, arguments: Sequence[Any], steps: list[Step], results: Sequence[Any]) -> None:
         self.lines: list[str] = []
+        self.saved: dict[str, list[str]] = {}  # of nodes; see `pack_lines`
         self.namespace: dict[str, Any] = {}
         self.values: dict[int, _Value] = {}
         self.results = {id(result) for result in results}
@@ -83,6 +85,10 @@ class _CallWriter:
             if name == "base":
                 self.lines.append(f"if {known} is None: {known} = {value.tensor}")
         return known
+
+    def given(self, value: _Value) -> str:
+        """Return what gives the tensor that hooks are handed, if it is an argument."""
+        return value.tensor if value.is_argument else ""
 
     def edge(self, value: _Value) -> tuple[str, str]:
         """Return what gives the node that a tensor's gradient goes to, and its number."""
@@ -201,8 +207,9 @@ class _CallWriter:
         self.namespace |= {f"class{number}": type(node), f"call{number}": node.call}
         with_edges = operands[: len(node.targets)]
         edges = [("None", "0") if each is None else self.edge(each) for each in with_edges]
-        saved = []
+        saved, tensors = [], []
         for kind, at in self.places(node):
+            tensors.append("")
             if kind == "held":
                 saved.append(f"{at!r}, None, 0")
             elif kind == "number":
@@ -211,7 +218,9 @@ class _CallWriter:
                 )
                 saved.append(f"convert{number}({arguments[at]}), None, 0")
             else:
-                saved.append(self._saved(operands[at] if kind == "input" else outputs[at]))
+                value = operands[at] if kind == "input" else outputs[at]
+                saved.append(self._saved(value))
+                tensors[-1] = self.given(value)
         made = (name, f"class{number}", f"call{number}")
         self.lines += record_lines(*made, edges_source(edges), saved)
         for index, (output, value) in enumerate(zip(step.outputs, outputs, strict=True)):
@@ -221,6 +230,7 @@ class _CallWriter:
             value.edge = (name, str(index))
             if id(output) in self.results or (id(output) in self.bases and not step.primitive.view):
                 self.lines.append(f"{value.tensor}._edge = ({name}, {index})")
+        self.saved[name] = tensors
 
     def places(self, node: Any) -> Saved:
         """Return what a node saves."""
@@ -292,4 +302,5 @@ def compile_call(
     if sequence:
         lines = [f"[{parameters}] = tensors", *lines]
         parameters = "tensors"
-    return define_lines("call", parameters, [*lines, f"return {returned}"], writer.namespace)
+    lines = [*lines, *pack_lines(writer.saved), f"return {returned}"]
+    return define_lines("call", parameters, lines, writer.namespace)

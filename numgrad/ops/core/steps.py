@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.modes import intercept, modes, stop_intercepting
+from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import Tensor
 
 __all__ = ["Step", "Steps", "forget_steps", "note_steps", "step_of"]
@@ -64,11 +65,12 @@ def step_of(
 class Steps:
     """The steps of a call, as primitives note them."""
 
-    __slots__ = ("_versions", "constants", "failed", "steps")
+    __slots__ = ("_versions", "constants", "failed", "packing", "steps")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.constants: list[Tensor] = []  # made on the way, whatever the tensors hold
+        self.packing: list[tuple[Any, Any]] = []  # nodes and what they saved, for hooks
         self.failed = False  # whether something was done that no step tells of
         self._versions: list[tuple[Any, Any]] = []
 
@@ -93,6 +95,11 @@ class Steps:
                     self.failed = True  # memory without a version
                     return
                 self._versions.append((tensor._counter, tensor._counter[0]))
+
+    def pack(self) -> None:
+        """Hand what was saved on the way to hooks, now that programs are made of it."""
+        for node, tensors in self.packing:
+            pack_saved(node, tensors)
 
     def is_complete(self) -> bool:
         """Return whether the steps are all that was done: nothing was written to since."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import NO_EDGE, Tensor, move_retained
-from numgrad.ops.core.node_source import define_lines
+from numgrad.ops.core.node_source import define_lines, pack_lines
 from numgrad.ops.core.programs import _CallWriter, _Value
 from numgrad.ops.core.steps import Step, Steps
 
@@ -44,6 +44,9 @@ class _WriteWriter(_CallWriter):
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
         return node.call.saved_places[: len(node.saved_edges())]
+
+    def given(self, value: _Value) -> str:
+        return "" if value is self.stand_in else super().given(value)
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         writes = step.primitive.writes
@@ -134,7 +137,8 @@ def compile_write(
                 "t0._edge = edge",
                 f"{counter}[1:2] = written",
             ]
-    return define_lines("write", ", ".join(names), [*writer.lines, "return t0"], writer.namespace)
+    lines = [*writer.lines, *pack_lines(writer.saved), "return t0"]
+    return define_lines("write", ", ".join(names), lines, writer.namespace)
 
 
 @silent
