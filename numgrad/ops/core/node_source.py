@@ -16,7 +16,7 @@ from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, next_sequence
 from numgrad.graph.saved_tensors import pack_saved
-from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter
+from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter, view_of
 
 __all__ = [
     "Saved",
@@ -46,6 +46,7 @@ _NAMES = {
     "new_counter": new_counter,
     "next_sequence": next_sequence,
     "pack_saved": pack_saved,
+    "view_of": view_of,
 }
 
 

@@ -164,8 +164,9 @@ class _CallWriter:
             value.counter = f"c{number}_{index}"
             self.lines.append(f"{value.counter} = [0]")
             return value
-        self.lines += [f"{name} = new(Tensor)", f"{name}._array = {value.array}"]
+        made = [f"{name} = new(Tensor)", f"{name}._array = {value.array}"]
         if not view:
+            self.lines += made
             value.counter = f"c{number}_{index}"
             self.lines.append(
                 f"{name}._counter = {value.counter} = new_counter() if interceptors else [0]"
@@ -174,9 +175,11 @@ class _CallWriter:
             return value
         root = value.root
         origin = f"{root.tensor}._view_origin" if root.is_argument else "''"
-        self.lines += [
+        base = self.part(root, "base") if root.is_argument else root.tensor
+        recorded = [
+            *made,
             f"{name}._counter = {value.counter}",
-            f"{name}._base = {self.part(root, 'base') if root.is_argument else root.tensor}",
+            f"{name}._base = {base}",
             f"try: {name}._view_version = {value.counter}[0]",
             "except RuntimeError: return None  # an inference tensor has no version",
             f"origin = {origin}",
@@ -186,7 +189,13 @@ class _CallWriter:
             f"    if {name}._base._edge is not NO_EDGE: {name}._edge = NOWHERE",
         ]
         if step.primitive.multiple_views:
-            self.lines.append(f"elif origin != 'inference': {name}._view_origin = 'multiple'")
+            recorded.append(f"elif origin != 'inference': {name}._view_origin = 'multiple'")
+        self.lines += [
+            "if interceptors and modes.inference:",
+            f"    {name} = view_of({root.tensor}, {value.array})",
+            "else:",
+            *[f"    {line}" for line in recorded],
+        ]
         return value
 
     def _counter(self, root: _Value) -> str:
@@ -296,8 +305,6 @@ def compile_call(
                 f"Returned{returned}" if hasattr(result, "_fields") else f"Returned({returned})"
             )
     lines = writer.lines
-    if any(step.primitive.view for step in steps.steps):
-        lines = ["if interceptors and modes.inference: return None", *lines]
     parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
     if sequence:
         lines = [f"[{parameters}] = tensors", *lines]

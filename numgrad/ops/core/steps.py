@@ -91,10 +91,7 @@ class Steps:
         self.steps.append(step_of(primitive, operands, parameters, outputs, run, several))
         for tensor in (*operands, *outputs):
             if isinstance(tensor, Tensor):
-                if type(tensor._counter) is not list:
-                    self.failed = True  # memory without a version
-                    return
-                self._versions.append((tensor._counter, tensor._counter[0]))
+                self._versions.append((tensor._counter, _version_of(tensor._counter)))
 
     def pack(self) -> None:
         """Hand what was saved on the way to hooks, now that programs are made of it."""
@@ -103,7 +100,14 @@ class Steps:
 
     def is_complete(self) -> bool:
         """Return whether the steps are all that was done: nothing was written to since."""
-        return not self.failed and all(counter[0] == version for counter, version in self._versions)
+        return not self.failed and all(
+            _version_of(counter) == version for counter, version in self._versions
+        )
+
+
+def _version_of(counter: list[Any]) -> Any:
+    """Return how often memory was written to; an inference tensor's, too, which has no version."""
+    return list.__getitem__(counter, 0)
 
 
 def _holds_numbers(value: Any) -> bool:
