@@ -128,7 +128,7 @@ def _checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
 _SCALED = "operand input, operand other, *, number alpha=1, Tensor? out=None"
 
 
-@declare(f"add({_SCALED})", inplace=True, plain=_PLUS)
+@declare(f"add({_SCALED})", inplace=True, plain=_PLUS, factors=("alpha",))
 def add(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input + alpha * other``.
 
@@ -172,7 +172,7 @@ def _check_not_bool(input: Any, other: Any) -> None:
         )
 
 
-@declare(f"sub({_SCALED})", inplace=True, aliases=("subtract",), plain=_MINUS)
+@declare(f"sub({_SCALED})", inplace=True, aliases=("subtract",), plain=_MINUS, factors=("alpha",))
 def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input - alpha * other``.
 
@@ -329,7 +329,7 @@ _ADDCDIV = elementwise(
 _FACTORS = "Tensor input, Tensor tensor1, Tensor tensor2, *, number value=1, Tensor? out=None"
 
 
-@declare(f"addcmul({_FACTORS})", inplace=True, dispatched=True)
+@declare(f"addcmul({_FACTORS})", inplace=True, dispatched=True, factors=("value",))
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 * tensor2``.
 
@@ -345,7 +345,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Te
     return _ADDCMUL(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
-@declare(f"addcdiv({_FACTORS})", inplace=True, dispatched=True)
+@declare(f"addcdiv({_FACTORS})", inplace=True, dispatched=True, factors=("value",))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 / tensor2``.
 
@@ -401,6 +401,7 @@ _LERP = {
     "lerp(Tensor input, Tensor end, Tensor weight, *, Tensor? out=None)",
     "lerp(Tensor input, Tensor end, number weight, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def lerp(input: Tensor, end: Tensor, weight: Any, out: Tensor | None) -> Any:
     """Return ``input + weight * (end - input)``, the point between two ends.
