@@ -27,20 +27,35 @@ PERIOD = 10_000  # operands repeat themselves after this many elements, which ma
 REFUSALS = (RuntimeError, ValueError, IndexError, TypeError)
 Stretch = Callable[[tuple[int, ...], float], tuple[int, ...]]
 
-# Parts of other operations, mostly of their gradients, and measured with them: the samples have
-# positions and sizes written into them that fit no other operand.
+# Parts of other operations, mostly of their gradients, and measured with them: no public function
+# does just what they do, or the samples have positions and sizes written into them that fit no
+# other operand.
 PARTS = frozenset(
     (
+        "alias",
         "as_strided_backward",
+        "conj_physical_in_place",
+        "corner",
         "diagonal_backward",
+        "fill_number_in_place",
+        "fill_tensor_in_place",
         "gather_backward",
         "index_backward",
+        "linear_recurrence",
+        "log_softmax_backward",
+        "logsumexp_backward",
         "masked_scatter_backward",
+        "masked_select_backward",
         "pad_behind",
         "place_along",
         "select_backward",
+        "shift",
+        "slice",
         "slice_backward",
+        "softmax_backward",
+        "spread",
         "take_backward",
+        "threshold_backward",
         "unsafe_view",
     )
 )
@@ -153,7 +168,12 @@ def _elementwise_call(primitive: ElementwisePrimitive, elements: int, requires_g
         if requires_grad and kind in "fc" and primitive.rules[position] is not None:
             tensor.requires_grad_()
         operands.append(tensor)
-    return Call(_public_function(primitive, operands), operands, {})
+    few = [_two_elements(operand) for operand in operands]
+    for tensor, rule in zip(few, primitive.rules, strict=True):
+        if rule is not None and isinstance(tensor, ng.Tensor) and tensor.is_floating_point():
+            tensor.requires_grad_()
+    function, arrange = _public(primitive, Call(primitive, few, {}))
+    return Call(function, *arrange(operands, {}))
 
 
 def _draw(domain: Domain, count: int, random: np.random.Generator) -> np.ndarray:
@@ -163,34 +183,66 @@ def _draw(domain: Domain, count: int, random: np.random.Generator) -> np.ndarray
     return np.asarray(low + random.random(count) * (high - low))
 
 
-def _public_function(primitive: ElementwisePrimitive, operands: list[Any]) -> Callable[..., Any]:
-    """Return the function that users call, if these operands lead it to the primitive."""
-    for name in (primitive.name, primitive.function_name):
-        function = FUNCTIONS.get(name)
-        if function is None:
-            continue
-        few = [
-            ng.from_numpy(operand.numpy(force=True)[:2])
-            if isinstance(operand, ng.Tensor)
-            else operand
-            for operand in operands
-        ]
-        for tensor, rule in zip(few, primitive.rules, strict=True):
-            if rule is not None and isinstance(tensor, ng.Tensor) and tensor.is_floating_point():
-                tensor.requires_grad_()
-        try:
-            node = function(*few).grad_fn
-        except REFUSALS:
-            continue
-        if type(node) is (primitive.node_class if differentiable(primitive.name) else type(None)):
-            return function
-    return primitive
-
-
 def _two_elements(operand: Any) -> Any:
     if isinstance(operand, ng.Tensor):
         return ng.from_numpy(operand.numpy(force=True)[:2])
     return operand
+
+
+# --- what users call -----------------------------------------------------------------------------
+
+Arrange = Callable[[list[Any], dict[str, Any]], tuple[list[Any], dict[str, Any]]]
+
+
+def _ways(names: list[str]) -> list[Arrange]:
+    """Return the ways in which a public function may take what a primitive, or a sample, takes."""
+
+    def first_alone(operands: list[Any], keywords: dict[str, Any]) -> Any:
+        return operands[:1], dict(zip(names[1:], operands[1:], strict=False)) | keywords
+
+    def numbers_named(operands: list[Any], keywords: dict[str, Any]) -> Any:
+        named = dict(zip(names, operands, strict=False))
+        tensors = [each for each in operands if isinstance(each, ng.Tensor)]
+        return tensors, {n: v for n, v in named.items() if not isinstance(v, ng.Tensor)} | keywords
+
+    return [
+        lambda operands, keywords: (operands, keywords),
+        lambda operands, keywords: ([*operands, *keywords.values()], {}),
+        lambda operands, keywords: (operands[::-1], keywords),
+        numbers_named,
+        first_alone,
+        lambda operands, keywords: (operands, {}),
+    ]
+
+
+def _public(primitive: Any, direct: Call) -> tuple[Callable[..., Any], Arrange]:
+    """Return the public function that does what a call of a primitive does, and how to call it.
+
+    Raises
+    ------
+    NotImplementedError
+        If none is found. A primitive itself is never measured: its calls go the long way.
+    """
+    wanted = _outcome(direct.forward())
+    words = primitive.name.split("_")
+    found = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
+    for name in dict.fromkeys([primitive.name, getattr(primitive, "function_name", ""), *found]):
+        for holder in (ng, ng.Tensor):
+            function = getattr(holder, name, None)
+            for arrange in _ways(primitive.inputs) if callable(function) else ():
+                operands, keywords = arrange(direct.operands, direct.keywords)
+                try:
+                    if _outcome(function(*operands, **keywords)) == wanted:
+                        return function, arrange
+                except REFUSALS:
+                    continue
+    raise NotImplementedError(f"no public function was found that applies {primitive.name}")
+
+
+def _outcome(result: Any) -> Any:
+    """Return what tells whether two calls did the same: nodes, and bits."""
+    results = [result] if isinstance(result, ng.Tensor) else list(result)
+    return [(type(each.grad_fn), each.dtype, each.tolist().__repr__()) for each in results]
 
 
 # --- operations with samples ---------------------------------------------------------------------
@@ -228,7 +280,10 @@ STRETCHES: tuple[tuple[Stretch, Stretch], ...] = (
 def _enlarged_call(name: str, elements: int, requires_grad: bool) -> Call:
     """Return the first sample that can be stretched to the size, stretched."""
     primitive = CATALOGUE[name]
-    samples = primitive.samples or _default_samples(name, len(primitive.inputs))
+    samples = [
+        _as_users_call(primitive, sample)
+        for sample in primitive.samples or _default_samples(name, len(primitive.inputs))
+    ]
     if elements <= 4:
         for sample in samples:
             call = _build(sample, requires_grad, _none, _none, 1)
@@ -241,6 +296,25 @@ def _enlarged_call(name: str, elements: int, requires_grad: bool) -> Call:
             if factor is not None:
                 return _build(sample, requires_grad, *stretches, factor)
     raise NotImplementedError(f"no sample of {name} can be brought to {elements} elements")
+
+
+def _as_users_call(primitive: Any, sample: Any) -> Any:
+    """Return a sample that calls a public function, if one takes what the sample's takes."""
+
+    def public(make: Any) -> Any:
+        function, operands, keywords = sample(make)
+        if not found:
+            try:
+                direct = Call(*sample(_maker(True, _none, 1)))
+                found.extend(_public(primitive, direct))
+            except NotImplementedError:  # then it has arguments of its own for one
+                found.extend((function, lambda *arguments: arguments))
+        if function is found[0]:
+            return function, operands, keywords
+        return (found[0], *found[1](operands, keywords))
+
+    found: list[Any] = []
+    return public
 
 
 def _default_samples(name: str, inputs: int) -> list[Callable[..., Any]]:

@@ -62,10 +62,11 @@ class _Modes(threading.local):
 
 modes = _Modes()
 # What is open on any thread and changes what operations do: recorders, levels of forward mode,
-# hooks on saved tensors, inference modes, anomaly mode. While there is one, hot functions do not
-# take the straight-line code that they have for ordinary calls.
+# hooks on saved tensors, inference modes, anomaly mode. While there is one, hot functions look at
+# what it changes: which counter a result has, whether a node packs what it saves.
 interceptors: list[Any] = []
-# Of these the ones that must see every call: all but the inference modes.
+# Of these the ones that must see every call: traces, levels of forward mode, anomaly mode. While
+# there is one, no call takes the straight-line code that there is for ordinary ones.
 call_interceptors: list[Any] = []
 
 
@@ -81,26 +82,30 @@ def stop_intercepting(interceptor: Any) -> None:
     call_interceptors.remove(interceptor)
 
 
-class _Watched(tuple[Any]):
+class _Watched:
     """What stands for a mode of a thread in the lists above: equal to nothing but itself."""
 
-    __slots__ = ()
+    __slots__ = ("mode", "sees_calls")
 
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    def __init__(self, mode: Any, sees_calls: bool) -> None:
+        self.mode = mode
+        self.sees_calls = sees_calls
 
 
-def watch(mode: Any) -> None:
-    """Do what `intercept` does for a mode of this thread, which `restore` takes back."""
-    watched = _Watched((mode,))
+def watch(mode: Any, *, sees_calls: bool) -> None:
+    """Enter a mode of this thread in the lists above, in the second if it must see every call.
+
+    `restore` takes it back.
+    """
+    watched = _Watched(mode, sees_calls)
     modes.watching = (*modes.watching, watched)
-    intercept(watched)
+    _enter(watched)
 
 
 def stop_watching(mode: Any) -> None:
     """Take back the last `watch`, of this mode, if the thread is not rid of it already."""
     watching = modes.watching
-    if watching and watching[-1][0] is mode:
+    if watching and watching[-1].mode is mode:
         modes.watching = watching[:-1]
         _forget(watching[-1])
 
@@ -110,9 +115,16 @@ def is_transformed() -> bool:
     return modes.level is not None or (modes.trace is not None and modes.trace.transforms)
 
 
+def _enter(watched: _Watched) -> None:
+    if watched.sees_calls:
+        call_interceptors.append(watched)
+    interceptors.append(watched)
+
+
 def _forget(watched: _Watched) -> None:
     interceptors.remove(watched)
-    call_interceptors.remove(watched)
+    if watched.sees_calls:
+        call_interceptors.remove(watched)
 
 
 def _note_inference(inference: bool) -> None:
@@ -140,7 +152,7 @@ def restore(state: dict[str, Any]) -> None:
                 _forget(watched)
         for watched in before:
             if not any(watched is other for other in after):
-                intercept(watched)
+                _enter(watched)
     _note_inference(state.get("inference", False))
     now.update(state)
     for name in now.keys() - state.keys():

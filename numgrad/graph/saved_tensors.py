@@ -8,7 +8,7 @@ every run.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.base.tuning import NESTED_PASSES
@@ -67,7 +67,7 @@ def enter_hooks(pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
             raise TypeError(f"hooks on saved tensors must be callable, got {type(hook).__name__}")
     pair = (pack_hook, unpack_hook)
     modes.saved_hooks = (*modes.saved_hooks, pair)
-    watch(pair)  # the fast paths of hot functions know nothing of hooks
+    watch(pair, sees_calls=False)  # what records a node looks whether it packs
 
 
 def exit_hooks() -> None:
@@ -91,12 +91,12 @@ def exit_hooks() -> None:
 class PackedTensor:
     """What the user's hook made of one tensor, and what makes a tensor of it again."""
 
-    __slots__ = ("dtype", "shape", "unpack_hook", "value")
+    __slots__ = ("dtype", "shape", "strides", "unpack_hook", "value")
 
     def __init__(self, value: Any, tensor: Tensor, unpack_hook: UnpackHook) -> None:
         self.value = value
-        self.shape = tensor._array.shape
-        self.dtype = tensor._array.dtype
+        array = tensor._array
+        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
         self.unpack_hook = unpack_hook
 
     def unpack(self) -> Tensor:
@@ -177,15 +177,18 @@ class PackedValues:
     def __bool__(self) -> bool:
         return True
 
-    def unpacked(self) -> tuple[Any, ...]:
-        """Return what the node would have kept by itself."""
+    def unpacked(self) -> tuple[tuple[Any, ...], bool]:
+        """Return what the node would have kept by itself, and whether that lies as it lay."""
         flat: list[Any] = [None] * (3 * len(self.entries))
+        alike = True
         for index in self.order:
             entry = self.entries[index]
             if type(entry) is PackedTensor:
+                strides = entry.strides
                 entry = entry.unpack_for_kernel()
+                alike = alike and entry[0].strides == strides
             flat[3 * index : 3 * index + 3] = entry
-        return tuple(flat)
+        return tuple(flat), alike
 
 
 def _order(node: Node, count: int) -> Sequence[int]:
@@ -196,21 +199,24 @@ def _order(node: Node, count: int) -> Sequence[int]:
     return sorted(range(count), key=lambda index: (names[index] == "result", names[index]))
 
 
-def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
+def pack_saved(node: Node, tensors: Sequence[Any] | None = None) -> None:
     """Hand what a node has just saved to the innermost hooks of this thread.
 
     Parameters
     ----------
     node : Node
-    tensors : iterable of Tensor, optional
-        For each saved value the tensor that it is, or anything where it is no tensor. Without it,
-        tensors are made that hang in the graph where those hang.
+    tensors : sequence of (Tensor or None), optional
+        For each saved value the tensor that it is, as far as there is one. For others, and without
+        it, tensors are made that hang in the graph where those hang.
     """
     saved: Any = node.saved
     if not saved:
         return
+    if modes.steps is not None:  # a program is made of the node as it is: later
+        modes.steps.packing.append((node, tensors))
+        return
     entries = saved_entries(node)
-    given = list(_tensors_of(node, entries) if tensors is None else tensors)
+    given: Sequence[Any] = () if tensors is None else tensors
     order = _order(node, len(entries))
     hooks = modes.saved_hooks[-1]
     packed = False
@@ -219,7 +225,10 @@ def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
     try:
         for index in order:
             if entries[index][1] is not None:
-                entries[index] = _pack(given[index], hooks)
+                tensor = given[index] if given else None
+                if tensor is None:
+                    tensor = _tensor_of(node, entries[index], index)
+                entries[index] = _pack(tensor, hooks)
                 packed = True
     finally:
         modes.grad = previous
@@ -230,8 +239,7 @@ def pack_saved(node: Node, tensors: Iterable[Tensor] | None = None) -> None:
 def pack_entry(node: Node, index: int, hooks: tuple[PackHook, UnpackHook]) -> None:
     """Hand one tensor that a node saved to a pair of hooks."""
     entries = saved_entries(node)
-    tensor = _tensors_of(node, entries)[index]
-    entries[index] = pack_tensor(tensor.detach(), hooks)
+    entries[index] = pack_tensor(_tensor_of(node, entries[index], index).detach(), hooks)
     _hold_packed(node, entries, _order(node, len(entries)))
 
 
@@ -258,14 +266,10 @@ def saved_value(node: Node, index: int) -> Any:
     return entry[0] if entry[1] is None else restore_tensor(entry, edge, owner, unpacked)
 
 
-def _tensors_of(node: Node, entries: Sequence[Any]) -> list[Any]:
-    """Return for each saved value the tensor that it is, or None."""
-    return [
-        None
-        if type(entry) is PackedTensor or entry[1] is None
-        else restore_tensor(entry, edge, node if edge[0] is node else None)
-        for entry, edge in zip(entries, node.saved_edges(), strict=True)
-    ]
+def _tensor_of(node: Node, entry: SavedArray, index: int) -> Tensor:
+    """Return the tensor that a node saved."""
+    edge = node.saved_edges()[index]
+    return restore_tensor(entry, edge, node if edge[0] is node else None)
 
 
 def _hold_packed(node: Node, entries: list[Any], order: Sequence[int]) -> None:
@@ -289,14 +293,19 @@ def _packed_class(cls: type[Node]) -> type[Node]:
             if hasattr(cls, method)
         }
         if hasattr(cls, "run_rules"):  # what hooks return need not lie as in other calls
-            attributes["run_arrays"] = _with_values(cls.run_rules)
+            attributes["run_arrays"] = _with_values(cls.run_arrays, cls.run_rules)
         attributes |= {"__slots__": (), "__module__": cls.__module__}
         found = _packed_classes[cls] = type(cls.__name__, (cls,), attributes)
     return found
 
 
-def _with_values(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that runs another one of a node while its values are unpacked."""
+def _with_values(
+    method: Callable[..., Any], otherwise: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Return a method that runs another one of a node while its values are unpacked.
+
+    That is `otherwise`, if given, where values lie in memory in another way than those it packed.
+    """
 
     def run(node: Node, *arguments: Any) -> Any:
         packed: Any = node.saved
@@ -305,9 +314,10 @@ def _with_values(method: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(packed, PackedValues):  # one method of the node has called another
             return method(node, *arguments)
         with packed.lock:
-            node.saved = packed.unpacked()
+            node.saved, alike = packed.unpacked()
+            run_now = method if alike or otherwise is None else otherwise
             try:
-                return method(node, *arguments)
+                return run_now(node, *arguments)
             finally:
                 node.saved = packed  # type: ignore[assignment]
 

@@ -341,7 +341,8 @@ class NoCounter(list[Any]):
 
     Whoever saves a tensor for the backward pass reads its version. So that is what raises, and no
     operation has to look whether a tensor is one of these. Inside of the mode nobody saves, but for
-    the functions of `numgrad.func`, which may.
+    the functions of `numgrad.func`, which may. Writes are counted for who notes what a call does,
+    and reads what any counter holds, with ``list.__getitem__``.
     """
 
     __slots__ = ()
@@ -355,6 +356,9 @@ class NoCounter(list[Any]):
             "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
             "instead of `torch.inference_mode()`."
         )
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, super().__getitem__(index) + 1)
 
 
 def level_counter(start: int) -> list[Any]:

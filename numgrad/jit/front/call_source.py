@@ -26,7 +26,7 @@ from numgrad.jit.capture.guards import ERRORS
 from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.node import node_class
 from numgrad.jit.run.program_call import ProgramCall, define_call
-from numgrad.ops.core.node_source import record_lines
+from numgrad.ops.core.node_source import pack_lines, record_lines
 from numgrad.ops.core.primitive import save_tensor
 
 __all__ = ["front_call", "leaves_call"]
@@ -327,8 +327,9 @@ def _record(compiled: Compiled, names: dict[str, Any], intercepted: bool) -> lis
         f"({''.join([f'edge{k}[{part}], ' for k in compiled.moving])}*{name},)"
         for part, name in enumerate(("targets", "numbers"))
     ]
-    saved = []
+    saved, tensors = [], []
     for k in compiled.traced:
+        tensors.append(f"leaf{k}" if issubclass(compiled.leaves[k].kind, Tensor) else "")
         if issubclass(compiled.leaves[k].kind, Tensor):
             lines.append(f"counter{k} = leaf{k}._counter")
             saved.append(f"given{k}, counter{k}, counter{k}[0]")
@@ -341,7 +342,7 @@ def _record(compiled: Compiled, names: dict[str, Any], intercepted: bool) -> lis
         lines += [
             "if interceptors:",
             "    note_node(node)",
-            f"    if modes.saved_hooks: pack_saved(node, {traced})",
+            *[f"    {line}" for line in pack_lines({"node": tensors})],
         ]
     return lines
 

@@ -88,7 +88,7 @@ class Tracer:
         names = ("trace", "saved_hooks", "watching")
         before = {name: getattr(modes, name) for name in names}
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
-        watch(self)
+        watch(self, sees_calls=True)
         try:
             yield
         finally:

@@ -191,8 +191,6 @@ class Calls:
             Of what programs are given which are no tensors now, and stand in the key.
         """
         function = self.function
-        if modes.inference:
-            return function(*arguments, **keywords)
         if True in constants:
             statics = (*statics, *itertools.compress(tensors, constants))
         if not self._is_met_often(key, statics):
@@ -200,10 +198,10 @@ class Calls:
         result, steps = note_steps(function, *arguments, **keywords)
         in_order = [at for at in range(len(tensors)) if not constants or not constants[at]]
         applies_one = _takes_just(steps, tensors, in_order)
-        if self.sequence and not applies_one and len(set(map(id, tensors))) < len(tensors):
-            return result
-        program = self._compile(tensors, steps, result, in_order, applies_one)
-        self.keep(key, program or (function if self.elementwise else _go_the_long_way))
+        if not self.sequence or applies_one or len(set(map(id, tensors))) == len(tensors):
+            program = self._compile(tensors, steps, result, in_order, applies_one)
+            self.keep(key, program or (function if self.elementwise else _go_the_long_way))
+        steps.pack()
         return result
 
     def _is_met_often(self, key: Any, statics: tuple[Any, ...]) -> bool:

@@ -6,7 +6,7 @@ Calls that take the long way run it (`attach_for`), plain calls of elementwise f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -15,7 +15,8 @@ from numgrad.codegen.define import define
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import FREED, FROM_FIRST_OUTPUTS, next_sequence
-from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter
+from numgrad.graph.saved_tensors import pack_saved
+from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter, view_of
 
 __all__ = [
     "Saved",
@@ -24,6 +25,7 @@ __all__ = [
     "define_lines",
     "edge_lines",
     "edges_source",
+    "pack_lines",
     "record_lines",
 ]
 
@@ -43,6 +45,8 @@ _NAMES = {
     "new": object.__new__,
     "new_counter": new_counter,
     "next_sequence": next_sequence,
+    "pack_saved": pack_saved,
+    "view_of": view_of,
 }
 
 
@@ -71,6 +75,23 @@ def record_lines(
     ]
 
 
+def pack_lines(saved: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the lines that hand what nodes saved to hooks, once their outputs hang on them.
+
+    Parameters
+    ----------
+    saved : mapping
+        For the name of each node, for each value that it saved what gives the tensor, or an empty
+        string.
+    """
+    lines = []
+    for node, tensors in saved.items():
+        if tensors:
+            given = "".join([f"{tensor or None}, " for tensor in tensors])
+            lines.append(f"    pack_saved({node}, ({given}))")
+    return ["if interceptors and modes.saved_hooks:", *lines] if lines else []
+
+
 @lru_cache(1 << 10)
 def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[..., Any]:
     """Return ``attach(node_class, call, inputs, outputs)``, which makes a node and returns it.
@@ -93,8 +114,9 @@ def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[.
             "NO_EDGE" if k in "nq" else f"gradient_edge(inputs[{i}])" for i, k in enumerate(kinds)
         ]
         lines.append(f"edges = [{', '.join(each)}]")
-    values = []
+    values, tensors = [], []
     for number, (kind, at) in enumerate(saved):
+        tensors.append("" if kind in ("held", "number") else f"t{number}")
         if kind == "held":
             values.append(f"{at!r}, None, 0")
         elif kind == "number":
@@ -110,6 +132,7 @@ def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[.
         values,
     )
     lines += [f"outputs[{number}]._edge = (node, {number})" for number in outputs]
+    lines += pack_lines({"node": tensors})
     return define_lines("attach", "node_class, call, inputs, outputs", [*lines, "return node"], {})
 
 
@@ -133,9 +156,10 @@ def attach_plain(primitive: Any, plan: Any, kinds: str, needs: int) -> Callable[
         if requires:
             lines += edge_lines(name)
         edges.append((f"edge_{name}[0]", f"edge_{name}[1]") if requires else ("None", "0"))
-    saved = []
+    saved, tensors = [], []
     for kind, position in plan.saved_places:
         name = "tensor" if kind == "output" else operands[position]
+        tensors.append("" if kind == "number" else name)
         if kind == "number":
             saved.append(f"{name}, None, 0")
         else:
@@ -143,7 +167,7 @@ def attach_plain(primitive: Any, plan: Any, kinds: str, needs: int) -> Callable[
             saved.append(f"{name}._array, counter_{name}, counter_{name}[0]")
     lines += record_lines("node", "node_class", "plan", edges_source(edges), saved)
     namespace = {"node_class": primitive.node_class, "plan": plan}
-    lines.append("tensor._edge = (node, 0)")
+    lines += ["tensor._edge = (node, 0)", *pack_lines({"node": tensors})]
     return define_lines("attach", ", ".join([*operands, "tensor"]), lines, namespace)
 
 

@@ -5,7 +5,7 @@ See `numgrad.ops.core.primitive.Primitive`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from numgrad.runtime.memory import empty
 __all__ = [
     "Strides",
     "by_columns",
+    "copier",
     "laid_out",
     "lies_by_columns",
     "like_input",
@@ -101,6 +102,15 @@ def relaid(value: Tensor, memory: Array, sources: Sequence[Any]) -> Tensor:
 
 def _note_copy(value: Tensor, memory: Array) -> None:
     """Tell who notes the steps of a rule that a gradient goes to other memory."""
+    copied = copier(memory)
+    if copied is None:
+        forget_steps()
+    else:
+        modes.steps.steps.append(step_of(None, (wrap(value._array),), {}, (wrap(memory),), copied))
+
+
+def copier(memory: Array) -> Callable[[Array], Array] | None:
+    """Return what copies an array to new memory that lies as this does; None if it has gaps."""
     shape, strides, dtype = memory.shape, memory.strides, memory.dtype
     order = sorted(range(memory.ndim), key=lambda dim: (-strides[dim], -shape[dim]))
     back = np.argsort(order).tolist()
@@ -111,10 +121,14 @@ def _note_copy(value: Tensor, memory: Array) -> None:
         result[...] = array
         return result
 
-    if copied(value._array).strides != strides:
-        forget_steps()
-    else:
-        modes.steps.steps.append(step_of(None, (wrap(value._array),), {}, (wrap(memory),), copied))
+    def copied_by_rows(array: Array) -> Array:
+        result = empty(shape, dtype)
+        result[...] = array
+        return result
+
+    if memory.flags.c_contiguous and empty(shape, dtype).strides == strides:
+        return copied_by_rows
+    return copied if empty(outer, dtype).transpose(back).strides == strides else None
 
 
 def laid_out(value: Tensor, *deciding: Tensor) -> Tensor:

@@ -24,7 +24,6 @@ from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
-from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap
 from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
 from numgrad.ops.core.node_source import attach_for
@@ -373,9 +372,6 @@ class Primitive:
         node = attach(cls, call, kept, outputs)
         if interceptors:
             note_node(node)
-            if modes.saved_hooks:
-                saved = node.plan.saved
-                pack_saved(node, [(outputs if k == "output" else kept)[at] for k, at in saved])
 
     def _call_of(
         self,

@@ -15,6 +15,7 @@ from numgrad.ops.core.node_source import (
     define_lines,
     edge_lines,
     edges_source,
+    pack_lines,
     record_lines,
 )
 from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
@@ -68,6 +69,7 @@ class CallWriter:
 
     def __init__(self, arguments: Sequence[Any], steps: Steps, results: Sequence[Any]) -> None:
         self.lines: list[str] = []
+        self.saved: dict[str, list[str]] = {}  # of nodes; see `pack_lines`
         self.namespace: dict[str, Any] = {}
         self.values: dict[int, Value] = {}
         self.results = {id(result) for result in results}
@@ -117,6 +119,10 @@ class CallWriter:
             if name == "base":
                 self.lines.append(f"if {known} is None: {known} = {value.tensor}")
         return known
+
+    def given(self, value: Value) -> str:
+        """Return what gives the tensor that hooks are handed, if it is an argument."""
+        return value.tensor if value.is_argument else ""
 
     def edge(self, value: Value) -> tuple[str, str]:
         """Return what gives the node that a tensor's gradient goes to, and its number."""
@@ -229,8 +235,9 @@ class CallWriter:
             value.counter = f"c{number}_{index}"
             self.lines.append(f"{value.counter} = [0]")
             return value
-        self.lines += [f"{name} = new(Tensor)", f"{name}._array = {value.array}"]
+        made = [f"{name} = new(Tensor)", f"{name}._array = {value.array}"]
         if not view:
+            self.lines += made
             value.counter = f"c{number}_{index}"
             self.lines.append(
                 f"{name}._counter = {value.counter} = new_counter() if interceptors else [0]"
@@ -239,9 +246,11 @@ class CallWriter:
             return value
         root = value.root
         origin = f"{root.tensor}._view_origin" if root.is_argument else "''"
-        self.lines += [
+        base = self.part(root, "base") if root.is_argument else root.tensor
+        recorded = [
+            *made,
             f"{name}._counter = {value.counter}",
-            f"{name}._base = {self.part(root, 'base') if root.is_argument else root.tensor}",
+            f"{name}._base = {base}",
             f"try: {name}._view_version = {value.counter}[0]",
             "except RuntimeError: return None  # an inference tensor has no version",
             f"origin = {origin}",
@@ -251,7 +260,13 @@ class CallWriter:
             f"    if {name}._base._edge is not NO_EDGE: {name}._edge = NOWHERE",
         ]
         if step.primitive.multiple_views:
-            self.lines.append(f"elif origin != 'inference': {name}._view_origin = 'multiple'")
+            recorded.append(f"elif origin != 'inference': {name}._view_origin = 'multiple'")
+        self.lines += [
+            "if interceptors and modes.inference:",
+            f"    {name} = view_of({root.tensor}, {value.array})",
+            "else:",
+            *[f"    {line}" for line in recorded],
+        ]
         return value
 
     def _counter(self, root: Value) -> str:
@@ -272,8 +287,9 @@ class CallWriter:
         self.namespace |= {f"class{number}": type(node), f"call{number}": node.call}
         with_edges = operands[: len(node.targets)]
         edges = [("None", "0") if each is None else self.edge(each) for each in with_edges]
-        saved = []
+        saved, tensors = [], []
         for kind, at in self.places(node):
+            tensors.append("")
             if kind == "held":
                 saved.append(f"{at!r}, None, 0")
             elif kind == "number":
@@ -282,7 +298,9 @@ class CallWriter:
                 )
                 saved.append(f"convert{number}({arguments[at]}), None, 0")
             else:
-                saved.append(self._saved(operands[at] if kind == "input" else outputs[at]))
+                value = operands[at] if kind == "input" else outputs[at]
+                saved.append(self._saved(value))
+                tensors[-1] = self.given(value)
         made = (name, f"class{number}", f"call{number}")
         self.lines += record_lines(*made, edges_source(edges), saved)
         for index, (output, value) in enumerate(zip(step.outputs, outputs, strict=True)):
@@ -292,6 +310,7 @@ class CallWriter:
             value.edge = (name, str(index))
             if id(output) in self.results or (id(output) in self.bases and not step.primitive.view):
                 self.lines.append(f"{value.tensor}._edge = ({name}, {index})")
+        self.saved[name] = tensors
 
     def places(self, node: Any) -> Saved:
         """Return what a node saves."""
@@ -350,10 +369,9 @@ def compile_call(
                 f"Returned{returned}" if hasattr(result, "_fields") else f"Returned({returned})"
             )
     lines = writer.lines
-    if any(step.primitive.view for step in steps.steps):
-        lines = ["if interceptors and modes.inference: return None", *lines]
     parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
     if sequence:
         lines = [f"[{parameters}] = tensors", *lines]
         parameters = "tensors"
-    return define_lines("call", parameters, [*lines, f"return {returned}"], writer.namespace)
+    lines = [*lines, *pack_lines(writer.saved), f"return {returned}"]
+    return define_lines("call", parameters, lines, writer.namespace)

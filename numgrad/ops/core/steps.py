@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.modes import intercept, interceptors, modes, stop_intercepting
+from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import Tensor
 
 __all__ = [
@@ -130,11 +131,22 @@ class Steps:
         What was made on the way, whatever the tensors hold.
     counted : dict
         By their ids, the arrays whose shapes follow from numbers.
+    packing : list
+        Nodes and what they saved, which hooks are still to be handed.
     failed : bool
         Whether something was done that no step tells of.
     """
 
-    __slots__ = ("_known", "_versions", "constants", "counted", "failed", "steps", "write")
+    __slots__ = (
+        "_known",
+        "_versions",
+        "constants",
+        "counted",
+        "failed",
+        "packing",
+        "steps",
+        "write",
+    )
 
     def __init__(self, known: Sequence[Any] = (), counted: Sequence[Any] = ()) -> None:
         self.steps: list[Step] = []
@@ -143,6 +155,7 @@ class Steps:
         self.counted = {id(array): array for array in counted}
         self.constants: list[Tensor] = []
         self.failed = False
+        self.packing: list[tuple[Any, Any]] = []
         self._versions: list[tuple[Any, Any]] = []
 
     def note(
@@ -163,10 +176,12 @@ class Steps:
             self._count(step, numbers)
         for tensor in (*operands, *outputs):
             if isinstance(tensor, Tensor):
-                if type(tensor._counter) is not list:
-                    self.failed = True  # memory without a version
-                    return
-                self._versions.append((tensor._counter, tensor._counter[0]))
+                self._versions.append((tensor._counter, _version_of(tensor._counter)))
+
+    def pack(self) -> None:
+        """Hand what was saved on the way to hooks, now that programs are made of it."""
+        for node, tensors in self.packing:
+            pack_saved(node, tensors)
 
     def note_write(
         self, stand_in: Tensor, result: Tensor, enter: Callable[[Tensor, Any], None]
@@ -215,7 +230,14 @@ class Steps:
 
     def is_complete(self) -> bool:
         """Return whether the steps are all that was done: nothing was written to since."""
-        return not self.failed and all(counter[0] == version for counter, version in self._versions)
+        return not self.failed and all(
+            _version_of(counter) == version for counter, version in self._versions
+        )
+
+
+def _version_of(counter: list[Any]) -> Any:
+    """Return how often memory was written to; an inference tensor's, too, which has no version."""
+    return list.__getitem__(counter, 0)
 
 
 def arrays_in(value: Any) -> list[Any]:

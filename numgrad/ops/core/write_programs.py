@@ -13,7 +13,7 @@ from typing import Any
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, move_retained
-from numgrad.ops.core.node_source import define_lines
+from numgrad.ops.core.node_source import define_lines, pack_lines
 from numgrad.ops.core.programs import CallWriter, Value
 from numgrad.ops.core.steps import Step, Steps
 
@@ -35,6 +35,9 @@ class _WriteWriter(CallWriter):
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
         return node.call.saved_places[: len(node.saved_edges())]
+
+    def given(self, value: Value) -> str:
+        return "" if value is self.stand_in else super().given(value)
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         writes = step.primitive.writes
@@ -115,8 +118,9 @@ def compile_write(
                 "t0._edge = edge",
                 f"{counter}[1:2] = written",
             ]
+    lines = [*writer.lines, *pack_lines(writer.saved), "return t0"]
     parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
-    return define_lines("write", parameters, [*writer.lines, "return t0"], writer.namespace)
+    return define_lines("write", parameters, lines, writer.namespace)
 
 
 @silent

@@ -27,6 +27,7 @@ from numgrad.kernels.move.memory_order import empty_like, laid_out_like
 from numgrad.kernels.move.strides import layout_of, strided_view
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.factories import check_memory_format
+from numgrad.ops.core.places import copier
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS, public
 from numgrad.ops.signatures.declared import declare
@@ -223,6 +224,12 @@ def _memory_of_copy(input: Array, contiguous: bool | tuple[int, ...]) -> Any:
     return empty(tuple([input.shape[dim] for dim in order]), input.dtype).transpose(back)
 
 
+def _copy_quickly(array: Array, contiguous: bool | tuple[int, ...]) -> Any:
+    if contiguous is True or (contiguous is False and array.flags.c_contiguous):
+        return private_copy
+    return copier(_memory_of_copy(array, contiguous))
+
+
 _CLONE: Primitive = Primitive(
     "clone",
     "CloneBackward0",
@@ -233,6 +240,7 @@ _CLONE: Primitive = Primitive(
     rows=True,
     lies=_memory_of_copy,
     takes_half=True,
+    quick=_copy_quickly,
     samples=[
         lambda make: (clone, [make(2, 3)], {}),
         lambda make: (clone, [make()], {}),

@@ -187,6 +187,7 @@ _CUMPROD: Primitive = Primitive(
     lambda input, dim, reverse, dtype: _scanned(scans.cumprod, input, dim, reverse, dtype),
     ["input"],
     [_cumprod_rule],
+    few=lambda input, dim, reverse, dtype: _quick_scan("cumprod", input, dim, reverse, dtype),
     samples=[
         sample("cumprod", (4,), dim=0),
         sample("cumprod", (3, 2), dim=0),
