@@ -1,21 +1,19 @@
 """The one call path of public functions: a key of what matters about a call, and what it leads to.
 
-`dispatched` puts a table in front of a function that reads arguments and applies primitives. The
-key of a call holds the dtypes, shapes and strides of its tensors, which of them require grad, and
-the arguments as they were written, with their types; of a tensor that the call writes to also what
-decides whether it may be, and where its history goes on. A call whose key was met before runs the
-straight-line Python that was made for it (`numgrad.ops.core.programs`, and of writes
-`numgrad.ops.core.write_programs`): array functions, wraps, nodes. Every other call goes the long
-way, through all checks: the first two of a key, and all calls while something is open that has to
-see them.
+A function that reads arguments and applies primitives has a table, which the lines in front of it
+look into (`numgrad.ops.signatures.declared_source`). The key of a call holds the dtypes, shapes and
+strides of its tensors, which of them require grad, and the arguments as they were written, with
+their types; of a tensor that the call writes to also what decides whether it may be, and where its
+history goes on. A call whose key was met before runs the straight-line Python that was made for it
+(`numgrad.ops.core.programs`, and of writes `numgrad.ops.core.write_programs`): array functions,
+wraps, nodes. Every other call goes the long way, through all checks: the first two of a key, and
+all calls while something is open that has to see them.
 """
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any
 from weakref import WeakSet
 
@@ -23,7 +21,6 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.tuning import FEW_ELEMENTS, REMEMBERED_CALLS
-from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 from numgrad.ops.core.catalogue import replaced
@@ -33,10 +30,9 @@ from numgrad.ops.core.write_programs import compile_write
 
 __all__ = [
     "Calls",
-    "dispatched",
     "program_lines",
     "tensor_lines",
-    "told",
+    "told_number",
     "typed",
     "written_condition",
 ]
@@ -47,7 +43,6 @@ _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
 _SECOND, _OFTEN = 2, 32
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
 _IN_EVERY_FLOAT = 65504.0
-_MISSING = object()
 _NO_KEYWORDS: dict[str, Any] = {}
 
 
@@ -253,7 +248,7 @@ class Calls:
         return program
 
 
-def _is_remembered(statics: Any) -> bool:
+def _is_remembered(statics: tuple[Any, ...]) -> bool:
     """Whether calls with such arguments are remembered."""
     try:
         typed(statics)
@@ -391,17 +386,17 @@ def tensor_lines(
     return lines, facts
 
 
-def told(name: str) -> str:
-    """Return what gives what stands for a number in a key, beside its type: -0.0 is not 0.0."""
-    return f"{name} or repr({name})"
+def told_number(name: str) -> str:
+    """Return what tells a number in a key, beside its type: 0.0 and -0.0 differ as text alone."""
+    return f"({name} if type({name}) is not float or {name} else repr({name}))"
 
 
 def _number_fact(name: str, is_factor: bool) -> str:
     """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
     if not is_factor:
-        return told(name)
+        return told_number(name)
     plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
-    return f"float if {plain} else {told(name)}"
+    return f"float if {plain} else {told_number(name)}"
 
 
 def program_lines(tensors: Sequence[str], missed: str) -> list[str]:
@@ -434,175 +429,3 @@ _NAMES = {
     "refresh_view": refresh_view,
     "view_fact": view_fact,
 }
-
-
-# --- functions that are not declared --------------------------------------------------------------
-
-
-class _WrittenCalls(Calls):
-    """Calls whose arguments can be of any type, and are told apart as they were written."""
-
-    __slots__ = ()
-
-    def meet_written(
-        self,
-        key: tuple[Any, ...] | None,
-        tensors: Sequence[Tensor],
-        facts: Any,
-        statics: tuple[Any, ...],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
-    ) -> Any:
-        """Run a call whose plain key, if it has one, has no program."""
-        try:
-            typed_key = (facts, *[typed(each) for each in statics])
-        except TypeError:
-            return self.function(*arguments, **keywords)
-        program = self.programs.get(typed_key)
-        if program is not None:
-            result = program(tensors) if self.sequence else program(*tensors)
-            return self.function(*arguments, **keywords) if result is None else result
-        result = self.meet(typed_key, tensors, (), arguments, keywords)
-        if key is not None and not any(
-            type(each) in (tuple, list, slice) or (type(each) is float and not each)
-            for each in statics
-        ):
-            program = self.programs.get(typed_key)
-            if program is not None:
-                self.keep(key, program)
-        return result
-
-
-def dispatched(
-    *names: str, sequence: bool = False, written: dict[str, Callable[[Any], Any]] | None = None
-) -> Any:
-    """Put a table of calls in front of a function that is not declared; a decorator.
-
-    What the function does has to follow from the key of a call: it applies primitives to its
-    tensors, and does not look at numbers in them.
-
-    Parameters
-    ----------
-    *names : str
-        The parameters that are tensors, which stand first.
-    sequence : bool
-        Whether the first parameter is a sequence of tensors.
-    written : dict, optional
-        For a parameter what gives what stands for it in a key, or None if there is nothing.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        calls = _WrittenCalls(function, sequence)
-        source, namespace = _front_source(function, names, sequence, written or {})
-        namespace |= calls.names | {
-            "__name__": function.__module__,
-            "function": function,
-            "meet": calls.meet_written,
-            "given": _given,
-            "MISSING": _MISSING,
-        }
-        name = function.__name__
-        front = define(name, source, f"{function.__module__}.{name}", namespace)
-        update_wrapper(front, function)
-        return front
-
-    return decorate
-
-
-def _given(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that were given: those that are not what they are without."""
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not _MISSING and not (name in defaults and value is defaults[name])
-    }
-
-
-def _front_source(
-    function: Callable[..., Any],
-    names: tuple[str, ...],
-    sequence: bool,
-    readers: dict[str, Callable[[Any], Any]],
-) -> tuple[str, dict[str, Any]]:
-    """Return the source of what stands in front of a function, and some of what it names."""
-    renames = hasattr(function, "__wrapped__")  # it takes other keywords, too: `accept_axis`
-    parameters = list(inspect.signature(function).parameters.values())
-    namespace: dict[str, Any] = {"defaults": {}}
-    head: list[str] = []
-    written: list[str] = []  # what goes on by position, and what by name
-    named: list[str] = []
-    statics: list[str] = []  # what is no tensor
-    key: list[str] = []
-    for parameter in parameters:
-        name = parameter.name
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            if "*" not in head and not any(each.startswith("*") for each in head):
-                head.append("*")
-            named.append(name)
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            head.append(f"*{name}")
-            written.append(f"*{name}")
-            statics.append(f"*{name}")
-            key += [name, f"(*map(type, {name}),)"]
-            continue
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            continue
-        else:
-            written.append(name)
-        if parameter.default is not parameter.empty:
-            namespace[f"default_{name}"] = namespace["defaults"][name] = parameter.default
-            head.append(f"{name}=default_{name}")
-        else:
-            head.append(f"{name}=MISSING" if renames and len(head) >= len(names) else name)
-        if name in readers:
-            namespace[f"read_{name}"] = readers[name]
-        elif name not in names:
-            statics.append(name)
-            key += [name, f"type({name})"]
-    if renames:
-        head.append("**others")
-    lines = [f"def {function.__name__}({', '.join(head)}):"]
-    if renames:
-        required = [
-            each.name
-            for each in parameters[len(names) :]
-            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
-        ]
-        condition = " or ".join(["others", *[f"{name} is MISSING" for name in required]])
-        values = ", ".join([f"{n!r}: {n}" for n in (*written[len(names) :], *named)])
-        rest = f"**given(defaults, {{{values}}}), **others"
-        lines += [f"    if {condition}:", f"        return function({', '.join(names)}, {rest})"]
-    tensors = f"({', '.join(names)},)"
-    call = ", ".join([*written, *[f"{name}={name}" for name in named]])
-    if sequence:
-        (only,) = names
-        tensors = only
-        lines += [
-            "    if not call_interceptors:",
-            f"        facts_ = facts_of({only})",
-            f"        if facts_ is None: return function({call})",
-        ]
-    else:
-        are = " and ".join([f"type({name}) is Tensor" for name in names])
-        lines.append(f"    if {are} and not call_interceptors:")
-        look, facts = tensor_lines(names)
-        for name in readers:
-            look += [
-                f"written_{name} = read_{name}({name})",
-                f"if written_{name} is None: return function({call})",
-            ]
-            facts.append(f"written_{name}")
-        lines += [f"        {line}" for line in look]
-        lines.append(f"        facts_ = ({', '.join(facts)})")
-    arguments = f"({', '.join(written)},), {{{', '.join(f'{n!r}: {n}' for n in named)}}}"
-    others = f"({', '.join(statics)}{',' if statics else ''})"
-    lines += [
-        f"        key_ = ({', '.join(['facts_', *key])},)" if key else "        key_ = facts_",
-        "        try:",
-        "            program_ = find(key_)",
-        "        except TypeError:  # of a list",
-        "            program_ = key_ = None",
-    ]
-    missed = f"meet(key_, {tensors}, facts_, {others}, {arguments})"
-    lines += [f"        {line}" for line in program_lines(names, missed)]
-    return "\n".join([*lines, f"    return function({call})"]) + "\n", namespace

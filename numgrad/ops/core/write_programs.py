@@ -24,7 +24,7 @@ class _WriteWriter(CallWriter):
     """Writes the source of a call that puts its result in the place of its first argument."""
 
     def __init__(self, arguments: Sequence[Any], steps: Steps, result: Tensor) -> None:
-        super().__init__(arguments, steps.steps, ())
+        super().__init__(arguments, steps, ())
         self.stand_in = self.values[id(arguments[0])]
         self.result = result
         self.dtype = arguments[0]._array.dtype
@@ -85,8 +85,9 @@ def compile_write(
         return None
     if any(step.primitive.view for step in steps.steps):
         return None
-    taken = {id(each) for step in steps.steps for each in step.operands}
-    if any(isinstance(each, Tensor) and id(each) not in taken for each in arguments[1:]):
+    taken = {id(each) for step in steps.steps for each in (*step.operands, *step.read)}
+    tensors = [each for each in arguments[1:] if isinstance(each, Tensor)]
+    if any(id(each) not in taken and id(each._array) not in taken for each in tensors):
         return None  # it went into parameters
     writer = _WriteWriter(arguments, steps, result)
     names = writer.take_in_order(arguments, in_order)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
@@ -15,6 +15,7 @@ from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.steps import forget_steps, read_array
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -25,11 +26,21 @@ Array = np.ndarray[Any, Any]
 _copy_into = silent(np.copyto)
 
 
-def frozen(array: Array, *tensors: Tensor) -> Array:
-    """Return a copy of an array that a graph will keep, so that no later write reaches it."""
-    array = at_hand(array)
-    if modes.grad and any(tensor.requires_grad for tensor in tensors):
-        return array.copy()
+def frozen(array: Array, *tensors: Tensor, counts: bool = False) -> Array:
+    """Return a copy of an array that a graph will keep, so that no later write reaches it.
+
+    `counts` says whether the shape of a result follows from the numbers.
+    """
+    keeps = modes.grad and any(tensor.requires_grad for tensor in tensors)
+    found: Array = read_array(_copied if keeps else _same, at_hand(array), counts=counts)
+    return found
+
+
+def _copied(array: Array) -> Array:
+    return array.copy()
+
+
+def _same(array: Array) -> Array:
     return array
 
 
@@ -310,6 +321,7 @@ def _inside(g: Tensor, mask: Array) -> Tensor:
     "masked_fill(Tensor input, Tensor mask, Tensor value)",
     "masked_fill(Tensor input, Tensor mask, number value)",
     inplace=True,
+    dispatched=True,
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return the input with one value where the mask is True.
@@ -349,8 +361,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             )
         if value.dtype.is_complex and not input.dtype.is_complex:
             raise overflow_error(input._array.dtype)
-        if value.dtype is not input.dtype and not interceptors:
-            scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
+        if value.dtype is not input.dtype:
+            forget_steps()  # it goes by the number
+            if type(value._array) is np.ndarray and modes.trace is None:
+                scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
         result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
     else:
         result = _MASKED_FILL.apply(

@@ -162,6 +162,8 @@ class Declaration:
         for name, value in zip(self.named, named, strict=True):
             if value is not REQUIRED and value is not defaults.get(name, REQUIRED):
                 keywords[name] = value
+        if not self.spread:
+            positional = self._moved_back(positional, keywords)
         arguments = positional if self.spread else self._by_position(positional, keywords)
         try:
             signature, values = bind(self.signatures, arguments, keywords)
@@ -186,6 +188,19 @@ class Declaration:
                 value = values[each.name]
                 found[each.name] = None if value is None else self._converted(each, value)
         return tuple([found[name] for name in self.used])
+
+    def _moved_back(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments with what was told by its kind in its place before others."""
+        names = [each.name for each in self.signature.positional]
+        for name, usual in (self.alternatives or {}).items():
+            at = names.index(usual)
+            for one in self.signatures:
+                its = one.positional[at : at + 1]
+                if len(one.positional) <= at + 1 or its[0].name != name or name not in keywords:
+                    continue
+                if positional[at] is None and KINDS[its[0].kind].accepts(keywords[name]):
+                    positional = (*positional[:at], keywords.pop(name), *positional[at + 1 :])
+        return positional
 
     def _by_position(
         self, positional: tuple[Any, ...], keywords: dict[str, Any]

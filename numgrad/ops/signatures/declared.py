@@ -29,13 +29,13 @@ from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete, of_method_in_place
 from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
-from numgrad.ops.signatures.out import write_result
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
@@ -181,7 +181,8 @@ def declare(
     *texts : str
         The signatures (`numgrad.ops.signatures.signature`), in the order in which they are tried.
     function, method, inplace : bool
-        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``.
+        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``. If none of these,
+        the function is there for whoever imports it.
     aliases : tuple of str
         Other names that it has.
     finish : function, optional
@@ -263,6 +264,8 @@ def declare(
             if inplace:
                 in_place = make(f"{name}_", methods.__name__, bound=True, writes=True)
                 public(name, function=False, method=False, inplace=True)(in_place)
-        return made[0] if function or method else rule
+        if function or method:
+            return made[0]
+        return rule if inplace else make(first, rule.__module__, bound=False)
 
     return enter

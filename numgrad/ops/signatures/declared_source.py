@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines, told, written_condition
+from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -78,7 +78,8 @@ def function_source(declaration: Declaration) -> str:
         lines[:0] = ["    if others:", f"        {name} = by_word({values})"]
     if not declaration.spread:
         lines += _moved(declaration)
-        conditions += _at_odds(declaration)
+    if not declaration.spread or declaration.signature.variadic:
+        conditions += _at_odds(declaration, local)
     ways: list[list[str]] = []
     for way in declaration.ways:
         odd: list[str] = []
@@ -92,7 +93,7 @@ def function_source(declaration: Declaration) -> str:
         ways.append(odd)
     conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
-        conditions += _given_at_least(declaration)
+        conditions += _given_at_least(declaration, local)
     targets = [local.get(name, name) for name in declaration.used]
     each_line = [f"({one})" if " and " in one else one for one in conditions]
     lines += [
@@ -266,6 +267,8 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
     parameters = {each.name: each for each in declaration.signature.parameters}
     owner = ["self"] * declaration.bound
     given = _Given([*owner], [*owner], [], [], [], [], ["out is None"] * ("out" in parameters))
+    # What stands for another argument is no rare thing, as what may be left out is.
+    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
     for name in declaration.handed:
         value = local.get(name, name) if name in parameters else "None"
         given.arguments.append(value)
@@ -274,11 +277,11 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         kinds = declaration.kinds_of(name)
         if name in declaration.factors:
             given.factors.append(value)
-        if kinds <= _TENSORS - {"operand"}:
-            if parameters[name].optional:
-                given.absent.append(f"{value} is None")
-            else:
-                given.tensors.append(value)
+        are_tensors = kinds <= _TENSORS - {"operand"}
+        if are_tensors and not parameters[name].optional:
+            given.tensors.append(value)
+        elif are_tensors and f"{value} is None" not in needed:
+            given.absent.append(f"{value} is None")
         elif kinds & _TENSORS and declaration.finish is None:
             given.mixed.append(value)
             given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
@@ -287,7 +290,7 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
                 given.absent.append(f"not isinstance({value}, Tensor)")
             given.statics.append(value)
             telling = kinds <= _TELLING or kinds == {"bool"}
-            given.key.extend([value] if telling else [told(value), f"type({value})"])
+            given.key.extend([value] if telling else [told_number(value), f"type({value})"])
     return given
 
 
@@ -347,7 +350,7 @@ def _made(declaration: Declaration, given: _Given) -> list[str]:
     ]
 
 
-def _given_at_least(declaration: Declaration) -> list[str]:
+def _given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return what holds of calls with too few arguments for the plain case.
 
     What several signatures allow together, such as the kinds of one and the default of another,
@@ -363,18 +366,21 @@ def _given_at_least(declaration: Declaration) -> list[str]:
     for name, usual in (declaration.alternatives or {}).items():
         if usual in absent:
             absent[usual].append(name)
-    return [" and ".join([f"{name} is None" for name in names]) for names in absent.values()]
+    return [
+        " and ".join([f"{local.get(name, name)} is None" for name in names])
+        for names in absent.values()
+    ]
 
 
 # --- where what a position means depends on the kind of what is there -----------------------------
 
 
-def _is_default(parameter: Parameter, *, given: bool = False) -> str:
-    """Return the condition that an argument was not given, or was."""
-    default = parameter.default
+def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
+    """Return the condition that an argument, which has some name, was not given, or was."""
+    default, name = parameter.default, value or parameter.name
     if default is None or default is REQUIRED or parameter.kind == "bool":
-        return f"{parameter.name} is {'not ' * given}{_text(default)}"
-    return f"{parameter.name} {'!=' if given else '=='} {default!r}"
+        return f"{name} is {'not ' * given}{_text(default)}"
+    return f"{name} {'!=' if given else '=='} {default!r}"
 
 
 def _text(default: object) -> str:
@@ -391,25 +397,41 @@ def _moved(declaration: Declaration) -> list[str]:
     """
     whole, lines = declaration.signature, []
     for name, usual in (declaration.alternatives or {}).items():
-        (kind,) = {
-            one.positional[-1].kind for one in declaration.signatures if name == _last_of(one)
-        }
         at = [each.name for each in whole.positional].index(usual)
+        one = _with(declaration, name, at)
+        kept = {each.name for each in one.positional}
         rest = [each for each in whole.parameters if each.name == name]
-        rest += [each for each in whole.positional[at + 1 :] if each.name != name]
-        odd = KINDS[kind].odd.format(usual)
-        plain = odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+        rest += [each for each in whole.positional[at + 1 :] if each.name not in kept]
+        plain = _plainly(one, name, usual)
         lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
         lines.append(f"        {name}, {usual} = {usual}, {_text(whole.positional[at].default)}")
     return lines
 
 
-def _last_of(signature: Signature) -> str:
-    return signature.positional[-1].name if signature.positional else ""
+def _with(declaration: Declaration, name: str, at: int) -> Signature:
+    """Return the signature that has a parameter at a place."""
+    return next(
+        each
+        for each in declaration.signatures
+        if len(each.positional) > at and each.positional[at].name == name
+    )
 
 
-def _at_odds(declaration: Declaration) -> list[str]:
+def _plainly(signature: Signature, name: str, value: str) -> str:
+    """Return the condition that a value is plainly of the kind of a parameter."""
+    (kind,) = {KINDS[each.kind] for each in signature.positional if each.name == name}
+    if kind.plain:
+        return f"isinstance({value}, (tuple, list))"
+    odd = kind.odd.format(value)
+    return odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+
+
+def _at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return what holds of calls with arguments that no signature takes together."""
+
+    def given_one(one: Parameter) -> str:
+        return _is_default(one, local.get(one.name, ""), given=True)
+
     signatures = declaration.signatures
     parameters = declaration.signature.parameters
     rows: dict[str, list[dict[str, Parameter]]] = {}
@@ -418,24 +440,23 @@ def _at_odds(declaration: Declaration) -> list[str]:
         for name in row:
             rows.setdefault(name, []).append(row)
     found: list[str] = []
-    anyway = _given_at_least(declaration)
+    anyway = _given_at_least(declaration, local)
     for at, each in enumerate(parameters):
         if len(rows[each.name]) == len(signatures):
             continue
-        given = _is_default(each, given=True)
         for other in parameters:
             with_other = [row for row in rows[each.name] if other.name in row]
             if not with_other and other in parameters[:at]:
-                found.append(f"{given} and {_is_default(other, given=True)}")
+                found.append(f"{given_one(each)} and {given_one(other)}")
             needed = [row[other.name] for row in with_other]
             if (
                 other is not each
                 and other.default is None
                 and len(with_other) == len(rows[each.name])
                 and all(one.default is REQUIRED and not one.optional for one in needed)
-                and f"{other.name} is None" not in anyway
+                and f"{local.get(other.name, other.name)} is None" not in anyway
             ):
-                found.append(f"{given} and {other.name} is None")
+                found.append(f"{given_one(each)} and {local.get(other.name, other.name)} is None")
     return found
 
 
@@ -449,13 +470,19 @@ def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, s
     if declaration.signature.variadic:
         (first,) = positional
         value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
+        lines = []
+        for name in declaration.alternatives or {}:
+            told = _plainly(_with(declaration, name, 0), name, "given[0]")
+            given_one = f"len(given) == 1 and {told}"
+            lines.append(f"    if {given_one} and {name} is None:")
+            lines.append(f"        {name}, given = given[0], ()")
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
         absent = [f"{first.name} is not REQUIRED", none]
         if first.default is None:
             plain, absent[1] = f"{plain} if given else None", f"{none} and given"
         else:
             absent.append("not given")
-        return [f"    of_{first.name} = {plain}"], absent, local
+        return [*lines, f"    of_{first.name} = {plain}"], absent, local
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
     branch = "if"

@@ -227,7 +227,9 @@ def _are_told_apart(kind: str, other: str) -> bool:
 
 
 def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
-    """Return the parameters that stand last in a signature, where the longest one has another.
+    """Return the parameters in whose place the longest signature has another one.
+
+    They stand last, or before what both have.
 
     The kind of the argument tells which of the two it is. None if that can't be told, and it is the
     number of arguments that says what each of them means.
@@ -243,7 +245,8 @@ def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
         for at, (its, usual) in enumerate(zip(one.positional, longest.positional, strict=False)):
             if its.name == usual.name:
                 continue
-            if at + 1 < len(one.positional) or not _are_told_apart(its.kind, usual.kind):
+            rest, others = one.positional[at + 1 :], longest.positional[at + 1 :]
+            if (rest and rest != others) or not _are_told_apart(its.kind, usual.kind):
                 return None
             found[its.name] = usual.name
     return found

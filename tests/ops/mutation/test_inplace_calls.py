@@ -290,8 +290,8 @@ SHAPED = {
     "masked_fill_": "x > 1, 0.5",
     "masked_scatter_": "x > 1, x",
 }
-# Indices and masks are parameters of steps: others the next time.
-NOT_REMEMBERED = {name for name in SHAPED if name.startswith(("scatter", "index", "masked"))}
+# What takes a list of indices has no key.
+NOT_REMEMBERED = {"index_put_"}
 SHAPES = {"addmv_": "t[:, 0]", "baddbmm_": "t[None]"}
 
 
