@@ -19,7 +19,14 @@ from numgrad.graph.inplace import check_captured
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
-from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
+from numgrad.graph.tensor import (
+    NO_EDGE,
+    Size,
+    Tensor,
+    check_requires_grad,
+    has_lost_history,
+    is_inference,
+)
 from numgrad.io.copying import deep_copy, reduce_tensor, shallow_copy
 from numgrad.io.printing import tensor_format, tensor_repr
 from numgrad.ops.arguments import conversion
@@ -83,7 +90,7 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if requires_grad:
         check_requires_grad(self)
-    if self.grad_fn is None or not requires_grad:
+    if not has_lost_history(self) and (self.grad_fn is None or not requires_grad):
         self.requires_grad = requires_grad
     return self
 
@@ -98,7 +105,7 @@ def _retain_grad(self: Tensor) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if self.is_leaf or self._retains_grad:
+    if has_lost_history(self) or self.is_leaf or self._retains_grad:
         return
     node, output_nr = gradient_edge(self)
     if node is not None:

@@ -12,6 +12,7 @@ from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.inplace import before_write, check_counted, write_elements
 from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.move.strides import repeats_elements
@@ -66,17 +67,20 @@ def write_out(
     if modes.trace is not None:
         write_elements(out, ..., modes.trace.elementwise(primitive, shape, arrays, result))
         return out
+    sharing = [
+        array
+        for array in arrays_among(arrays)
+        if array is not target and np.may_share_memory(array, target)
+    ]
+    if any(overlaps(target, array) == (True, False) for array in sharing):
+        raise RuntimeError(OVERLAPS_PARTLY)
     if interceptors:
         before_write(out)
     if values is not None:
         _assign(target, values)
         out._counter[0] += 1
         return out
-    overlaps = any(
-        type(array) is np.ndarray and array is not target and np.may_share_memory(array, target)
-        for array in arrays
-    )
-    if target.dtype == result and target.flags.c_contiguous and not overlaps:
+    if target.dtype == result and target.flags.c_contiguous and not sharing:
         primitive.kernel(shape, arrays, [result], [target])
     else:
         _assign(target, primitive.kernel(shape, arrays, [result])[0])

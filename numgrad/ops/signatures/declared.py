@@ -165,6 +165,7 @@ def declare(
     dispatched: bool = False,
     plain: ElementwisePrimitive | None = None,
     direct: bool = True,
+    deprecated: tuple[str, ...] = (),
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -192,12 +193,15 @@ def declare(
         plain dtypes, or one of them and a number.
     direct : bool
         Whether it is that for tensors of all dtypes.
+    deprecated : tuple of str
+        Signatures that are tried when no other fits, and warned of.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
     """
     first = texts[0].partition("(")[0]
     declared = tuple([parse(text) for text in texts])
+    old = tuple([parse(text) for text in deprecated])
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
@@ -211,6 +215,7 @@ def declare(
                 signatures,
                 rule,
                 bound=bound,
+                deprecated=old if name.rstrip("_") == first else (),
                 writes=writes,
                 special=special,
                 finish=finish,

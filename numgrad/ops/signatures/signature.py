@@ -101,6 +101,12 @@ class Signature:
         return names == [each.name for each in other.positional[: len(names)]]
 
     @property
+    def itself(self) -> str:
+        """The parameter that is the tensor itself in a method: ``input``, or else the first."""
+        names = [each.name for each in self.parameters]
+        return "input" if "input" in names else names[0]
+
+    @property
     def has_method(self) -> bool:
         """Whether a tensor comes first, which has it as a method."""
         return self.parameters[0].kind in ("Tensor", "operand", "mask")
@@ -110,7 +116,11 @@ class Signature:
 
         Nor does it have an ``out``, unless it `writes` into the tensor by that.
         """
-        rest = [each for each in self.parameters[1:] if writes or each.name != "out"]
+        rest = [
+            each
+            for each in self.parameters
+            if each.name != self.itself and (writes or each.name != "out")
+        ]
         return Signature(self.name, tuple(rest))
 
     def named(self, name: str) -> Signature:
