@@ -43,7 +43,7 @@ _WRITES_ONE_NUMBER = {fill_in_place, zero}
 # Functions that PyTorch lets write to leaves that require grad.
 _NEVER_RECORDED = {"logical_not", "logical_and", "logical_or", "logical_xor"}
 # Functions that write where an index says: what they read may be no part of what they write to.
-_SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "scatter", "scatter_add"}
+_SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "scatter_add"}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 

@@ -210,7 +210,10 @@ def declare(
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
             if bound:
-                signatures = tuple([each for each in signatures if each.has_method])
+                own = signatures[0].itself
+                signatures = tuple(
+                    [each for each in signatures if each.has_method and each.itself == own]
+                )
             declaration = Declaration(
                 signatures,
                 rule,
