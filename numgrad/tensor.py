@@ -38,7 +38,6 @@ from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, bin
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
 from numgrad.ops.mutation.inplace import reshaping_methods
-from numgrad.ops.mutation.inplace_calls import inplace_method
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 
@@ -351,7 +350,7 @@ def _bind() -> None:
     for name, function in METHODS.items():
         setattr(Tensor, name, function)
     for name, function in INPLACE.items():
-        setattr(Tensor, name, inplace_method(function, name))
+        setattr(Tensor, name, function)
     for name, function in reshaping_methods().items():
         setattr(Tensor, name, function)
     _bind_operators()
@@ -435,7 +434,7 @@ def _bind_later(name: str, method: bool, inplace: bool) -> None:
     if method:
         setattr(Tensor, name, METHODS[name])
     if inplace:
-        setattr(Tensor, f"{name}_", inplace_method(INPLACE[f"{name}_"], f"{name}_"))
+        setattr(Tensor, f"{name}_", INPLACE[f"{name}_"])
 
 
 def _construct(cls: type[Tensor], *arguments: Any, **keywords: Any) -> Tensor:

@@ -8,6 +8,7 @@ name              what it does                                called from       
 `stack`           tensors as rows of one                      graph/batched          ops/movement
 `cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
 `sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
+`perform`         a function's result put into its input      methods in place       ops/mutation
 ================  ==========================================  =====================  ==============
 
 Each is assigned once, when the module that defines it is imported, before any tensor is made.
@@ -24,9 +25,10 @@ __all__ = ["upward"]
 class _Upward:
     """The functions by name."""
 
-    __slots__ = ("cast", "stack", "sum_to_size", "tensor_class", "view_history")
+    __slots__ = ("cast", "perform", "stack", "sum_to_size", "tensor_class", "view_history")
 
     cast: Callable[..., Any]
+    perform: Callable[..., Any]
     stack: Callable[..., Any]
     sum_to_size: Callable[..., Any]
     tensor_class: Callable[..., Any]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numgrad
 from numgrad.graph import tensor
-from numgrad.ops.core.registry import FUNCTIONS, INPLACE
+from numgrad.ops.core.registry import FUNCTIONS
 
 STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
 
@@ -292,14 +292,9 @@ def _method(name: str, function: Callable[..., Any]) -> str:
         count = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
         operand = "" if count == 1 else ", other: _Operand | _Array"
         return f"def {name}(self{operand}) -> Tensor: ..."
-    source = function
-    if name in INPLACE and name[:-1] in FUNCTIONS:  # what it takes is what its function takes
-        source = FUNCTIONS[name[:-1]]
-        without_out = re.sub(r"(, \*)?, out: [^,]*= \.\.\.", "", _parameters(source, bound=True))
-        return f"def {name}({without_out}) -> Tensor: ..."
     elementwise = _is_elementwise(function) or name.endswith("_")
-    returned = _returned(source, name, elementwise)
-    return f"def {name}({_parameters(source, bound=True)}) -> {returned}: ..."
+    returned = _returned(function, name, elementwise)
+    return f"def {name}({_parameters(function, bound=True)}) -> {returned}: ..."
 
 
 def _values() -> Iterator[str]:

@@ -1,52 +1,15 @@
-"""Reading arguments as PyTorch does: dims, sizes, and NumPy's names for them."""
+"""Reading arguments as PyTorch does: dims and sizes."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
-from typing import Any, TypeVar
+from typing import Any
 
 from numgrad.graph.modes import is_grad_enabled
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["accept_axis", "read_dims", "read_sizes", "require_tensors", "wrap_dim"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-_NUMPY_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim"}
-
-
-def accept_axis(function: F) -> F:
-    """Let a function take NumPy's keywords ``axis``, ``axes`` and ``keepdims`` for PyTorch's."""
-    accepted = {
-        numpy_name: name
-        for numpy_name, name in {**_NUMPY_NAMES, "axis": _dim_name(function)}.items()
-        if name in _parameters(function)
-    }
-
-    @functools.wraps(function)
-    def wrapper(*arguments: Any, **keywords: Any) -> Any:
-        if keywords:
-            for numpy_name, name in accepted.items():
-                if numpy_name in keywords:
-                    if name in keywords:
-                        raise TypeError(
-                            f"{function.__name__}() got both '{name}' and '{numpy_name}'"
-                        )
-                    keywords[name] = keywords.pop(numpy_name)
-        return function(*arguments, **keywords)
-
-    return wrapper  # type: ignore[return-value]
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-
-def _dim_name(function: Callable[..., Any]) -> str:
-    """Return what the function calls the dims it works on."""
-    return next((name for name in ("dim", "dims") if name in _parameters(function)), "dim")
+__all__ = ["read_dims", "read_sizes", "require_tensors", "wrap_dim"]
 
 
 def wrap_dim(dim: Any, ndim: int) -> int:

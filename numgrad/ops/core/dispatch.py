@@ -1,36 +1,45 @@
 """The one call path of public functions: a key of what matters about a call, and what it leads to.
 
-`dispatched` puts a table in front of a function that reads arguments and applies primitives. The
-key of a call holds the dtypes, shapes and strides of its tensors, which of them require grad, and
-the arguments as they were written, with their types. A call whose key was met before runs the
-straight-line Python that was made for it (`numgrad.ops.core.programs`): array functions, wraps,
-nodes. Every other call goes the long way, through all checks: the first two of a key, and all calls
-while something is open that has to see them.
+A function that reads arguments and applies primitives has a table, which the lines in front of it
+look into (`numgrad.ops.signatures.declared_source`). The key of a call holds the dtypes, shapes and
+strides of its tensors, which of them require grad, and the arguments as they were written, with
+their types; of a tensor that the call writes to also what decides whether it may be, and where its
+history goes on. A call whose key was met before runs the straight-line Python that was made for it
+(`numgrad.ops.core.programs`, and of writes `numgrad.ops.core.write_programs`): array functions,
+wraps, nodes. Every other call goes the long way, through all checks: the first two of a key, and
+all calls while something is open that has to see them.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any
 from weakref import WeakSet
 
 from numgrad.base import dtypes
 from numgrad.base.tuning import REMEMBERED_CALLS
-from numgrad.codegen.define import define
-from numgrad.graph.modes import call_interceptors, modes
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 from numgrad.ops.core.catalogue import replaced
 from numgrad.ops.core.programs import compile_call
 from numgrad.ops.core.steps import Steps, note_steps
+from numgrad.ops.core.write_programs import compile_write
 
-__all__ = ["Calls", "dispatched", "program_lines", "tensor_lines", "typed"]
+__all__ = [
+    "Calls",
+    "program_lines",
+    "tensor_lines",
+    "told_number",
+    "typed",
+    "written_condition",
+]
 
 # What an argument of a call that is remembered can be, beside sequences of these.
 _STATIC = {int, bool, type(None), str, type(...), dtypes.dtype, type}
+# The call of a key for which there will be a program; with floats in the key, that may all differ.
+_SECOND, _OFTEN = 2, 32
 _MOST_TENSORS = 16  # of a sequence: the source for more of them is not worth its memory
-_MISSING = object()
+_IN_EVERY_FLOAT = 65504.0
 _NO_KEYWORDS: dict[str, Any] = {}
 
 
@@ -101,28 +110,54 @@ def _go_the_long_way(*_: Any) -> None:
 class Calls:
     """The calls of a function that are remembered.
 
-    Attributes
+    Parameters
     ----------
     function : callable
         The long way.
+    sequence : bool
+        Whether the tensors are given as one sequence.
+    elementwise : bool
+        Whether it applies one primitive to just its arguments, of which some are numbers, and its
+        keys tell the default dtype.
+    numbers : bool
+        Whether some arguments are numbers that its keys tell the type of alone: operands of the one
+        primitive that it applies to them.
+    writes : bool
+        Whether it writes to its first argument.
+
+    Attributes
+    ----------
     programs : dict
         For each key what runs the call, or returns None if it has to go the long way.
-    seen : set
-        Keys that were met once: whose calls may differ every time.
+    seen : dict
+        For keys that have no program how often they were met: calls may differ every time.
     """
 
-    __slots__ = ("__weakref__", "elementwise", "function", "programs", "seen", "sequence")
+    __slots__ = (
+        "__weakref__",
+        "elementwise",
+        "function",
+        "numbers",
+        "programs",
+        "seen",
+        "sequence",
+        "writes",
+    )
 
     def __init__(
-        self, function: Callable[..., Any], sequence: bool = False, elementwise: bool = False
+        self,
+        function: Callable[..., Any],
+        sequence: bool = False,
+        *,
+        elementwise: bool = False,
+        numbers: bool = False,
+        writes: bool = False,
     ) -> None:
         self.function = function
-        self.sequence = sequence  # whether the tensors are given as one sequence
-        # Whether it applies one primitive to just its arguments, of which some are numbers, and
-        # its keys tell the default dtype.
-        self.elementwise = elementwise
+        self.sequence, self.elementwise = sequence, elementwise
+        self.numbers, self.writes = numbers, writes
         self.programs: dict[Any, Any] = {}
-        self.seen: set[Any] = set()
+        self.seen: dict[Any, int] = {}
         _TABLES.add(self)
 
     @property
@@ -133,10 +168,11 @@ class Calls:
     def meet(
         self,
         key: Any,
-        tensors: Sequence[Tensor],
+        tensors: Sequence[Any],
         statics: tuple[Any, ...],
         arguments: tuple[Any, ...],
         keywords: dict[str, Any] = _NO_KEYWORDS,
+        constants: Sequence[bool] = (),
     ) -> Any:
         """Run a call whose key has no program.
 
@@ -145,31 +181,60 @@ class Calls:
         key
             Where the call is looked up.
         tensors, statics
-            The tensors, and the other arguments.
+            What programs are given: tensors, and what may be one; and the other arguments.
         arguments, keywords
             All of them, for the function.
+        constants
+            Of what programs are given which are no tensors now, and stand in the key.
         """
         function = self.function
         if modes.inference:
             return function(*arguments, **keywords)
-        if key not in self.seen:
-            if _is_remembered(statics):
-                if len(self.seen) >= REMEMBERED_CALLS:
-                    self.seen.clear()
-                self.seen.add(key)
+        if True in constants:
+            told = [each for each, known in zip(tensors, constants, strict=True) if known]
+            statics = (*statics, *told)
+        if not self._is_met_often(key, statics):
             return function(*arguments, **keywords)
         result, steps = note_steps(function, *arguments, **keywords)
-        in_order = (self.sequence or self.elementwise) and _takes_just(steps, tensors)
-        if self.sequence and not in_order and len(set(map(id, tensors))) < len(tensors):
+        in_order = [at for at in range(len(tensors)) if not constants or not constants[at]]
+        applies_one = _takes_just(steps, tensors, in_order)
+        if self.sequence and not applies_one and len(set(map(id, tensors))) < len(tensors):
             return result
-        if not self.elementwise and _follows_default_dtype(tensors, steps):
-            program = None
-        else:
-            program = compile_call(
-                tensors, steps, result, sequence=self.sequence, in_order=in_order
-            )
+        program = self._compile(tensors, steps, result, in_order, applies_one)
         self.keep(key, program or (function if self.elementwise else _go_the_long_way))
         return result
+
+    def _is_met_often(self, key: Any, statics: tuple[Any, ...]) -> bool:
+        """Count a call; return whether a program for its key would pay, if there can be one."""
+        if not _is_remembered(statics):
+            return False
+        seen = self.seen
+        if len(seen) >= REMEMBERED_CALLS:
+            seen.clear()
+        times = seen[key] = seen.get(key, 0) + 1
+        return times >= (_OFTEN if any(type(each) is float for each in statics) else _SECOND)
+
+    def _compile(
+        self,
+        tensors: Sequence[Any],
+        steps: Steps,
+        result: Any,
+        in_order: Sequence[int],
+        applies_one: bool,
+    ) -> Callable[..., Any] | None:
+        """Return what runs calls like one that came to these steps; None if nothing can."""
+        if not self.elementwise and _follows_default_dtype(tensors, steps):
+            return None
+        operands = [tensors[at] for at in in_order]
+        if self.numbers and not applies_one and not all(isinstance(e, Tensor) for e in operands):
+            return None  # of numbers the types alone are known
+        told = applies_one and (self.sequence or self.elementwise or self.numbers)
+        only = in_order if told else None
+        if self.writes:
+            return compile_write(tensors, steps, only)
+        if steps.write is not None:
+            return None
+        return compile_call(tensors, steps, result, sequence=self.sequence, in_order=only)
 
     def keep(self, key: Any, program: Any) -> Any:
         """Remember something under a key, and return it."""
@@ -179,23 +244,27 @@ class Calls:
         return program
 
 
-def _is_remembered(statics: Any) -> bool:
-    """Whether calls with such arguments are remembered."""
+def _is_remembered(statics: tuple[Any, ...]) -> bool:
+    """Whether calls with such arguments are remembered; keys tell 0.0 from -0.0 by their text."""
     try:
-        typed(statics)
+        typed(tuple([repr(each) if type(each) is float and not each else each for each in statics]))
     except TypeError:
         return False
     return True
 
 
-def _takes_just(steps: Steps, tensors: Any) -> bool:
-    """Whether there is one step, which takes just these tensors."""
-    return len(steps.steps) == 1 and [*map(id, steps.steps[0].operands)] == [*map(id, tensors)]
+def _takes_just(steps: Steps, tensors: Sequence[Any], in_order: Sequence[int]) -> bool:
+    """Whether there is one step, which takes just these of the tensors (or what stands for one)."""
+    if len(steps.steps) != 1:
+        return False
+    if steps.write is not None:
+        tensors = (steps.write.stand_in, *tensors[1:])
+    return [*map(id, steps.steps[0].operands)] == [id(tensors[at]) for at in in_order]
 
 
 def _follows_default_dtype(tensors: Any, steps: Steps) -> bool:
     """Whether floating point numbers meet others, or are made of them: their dtype can be set."""
-    if any(tensor._array.dtype.kind in "fc" for tensor in tensors):
+    if any(isinstance(each, Tensor) and each._array.dtype.kind in "fc" for each in tensors):
         return False
     return any(
         output._array.dtype.kind in "fc" or any(isinstance(each, float) for each in step.operands)
@@ -207,21 +276,115 @@ def _follows_default_dtype(tensors: Any, steps: Steps) -> bool:
 # --- what stands in front of a function ----------------------------------------------------------
 
 
-def tensor_lines(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return lines that look at tensors, and what gives the part of a key that is about these."""
-    lines, facts = [], []
-    for name in names:
-        lines += [
-            f"if {name}._base is not None: refresh_view({name})",
-            f"array_{name} = {name}._array",
-        ]
+def view_fact(view: Tensor) -> str | None:
+    """Return what of a key is about a view that is written to; None if the long way has to look.
+
+    What it is a view of decides where its history goes on, and how it was made whether it may be
+    written to.
+    """
+    base: Any = view._base
+    history, origin = base._edge, view._view_origin
+    if modes.grad and (history is None or (origin and history is not NO_EDGE)):
+        return None
+    try:
+        refresh_view(view)
+    except RuntimeError:  # it has no history
+        return None
+    return f"{'constant' if history is NO_EDGE else 'result'} {origin}"
+
+
+def _written_lines(name: str) -> tuple[list[str], list[str]]:
+    """Return the lines that look at what is written to, and what they found."""
+    return [
+        f"array_{name} = {name}._array",
+        f"counter_ = {name}._counter",
+        f"base_ = {name}._base",
+        "if base_ is None:",
+        "    view_ = ''",
+        f"elif base_._edge is None or {name}._view_origin:",
+        f"    view_ = view_fact({name})",
+        "else:",
+        "    view_ = 'constant' if base_._edge is NO_EDGE else 'result'",
+        f"    refresh_view({name})",
+    ], [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype", "view_"]
+
+
+def _read_lines(name: str, written: bool) -> list[str]:
+    """Return the lines that look at a tensor that may overlap another that is `written` to."""
+    lines = [
+        f"if {name}._base is not None: refresh_view({name})",
+        f"array_{name} = {name}._array",
+    ]
+    return [*lines, *[f"if {name}._counter is counter_: view_ = None"] * written]
+
+
+def written_condition(name: str) -> str:
+    """Return whether what `tensor_lines` found leaves nothing to check about what is written to."""
+    return (
+        f"view_ is not None and type(counter_) is list"
+        f" and (not records_ or {name}._edge is not None)"
+    )
+
+
+def tensor_lines(
+    names: Sequence[str],
+    mixed: Sequence[str] = (),
+    by_type: bool = False,
+    factors: Sequence[str] = (),
+    written: bool = False,
+) -> tuple[list[str], list[str]]:
+    """Return lines that look at tensors, and what gives the part of a key that is about these.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What are tensors.
+    mixed : sequence of str
+        What are tensors or anything else.
+    by_type : bool
+        Whether of the latter the type alone matters, otherwise also which it is.
+    factors : sequence of str
+        Numbers of which the type alone matters if they are floats in the range of every dtype.
+    written : bool
+        Whether the first is written to. The lines call ``view_`` None if they found what the long
+        way may have to say something about, and ``records_`` whether the call is recorded.
+    """
+    lines, facts = _written_lines(names[0]) if written else ([], [])
+    for name in names[1:] if written else names:
+        lines += _read_lines(name, written)
         facts += [f"array_{name}.shape", f"array_{name}.strides", f"array_{name}.dtype"]
     lines += [f"needs_{name} = {name}._edge is not NO_EDGE" for name in names]
-    needs = [f"needs_{name}" for name in names]
+    for name in mixed:
+        told = f"type({name})" if by_type else f"({told_number(name)}, type({name}))"
+        shape = ", ".join([f"array_{name}.{each}" for each in ("shape", "strides", "dtype")])
+        lines += [
+            f"if type({name}) is Tensor:",
+            *[f"    {line}" for line in _read_lines(name, written)],
+            f"    needs_{name} = {name}._edge is not NO_EDGE",
+            f"    fact_{name} = ({shape})",
+            "else:",
+            f"    needs_{name} = False",
+            f"    fact_{name} = {told}",
+        ]
+        facts.append(f"fact_{name}")
+    for name in factors:
+        plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
+        lines.append(f"fact_{name} = float if {plain} else ({told_number(name)}, type({name}))")
+        facts.append(f"fact_{name}")
+    tensors = [*names, *mixed]
+    needs = [f"needs_{name}" for name in tensors]
     anyone = needs[0] if len(needs) == 1 else f"({' or '.join(needs)})"
-    facts += [*needs, f"{anyone} and modes.grad"]
-    facts += [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
+    if written:
+        lines.append(f"records_ = {anyone} and modes.grad")
+    facts += [*needs, "records_" if written else f"{anyone} and modes.grad"]
+    alike = tensors[1:] if written else tensors
+    facts += [f"{a} is {b}" for i, a in enumerate(alike) for b in alike[:i]]
     return lines, facts
+
+
+def told_number(name: str) -> str:
+    """Return what tells a number in a key, beside its type: 0.0 and -0.0 differ as text alone."""
+    return f"({name} if type({name}) is not float or {name} else repr({name}))"
 
 
 def program_lines(tensors: Sequence[str], missed: str) -> list[str]:
@@ -249,174 +412,7 @@ _NAMES = {
     "call_interceptors": call_interceptors,
     "facts_of": facts_of,
     "modes": modes,
+    "interceptors": interceptors,
     "refresh_view": refresh_view,
+    "view_fact": view_fact,
 }
-
-
-# --- functions that are not declared --------------------------------------------------------------
-
-
-class _WrittenCalls(Calls):
-    """Calls whose arguments can be of any type, and are told apart as they were written."""
-
-    __slots__ = ()
-
-    def meet_written(
-        self,
-        key: tuple[Any, ...] | None,
-        tensors: Sequence[Tensor],
-        facts: Any,
-        statics: tuple[Any, ...],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
-    ) -> Any:
-        """Run a call whose plain key, if it has one, has no program."""
-        try:
-            typed_key = (facts, *[typed(each) for each in statics])
-        except TypeError:
-            return self.function(*arguments, **keywords)
-        program = self.programs.get(typed_key)
-        if program is not None:
-            result = program(tensors) if self.sequence else program(*tensors)
-            return self.function(*arguments, **keywords) if result is None else result
-        result = self.meet(typed_key, tensors, (), arguments, keywords)
-        if key is not None and not any(type(each) in (tuple, list, slice) for each in statics):
-            program = self.programs.get(typed_key)
-            if program is not None:
-                self.keep(key, program)
-        return result
-
-
-def dispatched(
-    *names: str, sequence: bool = False, written: dict[str, Callable[[Any], Any]] | None = None
-) -> Any:
-    """Put a table of calls in front of a function that is not declared; a decorator.
-
-    What the function does has to follow from the key of a call: it applies primitives to its
-    tensors, and does not look at numbers in them.
-
-    Parameters
-    ----------
-    *names : str
-        The parameters that are tensors, which stand first.
-    sequence : bool
-        Whether the first parameter is a sequence of tensors.
-    written : dict, optional
-        For a parameter what gives what stands for it in a key, or None if there is nothing.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        calls = _WrittenCalls(function, sequence)
-        source, namespace = _front_source(function, names, sequence, written or {})
-        namespace |= calls.names | {
-            "__name__": function.__module__,
-            "function": function,
-            "meet": calls.meet_written,
-            "given": _given,
-            "MISSING": _MISSING,
-        }
-        name = function.__name__
-        front = define(name, source, f"{function.__module__}.{name}", namespace)
-        update_wrapper(front, function)
-        return front
-
-    return decorate
-
-
-def _given(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that were given: those that are not what they are without."""
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not _MISSING and not (name in defaults and value is defaults[name])
-    }
-
-
-def _front_source(
-    function: Callable[..., Any],
-    names: tuple[str, ...],
-    sequence: bool,
-    readers: dict[str, Callable[[Any], Any]],
-) -> tuple[str, dict[str, Any]]:
-    """Return the source of what stands in front of a function, and some of what it names."""
-    renames = hasattr(function, "__wrapped__")  # it takes other keywords, too: `accept_axis`
-    parameters = list(inspect.signature(function).parameters.values())
-    namespace: dict[str, Any] = {"defaults": {}}
-    head: list[str] = []
-    written: list[str] = []  # what goes on by position, and what by name
-    named: list[str] = []
-    statics: list[str] = []  # what is no tensor
-    key: list[str] = []
-    for parameter in parameters:
-        name = parameter.name
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            if "*" not in head and not any(each.startswith("*") for each in head):
-                head.append("*")
-            named.append(name)
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            head.append(f"*{name}")
-            written.append(f"*{name}")
-            statics.append(f"*{name}")
-            key += [name, f"(*map(type, {name}),)"]
-            continue
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            continue
-        else:
-            written.append(name)
-        if parameter.default is not parameter.empty:
-            namespace[f"default_{name}"] = namespace["defaults"][name] = parameter.default
-            head.append(f"{name}=default_{name}")
-        else:
-            head.append(f"{name}=MISSING" if renames and len(head) >= len(names) else name)
-        if name in readers:
-            namespace[f"read_{name}"] = readers[name]
-        elif name not in names:
-            statics.append(name)
-            key += [name, f"type({name})"]
-    if renames:
-        head.append("**others")
-    lines = [f"def {function.__name__}({', '.join(head)}):"]
-    if renames:
-        required = [
-            each.name
-            for each in parameters[len(names) :]
-            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
-        ]
-        condition = " or ".join(["others", *[f"{name} is MISSING" for name in required]])
-        values = ", ".join([f"{n!r}: {n}" for n in (*written[len(names) :], *named)])
-        rest = f"**given(defaults, {{{values}}}), **others"
-        lines += [f"    if {condition}:", f"        return function({', '.join(names)}, {rest})"]
-    tensors = f"({', '.join(names)},)"
-    call = ", ".join([*written, *[f"{name}={name}" for name in named]])
-    if sequence:
-        (only,) = names
-        tensors = only
-        lines += [
-            "    if not call_interceptors:",
-            f"        facts_ = facts_of({only})",
-            f"        if facts_ is None: return function({call})",
-        ]
-    else:
-        are = " and ".join([f"type({name}) is Tensor" for name in names])
-        lines.append(f"    if {are} and not call_interceptors:")
-        look, facts = tensor_lines(names)
-        for name in readers:
-            look += [
-                f"written_{name} = read_{name}({name})",
-                f"if written_{name} is None: return function({call})",
-            ]
-            facts.append(f"written_{name}")
-        lines += [f"        {line}" for line in look]
-        lines.append(f"        facts_ = ({', '.join(facts)})")
-    arguments = f"({', '.join(written)},), {{{', '.join(f'{n!r}: {n}' for n in named)}}}"
-    others = f"({', '.join(statics)}{',' if statics else ''})"
-    lines += [
-        f"        key_ = ({', '.join(['facts_', *key])},)" if key else "        key_ = facts_",
-        "        try:",
-        "            program_ = find(key_)",
-        "        except TypeError:  # of a list",
-        "            program_ = key_ = None",
-    ]
-    missed = f"meet(key_, {tensors}, facts_, {others}, {arguments})"
-    lines += [f"        {line}" for line in program_lines(names, missed)]
-    return "\n".join([*lines, f"    return function({call})"]) + "\n", namespace

@@ -40,9 +40,12 @@ class Call:
         What the nodes save; see `Saved`.
     programs : dict or None
         Of calls that are remembered: for how gradients lie in memory, what runs the rules on them.
+    counted : bool
+        Whether shapes follow from numbers, so that the next call may have others.
     """
 
     __slots__ = (
+        "counted",
         "lies",
         "output_metas",
         "parameters",
@@ -73,11 +76,21 @@ class Call:
             self.saved_places += (("held", plan.held),)
         self.lies = [strides_of(inputs[position]._array) for _, position in plan.place_names]
         self.programs: dict[Any, Any] | None = None
+        self.counted = False
 
     def remember(self) -> None:
         """Let what runs the rules be remembered, if that does not depend on numbers."""
         if self.programs is None and self.plan.repeats:
             self.programs = {}
+
+    def with_numbers(self, parameters: dict[str, Any], output_metas: Any = None) -> Call:
+        """Return the same of a call with other numbers in parameters, such as another index."""
+        call: Call = object.__new__(Call)
+        call.plan, call.shapes, call.lies = self.plan, self.shapes, self.lies
+        call.saved_places, call.programs = self.saved_places, self.programs
+        call.counted, call.parameters = self.counted, parameters
+        call.output_metas = output_metas or self.output_metas
+        return call
 
     def forgotten(self) -> Call:
         """Return the same, for a node that is unlike others of its kind."""

@@ -30,6 +30,7 @@ from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
 from numgrad.ops.core.node_source import attach_for
 from numgrad.ops.core.nodes import Call, PrimitiveNode, make_node_class
 from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
+from numgrad.ops.core.steps import read_array
 
 __all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
 
@@ -92,6 +93,9 @@ class Primitive:
     writes : callable, optional
         ``writes(array, *arrays, **parameters)`` does in the memory of the first operand what the
         forward does in new memory, for operands that may overlap.
+    counts : bool
+        Whether the shape of the result may follow from numbers: it is that of an index in the
+        parameters, whose length may do so.
     by_numbers : bool
         Whether a rule looks at numbers in tensors, so that what it does differs between calls.
     listed : bool
@@ -106,7 +110,7 @@ class Primitive:
     plan_type: ClassVar[type[Plan]] = Plan
     # What most primitives are; elementwise ones are nothing else.
     outputs: tuple[str, ...] = ("y",)
-    view = linear = rows = gaps = by_numbers = False
+    view = linear = rows = gaps = counts = by_numbers = False
     multiple_views = variadic = variable_outputs = False
     writes: Callable[..., None] | None = None
     takes_half = True
@@ -134,6 +138,7 @@ class Primitive:
         quick: Callable[..., Any] | None = None,
         few: Callable[..., Any] | None = None,
         writes: Callable[..., None] | None = None,
+        counts: bool = False,
         by_numbers: bool = False,
         listed: bool = True,
     ) -> None:
@@ -144,6 +149,7 @@ class Primitive:
         self.forward = forward
         self.quick, self.few = quick, few
         self.writes = writes
+        self.counts = counts
         self.by_numbers = by_numbers
         self.samples = tuple(samples)
         self.linear = linear
@@ -262,8 +268,18 @@ class Primitive:
             modes.steps.note(self, inputs, parameters, outputs, run, several)
 
     def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
-        """Return the forward for parameters, and for arrays that lie as these do."""
+        """Return the forward for parameters, and for arrays that lie as these do.
+
+        It takes those parameters by name that hold arrays whose numbers may be others.
+        """
         dtype = arrays[0].dtype
+        numbers = modes.steps.numbers_in(parameters)
+        if numbers:
+            fixed = {name: parameters[name] for name in parameters if name not in numbers}
+            forward = self.forward
+            if not self.takes_half and (dtype in HALVES or parameters.get("dtype") is HALF):
+                forward = self._forward_of_halves
+            return functools.partial(forward, **fixed)
         is_half = dtype in HALVES or parameters.get("dtype") is HALF
         found: Callable[..., Any] | None = None
         few = self.few is not None and dtype != HALF
@@ -392,6 +408,6 @@ def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
             if known is None:
                 return modes.trace.check(primitive, array, parameters)
             array = known
-        return function(array, **parameters)
+        return read_array(function, array, **parameters)
 
     return run

@@ -17,19 +17,19 @@ from numgrad.ops.core.node_source import (
     edges_source,
     record_lines,
 )
-from numgrad.ops.core.steps import Step, Steps
+from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
 
-__all__ = ["compile_call"]
+__all__ = ["CallWriter", "Value", "compile_call", "number_source"]
 
 
-class _Value:
+class Value:
     """A tensor as generated source knows it: the names of its parts.
 
     Attributes
     ----------
     tensor : str
         Its name, if there is such a tensor at all.
-    root : _Value
+    root : Value
         What its memory belongs to: of what is no view, itself.
     is_argument, requires : bool
         Whether it is an argument, and requires grad.
@@ -42,7 +42,7 @@ class _Value:
 
     __slots__ = ("_root", "array", "base", "counter", "edge", "is_argument", "requires", "tensor")
 
-    def __init__(self, tensor: str, root: _Value | None, is_argument: bool, requires: bool) -> None:
+    def __init__(self, tensor: str, root: Value | None, is_argument: bool, requires: bool) -> None:
         self.tensor = tensor
         self._root = root
         self.is_argument = is_argument
@@ -51,29 +51,63 @@ class _Value:
         self.edge: Any = None
 
     @property
-    def root(self) -> _Value:
+    def root(self) -> Value:
         return self if self._root is None else self._root
 
 
-class _CallWriter:
+def number_source(value: Any, name_of: Callable[[Any], str]) -> str:
+    """Return what gives a parameter that is an array, or holds some; "" if one has no name."""
+    if isinstance(value, (tuple, list)):
+        parts = ["None" if each is None else name_of(each) for each in value]
+        return f"({', '.join(parts)},)" if all(parts) else ""
+    return name_of(value)
+
+
+class CallWriter:
     """Writes the source of a call that was seen."""
 
-    def __init__(self, arguments: Sequence[Any], steps: list[Step], results: Sequence[Any]) -> None:
+    def __init__(self, arguments: Sequence[Any], steps: Steps, results: Sequence[Any]) -> None:
         self.lines: list[str] = []
         self.namespace: dict[str, Any] = {}
-        self.values: dict[int, _Value] = {}
+        self.values: dict[int, Value] = {}
         self.results = {id(result) for result in results}
-        self.reads_mode = False
+        self.counted = steps.counted
+        self.arrays: dict[int, str] = {}  # what was read, or computed: the names of arrays
+        # Whose array it is, None if it is that of two: they need not have one the next time.
+        self.holders: dict[int, Value | None] = {}
         for position, argument in enumerate(arguments):
             if isinstance(argument, Tensor):
-                self.values[id(argument)] = _Value(
-                    f"t{position}", None, True, argument._edge is not NO_EDGE
-                )
+                known = id(argument) in self.values
+                value = Value(f"t{position}", None, True, argument._edge is not NO_EDGE)
+                self.values[id(argument)] = value
+                place = id(argument._array)
+                self.holders[place] = value if known or place not in self.holders else None
         self.bases = {  # fresh tensors that views are made of
-            id(step.operands[0]) for step in steps if step.primitive.view
+            id(step.operands[0]) for step in steps.steps if step.primitive.view
         }
 
-    def part(self, value: _Value, name: str) -> str:
+    def take_in_order(
+        self, arguments: Sequence[Any], in_order: Sequence[int] | None
+    ) -> list[str] | None:
+        """Return the names of the arguments that the one step takes, if it takes just these."""
+        if in_order is None:
+            return None
+        names = [f"t{position}" for position in in_order]
+        for place, position in enumerate(in_order):
+            argument = arguments[position]
+            if isinstance(argument, Tensor):
+                requires = argument._edge is not NO_EDGE
+                self.values[-1 - place] = Value(names[place], None, True, requires)
+        return names
+
+    def array(self, array: Any) -> str:
+        """Return the name of an array, "" if it has none."""
+        holder = self.holders.get(id(array))
+        if holder is not None and id(array) not in self.arrays:
+            self.arrays[id(array)] = self.part(holder, "array")
+        return self.arrays.get(id(array), "")
+
+    def part(self, value: Value, name: str) -> str:
         """Return the name of a part of an argument, which is looked up once."""
         known: str = getattr(value, name)
         if not known:
@@ -84,7 +118,7 @@ class _CallWriter:
                 self.lines.append(f"if {known} is None: {known} = {value.tensor}")
         return known
 
-    def edge(self, value: _Value) -> tuple[str, str]:
+    def edge(self, value: Value) -> tuple[str, str]:
         """Return what gives the node that a tensor's gradient goes to, and its number."""
         if not value.requires:
             return "None", "0"
@@ -96,8 +130,10 @@ class _CallWriter:
 
     def step(self, number: int, step: Step, names: Sequence[str] | None) -> bool:
         """Write what one step does; return whether that can be written."""
-        operands: list[_Value | None] = []
+        operands: list[Value | None] = []
         arguments = []
+        if step.primitive is READING:
+            return self._read(number, step)
         for position, operand in enumerate(step.operands):
             if not isinstance(operand, Tensor):
                 operands.append(None)
@@ -114,7 +150,14 @@ class _CallWriter:
             arguments.append(self.part(value, "array"))
         if not step.outputs:
             return False
-        self._compute(number, step, arguments)
+        fixed = step.parameters.items() if names is None else ()
+        if any(id(value) in self.holders for key, value in fixed if key not in step.numbers):
+            return False
+        sources = {name: number_source(step.parameters[name], self.array) for name in step.numbers}
+        if "" in sources.values():
+            return False
+        self._compute(number, step, [*arguments, *[f"{k}={v}" for k, v in sources.items()]])
+        self.arrays |= {id(array): f"x{number}_{index}" for index, array in enumerate(step.written)}
         outputs = []
         for index, output in enumerate(step.outputs):
             value = self._wrap(number, index, step, operands, output)
@@ -131,8 +174,36 @@ class _CallWriter:
         if node is not None:
             if getattr(node, "call", None) is None:  # no node of the primitive's
                 return False
+            if any(id(array) in self.counted for array in step.read):
+                return False
             self._record(number, step, operands, outputs, arguments, node)
+            if sources:
+                self._renew(number, step, sources, node)
         return True
+
+    def _read(self, number: int, step: Step) -> bool:
+        """Write how arrays are made of the numbers in another one; return whether that can be."""
+        source = self.array(step.read[0])
+        names = [f"p{number}_{index}" for index in range(len(step.written))]
+        self.arrays |= {id(each): name for each, name in zip(step.written, names, strict=True)}
+        self.namespace[f"read{number}"] = step.run
+        target = f"[{', '.join(names)}]" if step.several else names[0]
+        self.lines.append(f"{target} = read{number}({source})")
+        return bool(source)
+
+    def _renew(self, number: int, step: Step, sources: dict[str, str], node: Any) -> None:
+        """Write how a node gets the numbers of its own call."""
+        fixed = {k: v for k, v in node.parameters.items() if k not in sources}
+        call = node.call.with_numbers(fixed)
+        numbers = [each for name in sources for each in arrays_in(step.parameters[name])]
+        call.counted = any(id(each) in self.counted for each in (*step.written, *numbers))
+        self.namespace |= {f"call{number}": call, f"fixed{number}": fixed}
+        given = ", ".join([f"**fixed{number}", *[f"{k!r}: {v}" for k, v in sources.items()]])
+        metas = ""
+        if any(id(each) in self.counted for each in step.written):
+            outputs = [f"x{number}_{index}" for index in range(len(step.outputs))]
+            metas = f", ({''.join([f'({each}.shape, {each}.dtype), ' for each in outputs])})"
+        self.lines.append(f"node{number}.call = call{number}.with_numbers({{{given}}}{metas})")
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         """Write what computes the arrays of a step's outputs."""
@@ -143,11 +214,11 @@ class _CallWriter:
 
     def _wrap(
         self, number: int, index: int, step: Step, operands: Sequence[Any], output: Tensor
-    ) -> _Value:
+    ) -> Value:
         """Write how an output becomes a tensor, if anybody sees it."""
         view = step.primitive.view
         name = f"r{number}_{index}"
-        value = _Value(name, operands[0].root if view else None, False, False)
+        value = Value(name, operands[0].root if view else None, False, False)
         value.array = f"x{number}_{index}"
         seen = id(output) in self.results
         if view:
@@ -183,7 +254,7 @@ class _CallWriter:
             self.lines.append(f"elif origin != 'inference': {name}._view_origin = 'multiple'")
         return value
 
-    def _counter(self, root: _Value) -> str:
+    def _counter(self, root: Value) -> str:
         return self.part(root, "counter") if root.is_argument else root.counter
 
     def _record(
@@ -191,7 +262,7 @@ class _CallWriter:
         number: int,
         step: Step,
         operands: Sequence[Any],
-        outputs: Sequence[_Value],
+        outputs: Sequence[Value],
         arguments: Sequence[str],
         node: Any,
     ) -> None:
@@ -227,7 +298,7 @@ class _CallWriter:
         places: Saved = node.call.saved_places
         return places
 
-    def _saved(self, value: _Value) -> str:
+    def _saved(self, value: Value) -> str:
         """Return what is saved of a tensor: array, version counter and version."""
         counter = self.part(value, "counter") if value.is_argument else value.counter
         return f"{self.part(value, 'array')}, {counter}, {counter}[0]"
@@ -239,7 +310,7 @@ def compile_call(
     result: Any,
     *,
     sequence: bool = False,
-    in_order: bool = False,
+    in_order: Sequence[int] | None = None,
 ) -> Callable[..., Any] | None:
     """Return a function of the arguments that does what the steps did; None if there is none.
 
@@ -255,22 +326,15 @@ def compile_call(
         What the call returned.
     sequence : bool
         Whether the arguments are given as one.
-    in_order : bool
-        Whether the one step there is takes just the arguments: then a tensor may be there twice,
-        and numbers are arguments, too.
+    in_order : sequence of int, optional
+        Which of the arguments the one step there is takes, in this order: then a tensor may be
+        there twice, and numbers are arguments, too.
     """
     if not steps.is_complete():
         return None
     results = result if isinstance(result, tuple) else (result,)
-    writer = _CallWriter(arguments, steps.steps, results)
-    names = None
-    if in_order:
-        names = [f"t{position}" for position in range(len(arguments))]
-        for position, argument in enumerate(arguments):
-            if isinstance(argument, Tensor):
-                writer.values[-1 - position] = _Value(
-                    names[position], None, True, argument._edge is not NO_EDGE
-                )
+    writer = CallWriter(arguments, steps, results)
+    names = writer.take_in_order(arguments, in_order)
     for number, step in enumerate(steps.steps):
         if not writer.step(number, step, names):
             return None

@@ -10,7 +10,8 @@ import numpy as np
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.node_source import define_lines
-from numgrad.ops.core.steps import Steps, note_steps
+from numgrad.ops.core.programs import number_source
+from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
 
 __all__ = ["Gradients", "note_rules"]
 
@@ -28,8 +29,10 @@ def note_rules(
     gradients = [_another_if_met(gradient, met) for gradient in gradients]
     if saved is not None:
         node.saved = tuple([_another_if_met(value, met) for value in saved])
+    known = [each for value in node.parameters.values() for each in arrays_in(value)]
+    steps = Steps(known, [*known, *gradients] if node.call.counted else ())
     try:
-        (results, owned), steps = note_steps(node.rules_on, gradients)
+        results, owned = steps.run(node.rules_on, gradients)
         program = _compile_rules(node, gradients, steps, results, owned)
     finally:
         node.saved = saved
@@ -85,6 +88,15 @@ def _compile_rules(
         lines.append(f"{', '.join(unpacked)} = saved")
         if stale:
             lines.append(f"if {' or '.join(stale)}: return node.run_rules(gradients)")
+    for parameter, value in node.parameters.items():
+        for index, each in enumerate(arrays_in(value)):
+            if id(each) in names:
+                return None
+            names[id(each)] = f"n_{parameter}_{index}"
+            held = f"node.call.parameters[{parameter!r}]"
+            if value is not each:
+                held += f"[{[id(one) for one in value].index(id(each))}]"
+            lines.append(f"n_{parameter}_{index} = {held}")
     namespace: dict[str, Any] = {"owned": tuple(owned)}
     constants = {
         id(each._array): each._array for each in steps.constants if each._array.size <= FEW_ELEMENTS
@@ -99,8 +111,16 @@ def _compile_rules(
             namespace[f"k{number}"] = kept
             names[place] = f"c_{number}"
             lines.append(f"c_{number} = k{number}.copy('K')")
+
+    def name_of(array: Any) -> str:
+        return names.get(id(array), "")
+
     for number, step in enumerate(steps.steps):
         arguments = []
+        if not _fits_any_count(step, steps):
+            return None
+        if step.primitive is READING:
+            arguments.append(names.get(id(step.read[0]), ""))
         for position, operand in enumerate(step.operands):
             if isinstance(operand, Tensor):
                 known = id(step.read[position])
@@ -114,9 +134,11 @@ def _compile_rules(
                 name = f"k{number}_{position}"
                 namespace[name] = operand
             arguments.append(name)
-        if "" in arguments:
+        sources = [number_source(step.parameters[name], name_of) for name in step.numbers]
+        if "" in arguments or "" in sources:
             return None
-        outputs = [f"x{number}_{index}" for index in range(len(step.outputs))]
+        arguments += [f"{k}={source}" for k, source in zip(step.numbers, sources, strict=True)]
+        outputs = [f"x{number}_{index}" for index in range(len(step.written))]
         target = f"[{', '.join(outputs)}]" if step.several else outputs[0]
         namespace[f"run{number}"] = step.run
         lines.append(f"{target} = run{number}({', '.join(arguments)})")
@@ -127,3 +149,10 @@ def _compile_rules(
         return None
     lines.append(f"return ({', '.join(found)},), owned")
     return define_lines("run", "node, gradients", lines, namespace)
+
+
+def _fits_any_count(step: Step, steps: Steps) -> bool:
+    """Whether a step is the same for arrays of other shapes, where these follow from numbers."""
+    if step.numbers or step.primitive is READING:
+        return True
+    return not any(id(each) in steps.counted for each in step.read)

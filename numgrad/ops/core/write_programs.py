@@ -12,34 +12,25 @@ from functools import partial
 from typing import Any
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.tensor import NO_EDGE, Tensor, move_retained
+from numgrad.graph.tensor import Tensor, move_retained
 from numgrad.ops.core.node_source import define_lines
-from numgrad.ops.core.programs import _CallWriter, _Value
+from numgrad.ops.core.programs import CallWriter, Value
 from numgrad.ops.core.steps import Step, Steps
 
 __all__ = ["compile_write"]
 
 
-class _WriteWriter(_CallWriter):
-    """Writes the source of a call that puts its result in the place of its first operand."""
+class _WriteWriter(CallWriter):
+    """Writes the source of a call that puts its result in the place of its first argument."""
 
-    def __init__(
-        self, operands: Sequence[Any], steps: Steps, result: Tensor, names: Sequence[str] | None
-    ) -> None:
-        super().__init__(operands, steps.steps, ())
-        self.stand_in = self.values[id(operands[0])]
+    def __init__(self, arguments: Sequence[Any], steps: Steps, result: Tensor) -> None:
+        super().__init__(arguments, steps, ())
+        self.stand_in = self.values[id(arguments[0])]
         self.result = result
-        self.dtype = operands[0]._array.dtype
+        self.dtype = arguments[0]._array.dtype
         self.copied = False  # whether what the tensor held is
         self.write = ""  # what writes the result
         self.alone = len(steps.steps) == 1
-        if names is None:
-            return
-        self.values[-1] = self.stand_in
-        for position, operand in enumerate(operands[1:], 1):  # a tensor may be there twice
-            if isinstance(operand, Tensor):
-                requires = operand._edge is not NO_EDGE
-                self.values[-1 - position] = _Value(names[position], None, True, requires)
 
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
@@ -59,7 +50,7 @@ class _WriteWriter(_CallWriter):
                 self.namespace["assign"] = _assign
                 self.write = f"assign(array_t0, x{number}_{index})"
 
-    def _saved(self, value: _Value) -> str:
+    def _saved(self, value: Value) -> str:
         if value is self.stand_in:
             if not self.copied:
                 self.lines.append("copied = array_t0.copy('K')")
@@ -72,49 +63,39 @@ class _WriteWriter(_CallWriter):
 
 
 def compile_write(
-    operands: Sequence[Any],
-    steps: Steps,
-    result: Tensor,
-    *,
-    in_order: bool,
-    enter: Callable[..., None] | None,
+    arguments: Sequence[Any], steps: Steps, in_order: Sequence[int] | None
 ) -> Callable[..., Any] | None:
-    """Return a function of the operands that does what a call in place did; None if there is none.
+    """Return a function of the arguments that does what a call in place did; None if there is none.
 
     Parameters
     ----------
-    operands : sequence
-        What stands in for the tensor that was written to, and the other arguments.
+    arguments : sequence
+        The tensor that was written to, and what else the call was given.
     steps : Steps
-        What was applied to these.
-    result : Tensor
-        What was written.
-    in_order : bool
-        Whether one step takes just the operands: then numbers are operands, too.
-    enter : callable, optional
-        ``enter(tensor, node)`` makes a node the history of a view; of what is no view its edge
-        itself is.
+        What was applied to these, and what was written.
+    in_order : sequence of int, optional
+        As of `compile_call`.
     """
-    names = [f"t{position}" for position in range(len(operands))]
-    if not steps.is_complete():
+    write = steps.write
+    if write is None or write.after != len(steps.steps) or not steps.is_complete():
         return None
-    if in_order and [*map(id, operands)] != [id(e) for each in steps.steps for e in each.operands]:
-        return None
+    enter = None if arguments[0]._base is None else write.enter
+    arguments, result = (write.stand_in, *arguments[1:]), write.result
     if not any(output is result for step in steps.steps for output in step.outputs):
         return None
     if any(step.primitive.view for step in steps.steps):
         return None
-    if operands[0]._array.dtype.kind not in "fc" and any(
-        output._array.dtype.kind in "fc" for step in steps.steps for output in step.outputs
-    ):
-        return None  # whose dtype can be set
-    taken = {id(each) for step in steps.steps for each in step.operands}
-    if any(isinstance(each, Tensor) and id(each) not in taken for each in operands[1:]):
+    taken = {id(each) for step in steps.steps for each in (*step.operands, *step.read)}
+    tensors = [each for each in arguments[1:] if isinstance(each, Tensor)]
+    if any(id(each) not in taken and id(each._array) not in taken for each in tensors):
         return None  # it went into parameters
-    writer = _WriteWriter(operands, steps, result, names if in_order else None)
+    writer = _WriteWriter(arguments, steps, result)
+    names = writer.take_in_order(arguments, in_order)
+    if names is not None:
+        writer.values[-1] = writer.stand_in
     writer.part(writer.stand_in, "array")
     for number, step in enumerate(steps.steps):
-        if not writer.step(number, step, names if in_order else None):
+        if not writer.step(number, step, names):
             return None
     value = writer.values[id(result)]
     counter = writer.part(writer.stand_in, "counter")
@@ -134,7 +115,8 @@ def compile_write(
                 "t0._edge = edge",
                 f"{counter}[1:2] = written",
             ]
-    return define_lines("write", ", ".join(names), [*writer.lines, "return t0"], writer.namespace)
+    parameters = ", ".join([f"t{position}" for position in range(len(arguments))])
+    return define_lines("write", parameters, [*writer.lines, "return t0"], writer.namespace)
 
 
 @silent

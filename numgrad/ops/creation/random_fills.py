@@ -24,7 +24,7 @@ from numgrad.ops.creation.drawing import (
 )
 from numgrad.ops.creation.generator import Generator, generator_of
 from numgrad.ops.movement.shape import expand
-from numgrad.ops.mutation.inplace import inplace
+from numgrad.ops.mutation.inplace import perform
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -47,8 +47,8 @@ def _fill(tensor: Tensor, node: str, draw: Callable[[Any], Array], *others: Tens
         return random_node(node, array, stand_in, *others)
 
     name = node.partition("Backward")[0]
-    function.__name__ = "log_normal" if name == "LogNormal" else name.lower()
-    return inplace(function, tensor)
+    name = "log_normal" if name == "LogNormal" else name.lower()
+    return perform(function, name, tensor)
 
 
 @declare(

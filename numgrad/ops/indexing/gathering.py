@@ -15,6 +15,8 @@ from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.steps import read_array
+from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import expand, reshape
 from numgrad.ops.signatures.declared import declare
 
@@ -221,25 +223,27 @@ def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[
     array = at_hand(index._array)
     if array.size and array.dtype not in (np.int64, np.int32):
         raise RuntimeError(f"{function}(): Expected dtype int32/int64 for index")
-    return at, array.astype(np.int64)
+    return at, read_array(_own_positions, array)
+
+
+def _own_positions(index: Array) -> Array:
+    return index.astype(np.int64)
 
 
 @at_run_time
 def check_bounds(index: Array, size: int, dim: int) -> Array:
     """Return positions; raise unless all lie from 0 to `size`."""
-    outside = index[(index < 0) | (index >= size)] if index.size else index
-    if outside.size:
-        raise RuntimeError(
-            f"index {outside.flat[0]} is out of bounds for dimension {dim} with size {size}"
-        )
-    return index
+    if are_inside(index, size):
+        return index
+    outside = index[(index < 0) | (index >= size)].flat[0]
+    raise RuntimeError(f"index {outside} is out of bounds for dimension {dim} with size {size}")
 
 
 def length_of(input: Tensor, dim: int) -> int:
     return input._array.shape[dim] if input._array.ndim else 1
 
 
-@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)")
+@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)", dispatched=True)
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
 
@@ -317,6 +321,7 @@ def _read_scatter(
     "scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
     "scatter(Tensor input, int dim, Tensor index, number value, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any) -> Tensor:
     """Return a copy of the input with elements put by position in a dim; `gather` the other way.
@@ -354,7 +359,9 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
     return result
 
 
-@declare("scatter_add(Tensor input, int dim, Tensor index, Tensor src)", inplace=True)
+@declare(
+    "scatter_add(Tensor input, int dim, Tensor index, Tensor src)", inplace=True, dispatched=True
+)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of the input with elements added by position in a dim; see `scatter`.
 
@@ -407,7 +414,7 @@ _TAKE_BACKWARD: Primitive = Primitive(
 )
 
 
-@declare("take(Tensor input, Tensor index)")
+@declare("take(Tensor input, Tensor index)", dispatched=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
@@ -442,6 +449,8 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @at_run_time
 def flat_index(positions: Array, size: int) -> Array:
     """Return positions counted from the front."""
+    if are_inside(positions, size):
+        return positions.copy()
     if positions.size and (positions.min() < -size or positions.max() >= size):
         outside = positions[(positions < -size) | (positions >= size)].flat[0]
         raise IndexError(
@@ -450,7 +459,7 @@ def flat_index(positions: Array, size: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@declare("take_along_dim(Tensor input, Tensor indices, int? dim=None)")
+@declare("take_along_dim(Tensor input, Tensor indices, int? dim=None)", dispatched=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """Return elements by their position in a dim; input and indices broadcast in the other dims.
 
@@ -479,7 +488,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
             f"{indices.dtype.scalar_name}"
         )
     if dim is None:
-        return gather(reshape(input, (-1,)), 0, wrap(indices._array.reshape(-1)))
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     shape, wanted = input._array.shape, indices._array.shape
     if len(shape) != len(wanted):
         raise RuntimeError(

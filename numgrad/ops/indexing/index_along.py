@@ -14,7 +14,9 @@ from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
+from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
+from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.selection import where
@@ -116,6 +118,7 @@ _INDEX_FILL: Primitive = Primitive(
     ],
     linear=True,
     lies=like_input,
+    by_numbers=True,
     samples=[
         lambda make: (
             lambda x, v: index_fill(x, 1, positions_of(2, 2), v),
@@ -154,37 +157,43 @@ def _filled(g: Tensor, dim: int, index: Array) -> Tensor:
 
 def _read_vector(input: Tensor, dim: Any, index: Tensor) -> tuple[int, Array]:
     """Return a dim and the positions of an index of one dim, in memory of their own."""
-    return wrap_dim(dim, input._array.ndim), at_hand(index._array).astype(np.int64).reshape(-1)
+    positions = read_array(_own_vector, at_hand(index._array))
+    return wrap_dim(dim, input._array.ndim), positions
+
+
+def _own_vector(index: Array) -> Array:
+    return index.astype(np.int64).reshape(-1)
 
 
 @at_run_time
 def _check_selected(positions: Array, size: int) -> Array:
-    if positions.size and (positions.min() < 0 or positions.max() >= size):
+    if not are_inside(positions, size):
         raise IndexError("index out of range in self")
     return positions
 
 
 @at_run_time
 def _check_copied(positions: Array, size: int, dim: int) -> Array:
-    outside = positions[(positions < 0) | (positions >= size)]
-    if outside.size:
-        raise IndexError(
-            f"index_copy_(): index {outside[0]} is out of bounds for dimension {dim} with size "
-            f"{size}"
-        )
-    return positions
+    if are_inside(positions, size):
+        return positions
+    outside = positions[(positions < 0) | (positions >= size)][0]
+    raise IndexError(
+        f"index_copy_(): index {outside} is out of bounds for dimension {dim} with size {size}"
+    )
 
 
 @at_run_time
 def _filled_positions(positions: Array, size: int, dim: int) -> Array:
     """Return positions counted from the front."""
+    if are_inside(positions, size):
+        return positions
     if positions.size and (positions.min() < -size or positions.max() >= size):
         outside = positions[(positions < -size) | (positions >= size)][0]
         raise IndexError(f"index {outside} is out of bounds for dimension {dim} with size {size}")
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@declare("index_select(Tensor input, int dim, Tensor index)")
+@declare("index_select(Tensor input, int dim, Tensor index)", dispatched=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
 
@@ -246,7 +255,9 @@ def _check_source(
 
 
 @declare(
-    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1)", inplace=True
+    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1)",
+    inplace=True,
+    dispatched=True,
 )
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     """Return the input with parts of `source`, times `alpha`, added at positions of a dim.
@@ -294,7 +305,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     return result
 
 
-@declare("index_copy(Tensor input, int dim, Tensor index, Tensor source)", inplace=True)
+@declare(
+    "index_copy(Tensor input, int dim, Tensor index, Tensor source)", inplace=True, dispatched=True
+)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy of the input with parts of `source` put at positions of a dim.
 
@@ -336,6 +349,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     "index_fill(Tensor input, int dim, Tensor index, Tensor value)",
     "index_fill(Tensor input, int dim, Tensor index, number value)",
     inplace=True,
+    dispatched=True,
 )
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy of the input with one value at positions of a dim.

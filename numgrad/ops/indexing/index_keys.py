@@ -15,24 +15,25 @@ import numpy as np
 from numgrad.graph.recorder import (
     Traced,
     at_hand,
-    is_traced_array,
     note_given,
     note_numbers,
     refuse_shape_of,
 )
-from numgrad.graph.tensor import Tensor, plain, wrap
+from numgrad.graph.tensor import Tensor, plain, refresh_view, wrap
 from numgrad.kernels.move.memory_order import copy_like
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.steps import read_array
 from numgrad.ops.movement.shape import unsqueeze
 from numgrad.ops.movement.slicing import select_view, slice_view
 
 __all__ = [
     "Indices",
     "apply_key",
+    "are_inside",
     "check_indices",
-    "is_mask",
-    "mask_alone",
+    "key_of",
+    "mask_in",
     "select_first",
     "to_indices",
     "written_key",
@@ -50,6 +51,7 @@ _INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors
 _BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 )
+_INDEX_CODES = "?" + "".join({np.dtype(kind).char for kind in (np.int32, np.int64)})
 _MANY = 32  # a list of that many things is always one index, never a tuple of them
 
 
@@ -171,6 +173,36 @@ def written_key(key: Any) -> Any:
     return None if None in parts else (*parts, "")
 
 
+def key_of(key: Any, operands: list[Tensor]) -> Any:
+    """Return what stands in a table of calls for a key with tensors; None for other keys.
+
+    Parameters
+    ----------
+    key
+        What stands in brackets.
+    operands : list of Tensor
+        The tensors of the call, which those of the key are added to.
+    """
+    parts = key if type(key) is tuple else (key,)
+    written: list[Any] = []
+    for part in parts:
+        if type(part) is not Tensor:
+            fact = None if type(part) is tuple else written_key(part)
+            if fact is None:
+                return None
+            written.append(fact)
+            continue
+        if part._base is not None:
+            refresh_view(part)
+        array = part._array
+        if not array.ndim or array.dtype.char not in _INDEX_CODES:  # whose number is read, or which
+            return None  # are warned about
+        same = next((at for at, each in enumerate(operands) if each is part), -1)
+        written.append((array.shape, array.strides, array.dtype, same))
+        operands.append(part)
+    return tuple(written)
+
+
 def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:
     """Return the view that an int in brackets makes of a dim; `place` is where it stands there.
 
@@ -237,26 +269,23 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
     return view, check_indices(found, view._array.shape)
 
 
-def mask_alone(key: Any) -> Tensor | None:
-    """Return a key that is nothing but a mask of which only a traced function knows the numbers."""
+def mask_in(key: Any, ndim: int) -> Any:
+    """Return the mask of the first dims that a key is, alone or with an ellipsis; else None.
+
+    `ndim` is that of the tensor in front of the brackets.
+    """
     items = _as_tuple(key)
-    if len(items) != 1 or not isinstance(items[0], Tensor):
+    masks = [item for item in items if item is not Ellipsis]
+    if len(masks) != 1 or not isinstance(masks[0], (Tensor, np.ndarray, list)):
         return None
-    array = items[0]._array
-    is_mask = is_traced_array(array) and array.dtype in (np.bool_, np.uint8)
-    return items[0] if is_mask else None
-
-
-def is_mask(key: Any) -> bool:
-    """Return whether a key is one mask, or one and an ellipsis."""
-    items = [item for item in _as_tuple(key) if item is not Ellipsis]
-    if len(items) != 1 or not isinstance(items[0], (Tensor, np.ndarray, list)):
-        return False
+    (mask,) = masks
     try:
-        array = items[0]._array if isinstance(items[0], Tensor) else np.asarray(items[0])
+        array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
     except ValueError:  # a list of lists of several lengths
-        return False
-    return array.dtype in (np.bool_, np.uint8)
+        return None
+    if array.dtype not in (np.bool_, np.uint8):
+        return None
+    return mask if items[0] is not Ellipsis or array.ndim == ndim else None
 
 
 def _dims_of(item: Any) -> int:
@@ -290,7 +319,7 @@ def _positions(mask: Any, shape: tuple[int, ...], dim: int) -> tuple[Array, ...]
         if known is None:
             refuse_shape_of("indexing with a mask", mask)
         mask = known
-    found: tuple[Array, ...] = mask.nonzero()
+    found: tuple[Array, ...] = read_array(np.ndarray.nonzero, mask, counts=True)
     return found
 
 
@@ -308,9 +337,7 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
         if positions is None:
             indices.append(None)
             continue
-        if type(positions) is np.ndarray and 0 in positions.strides:
-            positions = copy_like(positions)  # which keeps the order of the other dims
-        positions = positions.astype(np.int64)
+        positions = read_array(_own_positions, positions)
         indices.append(_from_front(positions, size=size, ordinal=ordinal))
         ordinal += 1
     shapes = [positions.shape for positions in indices if positions is not None]
@@ -326,12 +353,25 @@ def check_indices(found: Sequence[Array | None], shape: tuple[int, ...]) -> Indi
     return tuple(indices)
 
 
+def _own_positions(positions: Any) -> Any:
+    """Return positions as int64 in other memory, in the order of theirs."""
+    if type(positions) is np.ndarray and 0 in positions.strides:
+        positions = copy_like(positions)  # which keeps the order of the other dims
+    return positions.astype(np.int64)
+
+
+def are_inside(positions: Array, size: int) -> bool:
+    """Whether int64 positions all lie from 0 to a size."""
+    if not positions.size:
+        return True
+    # Negative ones would be the greatest.
+    return bool(np.maximum.reduce(positions.view(np.uint64), axis=None) < size)
+
+
 @at_run_time
 def _from_front(positions: Array, size: int, ordinal: int) -> Array:
     """Return positions counted from the front, as an array that belongs to nobody else."""
-    if not positions.size:
-        return positions
-    if positions.view(np.uint64).max() < size:  # negative ones would be the greatest
+    if are_inside(positions, size):
         return positions
     low, high = positions.min(), positions.max()
     if low < -size or high >= size:

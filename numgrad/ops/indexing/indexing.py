@@ -9,22 +9,22 @@ import numpy as np
 
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.overlap import check_overlap
-from numgrad.graph.recorder import place_of
+from numgrad.graph.recorder import is_traced_array, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
 from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments.scalar_arrays import scalar_array
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
-    is_mask,
-    mask_alone,
+    key_of,
+    mask_in,
     select_first,
     to_indices,
     written_key,
@@ -106,6 +106,7 @@ _INDEX: Primitive = Primitive(
     ["input"],
     [lambda g, input_shape, indices: _INDEX_ADD.apply(g, shape=input_shape, indices=indices)],
     linear=True,
+    counts=True,
     lies=_memory_of_taken,
     samples=[
         lambda make: (getitem, [make(3, 2)], {"key": [0, 2, 0]}),
@@ -188,7 +189,6 @@ _INDEX_PUT_ADD: Primitive = Primitive(
 )
 
 
-@dispatched("input", written={"key": written_key})
 def getitem(input: Tensor, key: Any) -> Tensor:
     """Return ``input[key]``.
 
@@ -211,6 +211,31 @@ def getitem(input: Tensor, key: Any) -> Tensor:
     >>> ng.tensor([[1.0, 2.0], [3.0, 4.0]])[:, 1]
     tensor([2., 4.])
     """
+    if type(input) is not Tensor or call_interceptors:
+        return _getitem(input, key)
+    if input._base is not None:
+        refresh_view(input)
+    array, needs, written = input._array, input._edge is not NO_EDGE, written_key(key)
+    facts = array.shape, array.strides, array.dtype, needs, needs and modes.grad
+    if written is not None:
+        program = _find((facts, written))
+        if program is None:
+            return _CALLS.meet((facts, written), (input,), (), (input, key))
+        result: Tensor = program(input)
+    else:
+        operands = [input]
+        written = key_of(key, operands)
+        if written is None:
+            return _getitem(input, key)
+        program = _find((facts, written))
+        if program is None:
+            return _CALLS.meet((facts, written), operands, (), (input, key))
+        result = program(*operands)
+    return _getitem(input, key) if result is None else result
+
+
+def _getitem(input: Tensor, key: Any) -> Tensor:
+    """Return ``input[key]`` of any key."""
     kind = type(key)
     if kind is int:
         return select_first(input, key)
@@ -225,6 +250,10 @@ def getitem(input: Tensor, key: Any) -> Tensor:
         return alias(part) if part is input else part
     result: Tensor = _INDEX.apply(part, indices=indices)
     return result
+
+
+_CALLS = Calls(_getitem)
+_find = _CALLS.programs.get
 
 
 @declare(
@@ -319,6 +348,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
+    part: Any
     if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
         part = getitem(input, key)
         if part._array.shape == input._array.shape and _are_slices(key):
@@ -328,11 +358,11 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     elif key is Ellipsis:
         part = input
     else:
-        mask = mask_alone(key)
-        if mask is not None and source._array.size == 1:  # the same, whatever the mask holds
-            _fill_where(input, mask, source)
+        mask = mask_in(key, input._array.ndim) if source._array.size == 1 else None
+        if isinstance(mask, Tensor) and is_traced_array(mask._array):
+            _fill_where(input, mask, source)  # the same, whatever the mask holds
             return
-        if source._array.size == 1 and source._array.dtype != input._array.dtype and is_mask(key):
+        if mask is not None and source._array.dtype != input._array.dtype:
             source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
         part, indices = apply_key(input, key)
     if indices is not None:

@@ -12,6 +12,7 @@ from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.steps import read_array
 from numgrad.ops.movement.shape import expand
 from numgrad.ops.mutation.filling import frozen, masked_fill
 from numgrad.ops.pointwise.selection import nonzero_by_dim
@@ -40,7 +41,8 @@ def _spread(array: Array, mask: Array) -> Array:
 
 
 def _spread_to(g: Tensor, mask: Array, shape: tuple[int, ...]) -> Tensor:
-    whole = np.broadcast_to(mask, broadcast_shapes([shape, mask.shape]))
+    common = broadcast_shapes([shape, mask.shape])
+    whole = read_array(np.broadcast_to, mask, shape=common)
     result: Tensor = _SPREAD.apply(g, mask=whole)
     return result
 
@@ -56,6 +58,7 @@ _MASKED_SELECT: Primitive = Primitive(
         )
     ],
     linear=True,
+    counts=True,
     samples=[
         lambda make: (masked_select, [make(2, 3)], {"mask": _mask([1, 0, 1], [0, 0, 1])}),
         lambda make: (masked_select, [make(2, 1)], {"mask": _mask(1, 0, 1)}),
@@ -134,7 +137,7 @@ _MASKED_SCATTER: Primitive = Primitive(
 )
 
 
-@declare("masked_select(Tensor input, Tensor mask)")
+@declare("masked_select(Tensor input, Tensor mask)", dispatched=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask is True, in one dim; input and mask broadcast.
 
@@ -157,11 +160,11 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     broadcast_shapes([mask._array.shape, input._array.shape])
-    result: Tensor = _MASKED_SELECT.apply(input, mask=frozen(mask._array, input))
+    result: Tensor = _MASKED_SELECT.apply(input, mask=frozen(mask._array, input, counts=True))
     return result
 
 
-@declare("masked_scatter(Tensor input, Tensor mask, Tensor source)", inplace=True)
+@declare("masked_scatter(Tensor input, Tensor mask, Tensor source)", inplace=True, dispatched=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return the input with the elements of `source`, in order, where the mask is True.
 

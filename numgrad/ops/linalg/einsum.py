@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
 from numgrad.ops.linalg.einsum_path import Path, contraction_path
@@ -18,6 +17,7 @@ from numgrad.ops.linalg.products import bmm
 from numgrad.ops.movement.diagonals import diagonal
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
+from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import is_integer, type_name
 
 __all__ = ["einsum"]
@@ -322,7 +322,9 @@ def einsum(*arguments: Any) -> Tensor:
     return _sum_products(operands, equation)
 
 
-@dispatched("operands", sequence=True)
+@declare(
+    "_sum_products(Tensor[] operands, str equation)", function=False, method=False, dispatched=True
+)
 def _sum_products(operands: Sequence[Tensor], equation: str) -> Tensor:
     """Return the sums that an equation tells of."""
     plan = _plan(equation, tuple([operand._array.shape for operand in operands]))

@@ -10,7 +10,6 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.pointwise.complex import conj
@@ -191,8 +190,9 @@ def _reversed(input: Tensor) -> Tensor:
     return _all_reversed(input)
 
 
-@dispatched("input")
+@declare("_all_reversed(Tensor input)", function=False, method=False, dispatched=True)
 def _all_reversed(input: Tensor) -> Tensor:
+    """Return a view with all dims in the opposite order."""
     return permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
 
 
@@ -204,7 +204,7 @@ def _matrices(input: Tensor, name: str) -> None:
         )
 
 
-@dispatched("input")
+@declare("_matrix_transpose(Tensor input)", function=False, method=False, dispatched=True)
 def _matrix_transpose(input: Tensor) -> Tensor:
     """Return a view with the last two dims exchanged: ``input.mT``.
 

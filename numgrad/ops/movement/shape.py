@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
-from numgrad.base import dtypes
 from numgrad.graph.recorder import Traced, note_alternative, place_of, reshaped
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.dims import accept_axis, read_dims, read_sizes, require_tensors, wrap_dim
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -24,7 +21,6 @@ from numgrad.ops.signatures.declared import declare
 __all__ = ["expand", "flatten", "reshape", "squeeze", "unsqueeze", "view"]
 
 Array = np.ndarray[Any, Any]
-_PYTHON_TYPES = (bool, int, float, complex)  # which stand for dtypes
 
 
 def _reshape(array: Array, shape: tuple[int, ...]) -> Array:
@@ -118,17 +114,6 @@ def _infer(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (*shape[:inferred], size // known, *shape[inferred + 1 :])
 
 
-def _only_dtype(given: Sequence[Any], dtype: Any) -> dtypes.dtype | None:
-    """Return the dtype that `view` was given in place of sizes, None if it was not given one."""
-    if dtype is not None:
-        given = (*given, dtype)
-    if len(given) != 1:
-        return None
-    (one,) = given
-    named = isinstance(one, dtypes.dtype) or any(one is kind for kind in _PYTHON_TYPES)
-    return dtypes.to_dtype(one) if named else None
-
-
 def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
     """Return whether an array has that shape without a copy."""
     if type(array) is Traced:
@@ -148,9 +133,13 @@ def _can_always_view(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return reshaped(place, shape) is not None
 
 
-@public(function=False)
-@dispatched("input")
-def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
+@declare(
+    "view(Tensor input, dtype dtype)",
+    "view(Tensor input, int[] size)",
+    function=False,
+    dispatched=True,
+)
+def view(input: Tensor, size: tuple[int, ...] | None, dtype: Any) -> Tensor:
     """Return the elements in another shape, or the memory as another dtype, as a view of it.
 
     The gradient is g in the input's shape. None flows through a view of another dtype.
@@ -178,18 +167,9 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
     tensor([ 1065353216, -2147483648], dtype=torch.int32)
     """
     array: Any = input._array
-    wanted = None
-    try:
-        given = read_sizes("view", sizes if size is None else (size,))
-    except TypeError:
-        wanted = _only_dtype(sizes if size is None else (*sizes, size), dtype)
-        if wanted is None:
-            raise
-    if wanted is not None:
-        return view_dtype(input, wanted)
-    if dtype is not None:
-        raise TypeError("view() takes sizes or a dtype, not both")
-    shape = _infer(given, array.size)
+    if size is None:
+        return view_dtype(input, dtype)
+    shape = _infer(size, array.size)
     if type(array) is Traced and not _can_always_view(array.shape, shape):
         array.note_strides()  # whether it is an error follows from them
     if not _can_view(array, shape):
@@ -291,9 +271,8 @@ def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     return reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
-@dispatched("input")
-@accept_axis
-def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+@declare("unflatten(Tensor input, int dim, int[] sizes)", dispatched=True)
+def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """Return the tensor with one dim split into several, as a view.
 
     The gradient is g in the input's shape.
@@ -319,27 +298,23 @@ def _unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """
     shape = input._array.shape
     position = wrap_dim(dim, len(shape))
-    lengths = read_sizes("unflatten", (sizes,), "sizes", 2)
-    if not lengths:
+    if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     whole = shape[position] if shape else 1
-    if lengths.count(-1) > 1:
+    if sizes.count(-1) > 1:
         raise RuntimeError("unflatten got an unexpected error:\nonly one dimension can be inferred")
-    known = prod(length for length in lengths if length != -1)
-    if -1 in lengths:
+    known = prod(length for length in sizes if length != -1)
+    if -1 in sizes:
         fits = known != 0 and whole % known == 0
     else:
         fits = known == whole
     if not fits:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(lengths)} don't multiply up to the size of dim "
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim "
             f"{position} ({whole}) in the input tensor"
         )
-    inferred = tuple(whole // known if length == -1 else length for length in lengths)
+    inferred = tuple(whole // known if length == -1 else length for length in sizes)
     return view(input, (*shape[:position], *inferred, *shape[position + 1 :]))
-
-
-unflatten = public("unflatten")(_unflatten)
 
 
 @declare("ravel(Tensor input)", dispatched=True)

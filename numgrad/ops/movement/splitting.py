@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as to_int
 from typing import Any
 
 import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
-from numgrad.ops.arguments.dims import accept_axis, wrap_dim
-from numgrad.ops.core.dispatch import dispatched
+from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.registry import public
+from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.movement.joining import cat, stack
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.signatures.declared import declare
@@ -66,8 +64,8 @@ _SPLIT, _SPLIT_SIZES = (
         multiple_views=True,
         variable_outputs=True,
         samples=[
-            lambda make, sizes=sizes: (split, [make(2, 3)], {"split_size": sizes, "dim": 1}),
-            lambda make, sizes=empty: (split, [make(0)], {"split_size": sizes}),
+            lambda make, sizes=sizes: (lambda x: split(x, sizes, 1), [make(2, 3)], {}),
+            lambda make, sizes=empty: (lambda x: split(x, sizes), [make(0)], {}),
         ],
     )
     for name, node, sizes, empty in (
@@ -101,23 +99,22 @@ def _require_dims(input: Tensor, function: str) -> None:
         raise RuntimeError(f"{function} expects at least a 1-dimensional tensor")
 
 
-@public()
-@dispatched("input")
-@accept_axis
-def split(
-    input: Tensor, split_size: Any = None, dim: int = 0, **keywords: Any
-) -> tuple[Tensor, ...]:
+@declare(
+    "split(Tensor tensor, int split_size_or_sections, int dim=0)",
+    "split(Tensor tensor, int[] split_size_or_sections, int dim=0)",
+    method=False,
+    dispatched=True,
+)
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dim.
 
     The gradient is the parts' gradients, joined.
 
     Parameters
     ----------
-    input : tensor
-    split_size : int or ints
-        The size of every part (the last one may be smaller), or the sizes one by one. As a
-        function PyTorch calls it ``split_size_or_sections``, which works too.
-    dim : int
+    split_size_or_sections
+        The size of every part (the last one may be smaller), or the sizes one by one. The method
+        calls it ``split_size``.
 
     Raises
     ------
@@ -130,15 +127,30 @@ def split(
     >>> ng.arange(3.0).split(2)
     (tensor([0., 1.]), tensor([2.]))
     """
-    if keywords:
-        split_size = keywords.pop("split_size_or_sections", split_size)
-        if keywords:
-            raise TypeError(f"split() got an unexpected keyword argument '{next(iter(keywords))}'")
-    if isinstance(split_size, (tuple, list)):
-        return split_with_sizes(input, split_size, dim)
+    return _split(tensor, split_size_or_sections, dim)
+
+
+@declare(
+    "split(Tensor input, int split_size, int dim=0)",
+    "split(Tensor input, int[] split_size, int dim=0)",
+    function=False,
+    dispatched=True,
+)
+def split_method(input: Tensor, split_size: Any, dim: int) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts of a dim; see `numgrad.split`.
+
+    >>> import numgrad as ng
+    >>> ng.arange(3.0).split([1, 2])
+    (tensor([0.]), tensor([1., 2.]))
+    """
+    return _split(input, split_size, dim)
+
+
+def _split(input: Tensor, length: int | tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
+    if isinstance(length, tuple):
+        return split_with_sizes(input, length, dim)
     _require_dims(input, "split")
     shape = input._array.shape
-    length = to_int(split_size)
     if length < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
     at = wrap_dim(dim, len(shape))
@@ -226,10 +238,18 @@ def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     return tuple(_UNBIND.apply(input, dim=wrap_dim(dim, ndim)))
 
 
-@public()
-@accept_axis
+@declare(
+    "tensor_split(Tensor input, int[] indices, int dim=0)",
+    "tensor_split(Tensor input, Tensor tensor_indices_or_sections, int dim=0)",
+    "tensor_split(Tensor input, int sections, int dim=0)",
+    dispatched=True,
+)
 def tensor_split(
-    input: Tensor, indices_or_sections: Any = None, dim: int = 0, **keywords: Any
+    input: Tensor,
+    indices: tuple[int, ...] | None,
+    tensor_indices_or_sections: Tensor | None,
+    sections: int | None,
+    dim: int,
 ) -> tuple[Tensor, ...]:
     """Return views of a dim cut into equal sections, or at the given positions.
 
@@ -237,28 +257,25 @@ def tensor_split(
 
     Parameters
     ----------
-    input : tensor
-    indices_or_sections : int, ints, or int64 tensor
-        How many sections, or where to cut. The keywords ``sections`` and ``indices`` work too.
-    dim : int
+    indices
+        Where to cut.
+    tensor_indices_or_sections : int64 tensor
+        The same, or with no dims how many sections.
+    sections
+        How many.
 
     Raises
     ------
     IndexError
         If there is no such dim.
     RuntimeError
-        If the number of sections is not positive, or the tensor has no dims.
+        If the number of sections is not positive, the tensor has no dims, or that of the positions
+        is not int64 or has more dims than one.
 
     >>> import numgrad as ng
     >>> ng.arange(3.0).tensor_split(2)
     (tensor([0., 1.]), tensor([2.]))
     """
-    for name in ("indices", "sections"):
-        indices_or_sections = keywords.pop(name, indices_or_sections)
-    if keywords:
-        raise TypeError(
-            f"tensor_split() got an unexpected keyword argument '{next(iter(keywords))}'"
-        )
     shape = input._array.shape
     if not shape:
         raise RuntimeError(
@@ -266,13 +283,13 @@ def tensor_split(
         )
     at = wrap_dim(dim, len(shape))
     size = shape[at]
-    if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = indices_or_sections._array.tolist()
-    if isinstance(indices_or_sections, (tuple, list)):
-        starts = [0, *map(to_int, indices_or_sections)]
-        stops = [*map(to_int, indices_or_sections), size]
+    given: Any = indices if sections is None else sections
+    if tensor_indices_or_sections is not None:
+        given = _cuts(tensor_indices_or_sections)
+    if isinstance(given, (tuple, list)):
+        starts, stops = [0, *given], [*given, size]
     else:
-        sections = to_int(indices_or_sections)
+        sections = int(given)
         if sections < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
         short, longer = divmod(size, sections)
@@ -285,16 +302,33 @@ def tensor_split(
     return tuple(parts)
 
 
+def _cuts(positions: Tensor) -> Any:
+    """Return positions to cut at, or how many sections, as numbers."""
+    forget_steps()  # which may be others in the next call
+    array = positions._array
+    if array.dtype != np.int64:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            f"{positions.dtype.scalar_name}"
+        )
+    if array.ndim > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+            f"one-dimensional tensor, but got a tensor with {array.ndim} dims"
+        )
+    return array.tolist()
+
+
 def _split_along(input: Tensor, parts: Any, name: str, least: int, dim: int) -> tuple[Tensor, ...]:
     """Cut a dim that is fixed by the function's name into equal parts, or at positions."""
     ndim = input._array.ndim
     if ndim < least:
         raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension"
-            f"{'s' if least > 1 else ''}, but got a tensor with {ndim} dimensions!"
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
+            f"with {ndim} dimensions!"
         )
-    if not isinstance(parts, (tuple, list)):
-        sections, size = to_int(parts), input._array.shape[dim]
+    if not isinstance(parts, tuple):
+        sections, size = parts, input._array.shape[dim]
         if sections == 0 or size % sections:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the "
@@ -303,8 +337,12 @@ def _split_along(input: Tensor, parts: Any, name: str, least: int, dim: int) -> 
     return tensor_split(input, parts, dim)
 
 
-@public()
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+@declare(
+    "hsplit(Tensor input, int sections)", "hsplit(Tensor input, int[] indices)", dispatched=True
+)
+def hsplit(
+    input: Tensor, indices: tuple[int, ...] | None, sections: int | None
+) -> tuple[Tensor, ...]:
     """Return views of the second dim, or the only one, in equal parts or cut at positions.
 
     >>> import numgrad as ng
@@ -312,26 +350,34 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     (tensor([0., 1.]), tensor([2., 3.]))
     """
     dim = 0 if input._array.ndim == 1 else 1
-    return _split_along(input, indices_or_sections, "hsplit", 1, dim)
+    return _split_along(input, indices if sections is None else sections, "hsplit", 1, dim)
 
 
-@public()
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+@declare(
+    "vsplit(Tensor input, int sections)", "vsplit(Tensor input, int[] indices)", dispatched=True
+)
+def vsplit(
+    input: Tensor, indices: tuple[int, ...] | None, sections: int | None
+) -> tuple[Tensor, ...]:
     """Return views of the first dim of at least two, in equal parts or cut at positions.
 
     >>> import numgrad as ng
     >>> ng.ones(2, 3).vsplit(2)
     (tensor([[1., 1., 1.]]), tensor([[1., 1., 1.]]))
     """
-    return _split_along(input, indices_or_sections, "vsplit", 2, 0)
+    return _split_along(input, indices if sections is None else sections, "vsplit", 2, 0)
 
 
-@public()
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+@declare(
+    "dsplit(Tensor input, int sections)", "dsplit(Tensor input, int[] indices)", dispatched=True
+)
+def dsplit(
+    input: Tensor, indices: tuple[int, ...] | None, sections: int | None
+) -> tuple[Tensor, ...]:
     """Return views of the third dim, in equal parts or cut at positions.
 
     >>> import numgrad as ng
     >>> [part.shape for part in ng.ones(1, 2, 4).dsplit(2)]
     [torch.Size([1, 2, 2]), torch.Size([1, 2, 2])]
     """
-    return _split_along(input, indices_or_sections, "dsplit", 3, 2)
+    return _split_along(input, indices if sections is None else sections, "dsplit", 3, 2)

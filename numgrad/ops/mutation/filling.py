@@ -12,10 +12,10 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
-from numgrad.ops.core.dispatch import dispatched
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.steps import forget_steps, read_array
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -26,11 +26,21 @@ Array = np.ndarray[Any, Any]
 _copy_into = silent(np.copyto)
 
 
-def frozen(array: Array, *tensors: Tensor) -> Array:
-    """Return a copy of an array that a graph will keep, so that no later write reaches it."""
-    array = at_hand(array)
-    if modes.grad and any(tensor.requires_grad for tensor in tensors):
-        return array.copy()
+def frozen(array: Array, *tensors: Tensor, counts: bool = False) -> Array:
+    """Return a copy of an array that a graph will keep, so that no later write reaches it.
+
+    `counts` says whether the shape of a result follows from the numbers.
+    """
+    keeps = modes.grad and any(tensor.requires_grad for tensor in tensors)
+    found: Array = read_array(_copied if keeps else _same, at_hand(array), counts=counts)
+    return found
+
+
+def _copied(array: Array) -> Array:
+    return array.copy()
+
+
+def _same(array: Array) -> Array:
     return array
 
 
@@ -74,8 +84,8 @@ _COPY: Primitive = Primitive(
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
-@dispatched("input", "other")
 def copy(input: Tensor, other: Any) -> Tensor:
     """Return `other` in the shape and dtype of `input`: what ``input.copy_(other)`` writes.
 
@@ -206,6 +216,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
 def fill_in_place(input: Tensor, value: Any) -> Tensor:
     """Return what ``input.fill_(value)`` writes; see `fill`.
@@ -235,7 +246,7 @@ _ZERO: Primitive = Primitive(
 )
 
 
-@declare("zero(Tensor input)", function=False, method=False, inplace=True)
+@declare("zero(Tensor input)", function=False, method=False, inplace=True, dispatched=True)
 def zero(input: Tensor) -> Tensor:
     """Return zeros of the input's shape and dtype: what ``input.zero_()`` writes.
 
@@ -310,6 +321,7 @@ def _inside(g: Tensor, mask: Array) -> Tensor:
     "masked_fill(Tensor input, Tensor mask, Tensor value)",
     "masked_fill(Tensor input, Tensor mask, number value)",
     inplace=True,
+    dispatched=True,
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return the input with one value where the mask is True.
@@ -349,8 +361,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             )
         if value.dtype.is_complex and not input.dtype.is_complex:
             raise overflow_error(input._array.dtype)
-        if value.dtype is not input.dtype and not interceptors:
-            scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
+        if value.dtype is not input.dtype:
+            forget_steps()  # it goes by the number
+            if not interceptors:
+                scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
         result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
     else:
         result = _MASKED_FILL.apply(

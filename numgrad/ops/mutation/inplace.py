@@ -31,21 +31,21 @@ from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import Traced, address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import layout_of
 from numgrad.ops.core.registry import METHODS
-from numgrad.ops.mutation.filling import fill_in_place, zero
-from numgrad.ops.mutation.history import rewrite_history
+from numgrad.ops.core.steps import forget_steps
+from numgrad.ops.mutation.history import enter_view, rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
-from numgrad.ops.signatures.declared import DECLARED
 
 # Functions that write one number everywhere: elements that share a place do no harm.
-_WRITES_ONE_NUMBER = {fill_in_place, zero}
+_WRITE_ONE_NUMBER = {"fill", "zero"}
 # Functions that PyTorch lets write to leaves that require grad.
 _NEVER_RECORDED = {"logical_not", "logical_and", "logical_or", "logical_xor"}
 # Functions that write where an index says: what they read may be no part of what they write to.
 _SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "scatter_add"}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
-COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 # Functions that give a view, and have an in-place form.
 _RESHAPING = ("t", "transpose", "swapaxes", "swapdims", "unsqueeze", "squeeze", "as_strided")
@@ -65,13 +65,7 @@ _NAMES = {
 }
 _classes: dict[type[Node], type[Node]] = {}
 
-__all__ = [
-    "COMPARISONS",
-    "inplace",
-    "perform",
-    "reshaping_methods",
-    "rule_name",
-]
+__all__ = ["perform", "reshaping_methods"]
 
 
 class _ZeroNode(Node):
@@ -111,74 +105,65 @@ def _zero_node(function: str, tensors: Sequence[Tensor]) -> Node:
     return node
 
 
-def rule_name(function: Callable[..., Any]) -> str:
-    """Return the name of what a function does, whichever of its names it goes by."""
-    declared = DECLARED.get(function)
-    name: str = (function if declared is None else declared.rule).__name__
-    return name.removesuffix("_in_place")
-
-
-def inplace(
-    function: Callable[..., Any], tensor: Tensor, *arguments: Any, **keywords: Any
-) -> Tensor:
+def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *arguments: Any) -> Tensor:
     """Run a function whose first argument is `tensor`, and put its result in the tensor's place.
+
+    Parameters
+    ----------
+    function : callable
+        What is called with a stand-in for the tensor, and with the arguments.
+    name : str
+        What it is called, without underscore.
+    tensor : Tensor
+        What is written to.
+    *arguments
+        What else the function takes.
 
     Returns
     -------
     Tensor
         `tensor` itself.
     """
-    return perform(function, function, tensor, arguments, keywords)
-
-
-def perform(
-    function: Callable[..., Any],
-    run: Callable[..., Tensor],
-    tensor: Tensor,
-    arguments: Sequence[Any],
-    keywords: dict[str, Any],
-) -> Tensor:
-    """Do what `inplace` does; `run` calls the function on what stands in for the tensor."""
-    name, operands = rule_name(function), (*arguments, *keywords.values())
     recorded = (
         modes.grad
         and name not in _NEVER_RECORDED
-        and _any_requires_grad(tensor, arguments, keywords)
+        and any(isinstance(each, Tensor) and each.requires_grad for each in (tensor, *arguments))
     )
-    if recorded or (interceptors and modes.level is not None):
-        called = function.__name__.removesuffix("_in_place")
-        if recorded:
-            check_inplace(tensor, recorded, called, operands)
-        else:
-            check_captured(tensor, called, operands)
+    if interceptors and modes.level is not None:
+        check_captured(tensor, name, _given(arguments))
+    if recorded:
+        check_inplace(tensor, recorded, name)
     if type(tensor._counter) is not list:
         check_counted(tensor)
-    is_harmless = name == "copy" and _is_itself(tensor, operands[:1])
-    if function not in _WRITES_ONE_NUMBER and name not in _SCATTERS and not is_harmless:
-        check_overlap(tensor, operands)
+    is_harmless = name == "copy" and _is_itself(tensor, arguments[:1])
+    if name not in _WRITE_ONE_NUMBER and name not in _SCATTERS and not is_harmless:
+        check_overlap(tensor, arguments)
     dual = modes.dual if interceptors else None
     stand_in = wrap(tensor._array)
     if dual is not None:
         stand_in = dual.before_write(tensor)
     if recorded:
         stand_in._edge = gradient_edge(tensor)
-    for operand in operands:
+    for operand in arguments:
         if isinstance(operand, Tensor):
             refresh_view(operand)  # its node is none of the operation's
     start = next_sequence()
     if interceptors and modes.saved_hooks:
-        result = _without_hooks(run, stand_in, *arguments, **keywords)
+        result = _without_hooks(function, stand_in, *arguments)
     else:
-        result = run(stand_in, *arguments, **keywords)
+        result = function(stand_in, *arguments)
     if name in _SCATTERS:  # only now is it known that these are such operands as there may be
-        check_overlap(tensor, operands, apart=True)
+        check_overlap(tensor, arguments, apart=True)
     _check_fits(tensor, result)
+    if interceptors and modes.steps is not None:
+        modes.steps.note_write(stand_in, result, enter_view)
     edge = result._edge
     if edge is NO_EDGE or edge is None:
         written = None
-        if recorded and name in COMPARISONS and tensor._array.dtype.kind in "fc":
-            tensors = [each for each in (tensor, *operands) if isinstance(each, Tensor)]
+        if recorded and name in _COMPARISONS and tensor._array.dtype.kind in "fc":
+            tensors = [each for each in (tensor, *arguments) if isinstance(each, Tensor)]
             written = _zero_node(name, tensors)
+            forget_steps()  # none of them makes that node
         write_elements(tensor, ..., result._array)
         if written is not None:
             rewrite_history(tensor, written.edge(0), (written, 0), True)
@@ -202,6 +187,17 @@ def perform(
     return tensor
 
 
+def _given(arguments: Sequence[Any]) -> Sequence[Any]:
+    """Return arguments without those behind that say nothing: None, and no decimals."""
+    count = len(arguments)
+    while count and (
+        arguments[count - 1] is None
+        or (type(arguments[count - 1]) is int and not arguments[count - 1])
+    ):
+        count -= 1
+    return arguments[:count]
+
+
 def _without_hooks(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """Run a function while hooks on saved tensors are not called."""
     hooks = modes.saved_hooks
@@ -221,14 +217,6 @@ def _is_itself(tensor: Tensor, operands: Sequence[Any]) -> bool:
         and source._array.dtype == tensor._array.dtype
         and layout_of(source._array) == layout_of(tensor._array)
         and address_of(source._array) == address_of(tensor._array)
-    )
-
-
-def _any_requires_grad(tensor: Tensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
-    """Whether the operation would be recorded."""
-    return any(
-        isinstance(value, Tensor) and value.requires_grad
-        for value in (tensor, *arguments, *keywords.values())
     )
 
 
@@ -301,6 +289,8 @@ def _keep_otherwise(node: Node, entries: list[Any]) -> None:
     if call is not None:
         node.call = call.forgotten()  # type: ignore[attr-defined]
 
+
+upward.perform = perform
 
 # --- in-place forms of views ---------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from numgrad.ops.arguments.nested import is_foreign
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS
-from numgrad.ops.mutation.inplace import inplace
 from numgrad.ops.numpy.functions import alike
 from numgrad.ops.numpy.names import (
     FACTS,
@@ -318,7 +317,7 @@ def _call_ufunc(
     (out,) = out
     written = operand_of(out)
     if out is inputs[0] and f"{target}_" in INPLACE:
-        return inplace(INPLACE[f"{target}_"], written, *operands[1:])
+        return INPLACE[f"{target}_"](written, *operands[1:])
     return FUNCTIONS[target](*operands, out=written)
 
 

@@ -129,7 +129,13 @@ _SCALED = "operand input, operand other, *, number alpha=1, Tensor? out=None"
 _SCALED_FIRST = "Tensor input, number alpha, Tensor other, *, Tensor? out=None"
 
 
-@declare(f"add({_SCALED})", inplace=True, plain=_PLUS, deprecated=(f"add({_SCALED_FIRST})",))
+@declare(
+    f"add({_SCALED})",
+    inplace=True,
+    plain=_PLUS,
+    factors=("alpha",),
+    deprecated=(f"add({_SCALED_FIRST})",),
+)
 def add(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input + alpha * other``.
 
@@ -178,6 +184,7 @@ def _check_not_bool(input: Any, other: Any) -> None:
     inplace=True,
     aliases=("subtract",),
     plain=_MINUS,
+    factors=("alpha",),
     deprecated=(f"sub({_SCALED_FIRST})",),
 )
 def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
@@ -341,6 +348,7 @@ _FACTOR_FIRST = "Tensor input, number value, Tensor tensor1, Tensor tensor2, *, 
     f"addcmul({_FACTORS})",
     inplace=True,
     dispatched=True,
+    factors=("value",),
     deprecated=(f"addcmul({_FACTOR_FIRST})",),
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
@@ -362,6 +370,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Te
     f"addcdiv({_FACTORS})",
     inplace=True,
     dispatched=True,
+    factors=("value",),
     deprecated=(f"addcdiv({_FACTOR_FIRST})",),
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
@@ -419,6 +428,7 @@ _LERP = {
     "lerp(Tensor input, Tensor end, Tensor weight, *, Tensor? out=None)",
     "lerp(Tensor input, Tensor end, number weight, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def lerp(input: Tensor, end: Tensor, weight: Any, out: Tensor | None) -> Any:
     """Return ``input + weight * (end - input)``, the point between two ends.

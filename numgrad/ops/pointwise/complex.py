@@ -78,7 +78,11 @@ def conj_physical(input: Tensor, out: Tensor | None) -> Tensor:
 
 
 @declare(
-    "conj_physical(Tensor input, *, Tensor? out=None)", function=False, method=False, inplace=True
+    "conj_physical(Tensor input, *, Tensor? out=None)",
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
 )
 def conj_physical_in_place(input: Tensor, out: Tensor | None) -> Tensor:
     """Return what ``input.conj_physical_()`` writes; see `conj_physical`.
@@ -211,6 +215,7 @@ absolute = publish(
     method=False,
     inplace=True,
     aliases=("absolute",),
+    dispatched=True,
 )
 def absolute_in_place(input: Tensor, out: Tensor | None) -> Tensor:
     """Return what ``input.abs_()`` writes; see `abs`.

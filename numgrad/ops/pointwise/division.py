@@ -139,6 +139,7 @@ def _check_divisor(divisor: Array) -> Array:
     f"floor_divide({_OPERANDS}, *, Tensor? out=None)",
     "floor_divide(operand input, number other)",
     inplace=True,
+    dispatched=True,
 )
 def floor_divide(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the quotient rounded down, what ``//`` computes.
@@ -214,6 +215,7 @@ _FMOD = {
     "remainder(number input, Tensor other)",
     "remainder(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def remainder(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the remainder of the division rounded down, what ``%`` computes; it has other's sign.
@@ -237,6 +239,7 @@ def remainder(input: Any, other: Any, out: Tensor | None) -> Any:
     "fmod(operand input, Tensor other, *, Tensor? out=None)",
     "fmod(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def fmod(input: Any, other: Any, out: Tensor | None) -> Any:
     """Return the remainder of the division truncated towards 0; it has the sign of `input`.

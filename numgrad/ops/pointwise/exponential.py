@@ -251,7 +251,7 @@ _POWER = (
 )
 
 
-@declare(*[f"pow{each}" for each in _POWER], inplace=True)
+@declare(*[f"pow{each}" for each in _POWER], inplace=True, dispatched=True)
 def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent``; one of them may be a number.
 
@@ -287,7 +287,7 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     return power.call((input, exponent), out)
 
 
-@declare("square(Tensor input, *, Tensor? out=None)", inplace=True)
+@declare("square(Tensor input, *, Tensor? out=None)", inplace=True, dispatched=True)
 def square(input: Tensor, out: Tensor | None) -> Any:
     """Return ``input * input``.
 
@@ -300,7 +300,7 @@ def square(input: Tensor, out: Tensor | None) -> Any:
     return pow(input, 2, out=out)
 
 
-@declare(*[f"float_power{each}" for each in _POWER])
+@declare(*[f"float_power{each}" for each in _POWER], dispatched=True)
 def float_power(input: Any, exponent: Any, out: Tensor | None) -> Any:
     """Return ``input ** exponent`` computed in float64, or in complex128 for a complex operand.
 
@@ -335,6 +335,7 @@ def _widest(*operands: Any) -> dtypes.dtype:
     function=False,
     method=False,
     inplace=True,
+    dispatched=True,
 )
 def float_power_in_place(input: Tensor, exponent: Any, out: Tensor | None) -> Any:
     """Return what ``input.float_power_(exponent)`` writes; see `float_power`.

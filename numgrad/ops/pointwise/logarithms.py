@@ -117,6 +117,7 @@ _XLOGY_BY_NUMBER = _declare_xlogy(
     "xlogy(number input, Tensor other, *, Tensor? out=None)",
     "xlogy(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def xlogy(input: Any, other: Any, out: Tensor | None) -> Tensor:
     """Return ``input * ln(other)``, 0 where `input` is 0 (and `other` is not nan).

@@ -170,6 +170,7 @@ _COPYSIGN = {
     "copysign(operand input, Tensor other, *, Tensor? out=None)",
     "copysign(Tensor input, number other, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def copysign(input: Tensor, other: Any, out: Tensor | None) -> Tensor:
     """Return the size of `input` with the sign of `other`, a tensor or a number.

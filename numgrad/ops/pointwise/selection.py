@@ -278,6 +278,7 @@ _ONE_SIDED = {
     "clamp(Tensor input, number? min=None, number? max=None, *, Tensor? out=None)",
     inplace=True,
     aliases=("clip",),
+    dispatched=True,
 )
 def clamp(input: Tensor, min: Any, max: Any, out: Tensor | None) -> Tensor:
     """Return elements limited to the range from `min` to `max`; nan stays nan.
@@ -336,7 +337,9 @@ def _clamp_one_side(
 
 
 @declare(
-    *[f"clamp_min(Tensor input, {kind} min, *, Tensor? out=None)" for kind in _BOUNDS], inplace=True
+    *[f"clamp_min(Tensor input, {kind} min, *, Tensor? out=None)" for kind in _BOUNDS],
+    inplace=True,
+    dispatched=True,
 )
 def clamp_min(input: Tensor, min: Any, out: Tensor | None) -> Tensor:
     """Return elements not below `min`; see `clamp`.
@@ -351,7 +354,9 @@ def clamp_min(input: Tensor, min: Any, out: Tensor | None) -> Tensor:
 
 
 @declare(
-    *[f"clamp_max(Tensor input, {kind} max, *, Tensor? out=None)" for kind in _BOUNDS], inplace=True
+    *[f"clamp_max(Tensor input, {kind} max, *, Tensor? out=None)" for kind in _BOUNDS],
+    inplace=True,
+    dispatched=True,
 )
 def clamp_max(input: Tensor, max: Any, out: Tensor | None) -> Tensor:
     """Return elements not above `max`; see `clamp`.

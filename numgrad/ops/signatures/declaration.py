@@ -37,8 +37,6 @@ class Declaration:
         What is computed of the arguments that it names.
     bound : bool
         Whether it is a method.
-    writes : bool
-        Whether it is what a method in place calls to write to its tensor.
     special : dict
         For names of parameters, what to say of values that no tensor can have.
     finish : function or None
@@ -48,8 +46,14 @@ class Declaration:
         What writes a result to `out`, of the function's name and the two, if the rule does not.
     casts : bool
         Whether the dtype is that of `out` where no other is asked for.
+    perform : function or None
+        Of a method in place what writes the rule's result into the tensor.
     calls : Calls or None
         The calls of the rule that are remembered.
+    direct : bool
+        Whether numbers in the place of tensors are operands of the one primitive that it applies.
+    factors : tuple of str
+        Numbers that are such operands where they are floats that every dtype holds.
     """
 
     def __init__(
@@ -59,21 +63,22 @@ class Declaration:
         *,
         deprecated: tuple[Signature, ...] = (),
         bound: bool,
-        writes: bool = False,
         special: dict[str, str],
         finish: Callable[..., Any] | None,
         write: Callable[..., Any] | None = None,
         casts: bool = False,
+        perform: Callable[..., Any] | None = None,
         calls: Calls | None = None,
+        direct: bool = False,
+        factors: tuple[str, ...] = (),
     ) -> None:
-        self.rule, self.bound, self.writes = rule, bound, writes
+        self.rule, self.bound, self.perform = rule, bound, perform
         if bound:
-            has_out = writes and "out" in self.handed
-            signatures = tuple([each.of_method(writes=has_out) for each in signatures])
-            deprecated = tuple([each.of_method(writes=has_out) for each in deprecated])
+            signatures = tuple([each.of_method() for each in signatures])
+            deprecated = tuple([each.of_method() for each in deprecated])
         self.signatures, self.deprecated = signatures, deprecated
         self.special, self.finish, self.casts = special, finish, casts
-        self.calls = calls
+        self.calls, self.direct, self.factors = calls, direct, factors
         self.write = None if finish is not None or "out" in self.handed else write
         self.signature = merged(signatures)
 
@@ -81,6 +86,11 @@ class Declaration:
     def name(self) -> str:
         """The name that messages give it."""
         return self.signature.name
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is a method in place."""
+        return self.perform is not None
 
     @property
     def spread(self) -> bool:
@@ -156,6 +166,8 @@ class Declaration:
         for name, value in zip(self.named, named, strict=True):
             if value is not REQUIRED and value is not defaults.get(name, REQUIRED):
                 keywords[name] = value
+        if not self.spread:
+            positional = self._moved_back(positional, keywords)
         arguments = positional if self.spread else self._by_position(positional, keywords)
         try:
             signature, values = bind(self.signatures, arguments, keywords)
@@ -184,6 +196,19 @@ class Declaration:
                 value = values[each.name]
                 found[each.name] = None if value is None else self._converted(each, value)
         return tuple([found[name] for name in self.used])
+
+    def _moved_back(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments with what was told by its kind in its place before others."""
+        names = [each.name for each in self.signature.positional]
+        for name, usual in (self.alternatives or {}).items():
+            at = names.index(usual)
+            for one in self.signatures:
+                its = one.positional[at : at + 1]
+                if len(one.positional) <= at + 1 or its[0].name != name or name not in keywords:
+                    continue
+                if positional[at] is None and KINDS[its[0].kind].accepts(keywords[name]):
+                    positional = (*positional[:at], keywords.pop(name), *positional[at + 1 :])
+        return positional
 
     def _by_position(
         self, positional: tuple[Any, ...], keywords: dict[str, Any]

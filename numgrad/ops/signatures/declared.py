@@ -25,12 +25,14 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numgrad.graph.tensor import Tensor
+from numgrad.graph.upward import upward
 from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
-from numgrad.ops.signatures.declared_docs import complete
+from numgrad.ops.signatures.declared_docs import complete, of_method_in_place
 from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.out import write_result
@@ -70,6 +72,7 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         names.update(NAMES, REQUIRED=REQUIRED, rule=declaration.rule, finish=declaration.finish)
         names.update(read=declaration.read, write=declaration.write, again=function)
+        names.update(perform=declaration.perform)
         if declaration.calls is not None:
             names.update(declaration.calls.names)
         made: dict[str, Any] = {}
@@ -89,7 +92,10 @@ def declared_function(declaration: Declaration, module: str) -> Callable[..., An
     function = FunctionType(_first_call.__code__, names, declaration.name)
     function.__module__ = module
     function.__qualname__ = declaration.name  # errors of Python's own say it
-    function.__doc__ = complete(declaration.rule.__doc__, declaration.signature)
+    text = declaration.rule.__doc__
+    if declaration.writes:
+        text = of_method_in_place(text, declaration.name[:-1])
+    function.__doc__ = complete(text, declaration.signature)
     function.__dict__["__signature__"] = _PythonSignature(declared=declaration)
     function.__dict__["__wrapped__"] = declaration.rule
     return function
@@ -113,7 +119,7 @@ class _PythonSignature(inspect.Signature):
         declared = self._declared
         annotations = inspect.unwrap(declared.rule).__annotations__
         returned = annotations.get("return", inspect.Signature.empty)
-        if declared.finish is not None:
+        if declared.finish is not None or declared.writes:
             returned = "Tensor"
         super().__init__(_parameters_of(declared), return_annotation=returned)
         return getattr(self, name)
@@ -165,6 +171,7 @@ def declare(
     dispatched: bool = False,
     plain: ElementwisePrimitive | None = None,
     direct: bool = True,
+    factors: tuple[str, ...] = (),
     deprecated: tuple[str, ...] = (),
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -175,7 +182,8 @@ def declare(
     *texts : str
         The signatures (`numgrad.ops.signatures.signature`), in the order in which they are tried.
     function, method, inplace : bool
-        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``.
+        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``. If none of these,
+        the function is there for whoever imports it.
     aliases : tuple of str
         Other names that it has.
     finish : function, optional
@@ -192,7 +200,11 @@ def declare(
         What the rule comes to where nothing but the operands is given, and they are tensors of its
         plain dtypes, or one of them and a number.
     direct : bool
-        Whether it is that for tensors of all dtypes.
+        Whether it is that for tensors of all dtypes. Then calls in place are remembered, too, and
+        by no more than the type of a number in the place of an operand.
+    factors : tuple of str
+        Numbers that a primitive takes as an operand: of floats that every dtype holds calls in
+        place are remembered by no more than their type.
     deprecated : tuple of str
         Signatures that are tried when no other fits, and warned of.
     **special : str
@@ -205,7 +217,16 @@ def declare(
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
+        is_direct = plain is not None and direct
         calls = Calls(rule) if dispatched else None
+
+        def perform(tensor: Tensor, *arguments: Any) -> Any:
+            """Write what the rule returns into the tensor: the long way of methods in place."""
+            return upward.perform(rule, first, tensor, *arguments)
+
+        of_writes = None
+        if inplace and (dispatched or plain is not None):
+            of_writes = Calls(perform, writes=True, numbers=is_direct or bool(factors))
 
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
@@ -219,23 +240,23 @@ def declare(
                 rule,
                 bound=bound,
                 deprecated=old if name.rstrip("_") == first else (),
-                writes=writes,
                 special=special,
                 finish=finish,
                 write=write_result,
                 casts=casts,
-                calls=calls,
+                perform=perform if writes else None,
+                calls=of_writes if writes else calls,
+                direct=is_direct and writes,
+                factors=factors if writes else (),
             )
-            if calls is not None:
+            if declaration.calls is not None:
                 check_remembered(declaration)
-                calls.sequence = declaration.sequence is not None
+                declaration.calls.sequence = declaration.sequence is not None
             new = declared_function(declaration, module)
-            if writes:
-                new.__name__ = first  # the operation, by whatever name
             if plain is not None and not writes:
                 new = plain_front(plain, declaration, new, direct=direct)
-            if plain is not None and direct:
-                new.__dict__["primitive"] = plain
+                if direct:
+                    new.__dict__["primitive"] = plain
             made.append(new)
             DECLARED[new] = declaration
             return new
@@ -249,8 +270,10 @@ def declare(
             if method:
                 public(name, function=False)(make(name, module, bound=True))
             if inplace:
-                in_place = make(f"{name}_", module, bound=True, writes=True)
+                in_place = make(f"{name}_", methods.__name__, bound=True, writes=True)
                 public(name, function=False, method=False, inplace=True)(in_place)
-        return made[0]
+        if function or method:
+            return made[0]
+        return rule if inplace else make(first, rule.__module__, bound=False)
 
     return enter

@@ -7,7 +7,7 @@ import re
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
-__all__ = ["complete"]
+__all__ = ["complete", "of_method_in_place"]
 
 # What parameters of these names are everywhere, unless the rule says something else.
 _TEXTS = {
@@ -22,6 +22,15 @@ _TEXTS = {
     "size": "The shape, as one sequence or int by int.",
     "keepdim": "Whether dims that are reduced stay, with length 1.",
 }
+_IN_PLACE = """In-place version of `{name}`: the result is written into this tensor.
+
+{parameters}
+    Raises
+    ------
+    RuntimeError
+        If it is a leaf that requires grad (or a view of one) while grad mode is on, or if the
+        result does not fit its shape and dtype.
+    """
 _SECTION = re.compile(r"^    (Returns|Raises|Examples|Notes)\n    -+$|^    >>> ", re.MULTILINE)
 _ENTRY = re.compile(r"^    (\*{0,2}\w+(?:, \w+)*)( : .*)?$")
 
@@ -48,6 +57,12 @@ def complete(text: str | None, signature: Signature) -> str | None:
             kind, body = own[heading]
             lines += [f"    {heading} : {kind or _kind(each)}", *body]
     return "\n".join([*lines, "", ""]) + _with_type_errors(rest)
+
+
+def of_method_in_place(text: str | None, name: str) -> str:
+    """Return the docstring of a method in place, of that of what it writes, and of its name."""
+    parameters = _split(text or "")[0].partition("    Parameters\n    ----------\n")
+    return _IN_PLACE.format(name=name, parameters="".join(parameters[1:]))
 
 
 def _split(text: str) -> tuple[str, str, str]:

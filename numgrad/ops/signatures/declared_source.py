@@ -31,7 +31,7 @@ the last line:
 
 from __future__ import annotations
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines
+from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -76,7 +76,8 @@ def function_source(declaration: Declaration) -> str:
         lines[:0] = ["    if others:", f"        {name} = by_word({values})"]
     if not declaration.spread:
         lines += _moved(declaration)
-        conditions += _at_odds(declaration)
+    if not declaration.spread or declaration.signature.variadic:
+        conditions += _at_odds(declaration, local)
     ways: list[list[str]] = []
     for way in declaration.ways:
         odd: list[str] = []
@@ -90,7 +91,7 @@ def function_source(declaration: Declaration) -> str:
         ways.append(odd)
     conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
-        conditions += _given_at_least(declaration)
+        conditions += _given_at_least(declaration, local)
     targets = [local.get(name, name) for name in declaration.used]
     each_line = [f"({one})" if " and " in one else one for one in conditions]
     lines += [
@@ -140,6 +141,8 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     # A method's rule may name what only the function takes, `out` for one.
     known = {name: local.get(name, name) for name in declaration.defaults}
     handed = [known.get(name, "None") for name in declaration.handed]
+    if declaration.writes:
+        return [f"    return perform({', '.join(['self', *handed])})"]
     call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
     if declaration.finish is None:
         out = known.get("out")
@@ -215,7 +218,7 @@ def check_remembered(declaration: Declaration) -> None:
     """
     kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
     sequences = [each for each in kinds.values() if "Tensor[]" in each]
-    tensors = [each for each in kinds.values() if each <= _TENSORS and each]
+    tensors = [each for each in kinds.values() if each & _TENSORS]
     others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
     if others:
         raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
@@ -229,7 +232,7 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that run a call by the program of its key, if it has one."""
     parameters = {each.name: each for each in declaration.signature.parameters}
     tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
-    statics, key, absent = [], [], []
+    mixed, factors, statics, key, absent = [], [], [], [], []
     if "out" in parameters:  # whoever writes there
         absent.append("out is None")
     for name in declaration.handed:
@@ -238,31 +241,43 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
-        if kinds <= _TENSORS:
-            if parameters[name].optional:
-                absent.append(f"{value} is None")
-            else:
-                tensors.append(value)
-            continue
-        if kinds & _TENSORS:
-            absent.append(f"not isinstance({value}, Tensor)")
-        statics.append(value)
-        telling = kinds <= _TELLING or kinds == {"bool"}
-        key += [value] if telling else [value, f"type({value})"]
+        if kinds <= _TENSORS - {"operand"} and not parameters[name].optional:
+            tensors.append(value)
+        elif kinds & _TENSORS:
+            mixed.append(value)
+            absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
+        elif name in declaration.factors:
+            factors.append(value)
+        else:
+            statics.append(value)
+            telling = kinds <= _TELLING or kinds == {"bool"}
+            key += [value] if telling else [told_number(value), f"type({value})"]
     look: list[str] = []
     if declaration.sequence is not None:
         given = local[declaration.sequence.name]
         tensors, facts, conditions = [given], ["facts_"], ["facts_ is not None"]
     else:
-        given = _tuple(tensors)
-        look, facts = tensor_lines(tensors)
-        conditions = [*[f"type({each}) is Tensor" for each in tensors], "not call_interceptors"]
-    look += [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
-    look += program_lines(tensors, f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)})")
+        by_type = declaration.direct
+        given = _tuple([*tensors, *mixed, *factors])
+        writes = declaration.writes
+        look, facts = tensor_lines(tensors, mixed, by_type, factors, writes)
+        open_ones = "interceptors" if writes else "call_interceptors"
+        conditions = [*[f"type({each}) is Tensor" for each in tensors], f"not {open_ones}"]
+    lines = [f"key_ = {_tuple([*facts, *key])}", "program_ = find(key_)"]
+    missed = f"meet(key_, {given}, {_tuple(statics)}, {_tuple(arguments)}"
+    if mixed or factors:
+        known = [f"type({each}) is not Tensor" for each in mixed]
+        known = ["False"] * len(tensors) + (["False"] * len(mixed) if by_type else known)
+        known += [f"fact_{each} is not float" for each in factors]
+        missed += f", constants={_tuple(known)}"
+    lines += program_lines([*tensors, *mixed, *factors], f"{missed})")
+    if declaration.writes:
+        lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
+    look += lines
     return [f"    if {' and '.join([*conditions, *absent])}:", *[f"        {one}" for one in look]]
 
 
-def _given_at_least(declaration: Declaration) -> list[str]:
+def _given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return what holds of calls with too few arguments for the plain case.
 
     What several signatures allow together, such as the kinds of one and the default of another,
@@ -278,18 +293,21 @@ def _given_at_least(declaration: Declaration) -> list[str]:
     for name, usual in (declaration.alternatives or {}).items():
         if usual in absent:
             absent[usual].append(name)
-    return [" and ".join([f"{name} is None" for name in names]) for names in absent.values()]
+    return [
+        " and ".join([f"{local.get(name, name)} is None" for name in names])
+        for names in absent.values()
+    ]
 
 
 # --- where what a position means depends on the kind of what is there -----------------------------
 
 
-def _is_default(parameter: Parameter, *, given: bool = False) -> str:
-    """Return the condition that an argument was not given, or was."""
-    default = parameter.default
+def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
+    """Return the condition that an argument, which has some name, was not given, or was."""
+    default, name = parameter.default, value or parameter.name
     if default is None or default is REQUIRED or parameter.kind == "bool":
-        return f"{parameter.name} is {'not ' * given}{_text(default)}"
-    return f"{parameter.name} {'!=' if given else '=='} {default!r}"
+        return f"{name} is {'not ' * given}{_text(default)}"
+    return f"{name} {'!=' if given else '=='} {default!r}"
 
 
 def _text(default: object) -> str:
@@ -306,25 +324,41 @@ def _moved(declaration: Declaration) -> list[str]:
     """
     whole, lines = declaration.signature, []
     for name, usual in (declaration.alternatives or {}).items():
-        (kind,) = {
-            one.positional[-1].kind for one in declaration.signatures if name == _last_of(one)
-        }
         at = [each.name for each in whole.positional].index(usual)
+        one = _with(declaration, name, at)
+        kept = {each.name for each in one.positional}
         rest = [each for each in whole.parameters if each.name == name]
-        rest += [each for each in whole.positional[at + 1 :] if each.name != name]
-        odd = KINDS[kind].odd.format(usual)
-        plain = odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+        rest += [each for each in whole.positional[at + 1 :] if each.name not in kept]
+        plain = _plainly(one, name, usual)
         lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
         lines.append(f"        {name}, {usual} = {usual}, {_text(whole.positional[at].default)}")
     return lines
 
 
-def _last_of(signature: Signature) -> str:
-    return signature.positional[-1].name if signature.positional else ""
+def _with(declaration: Declaration, name: str, at: int) -> Signature:
+    """Return the signature that has a parameter at a place."""
+    return next(
+        each
+        for each in declaration.signatures
+        if len(each.positional) > at and each.positional[at].name == name
+    )
 
 
-def _at_odds(declaration: Declaration) -> list[str]:
+def _plainly(signature: Signature, name: str, value: str) -> str:
+    """Return the condition that a value is plainly of the kind of a parameter."""
+    (kind,) = {KINDS[each.kind] for each in signature.positional if each.name == name}
+    if kind.plain:
+        return f"isinstance({value}, (tuple, list))"
+    odd = kind.odd.format(value)
+    return odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+
+
+def _at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return what holds of calls with arguments that no signature takes together."""
+
+    def given_one(one: Parameter) -> str:
+        return _is_default(one, local.get(one.name, ""), given=True)
+
     signatures = declaration.signatures
     parameters = declaration.signature.parameters
     rows: dict[str, list[dict[str, Parameter]]] = {}
@@ -333,24 +367,23 @@ def _at_odds(declaration: Declaration) -> list[str]:
         for name in row:
             rows.setdefault(name, []).append(row)
     found: list[str] = []
-    anyway = _given_at_least(declaration)
+    anyway = _given_at_least(declaration, local)
     for at, each in enumerate(parameters):
         if len(rows[each.name]) == len(signatures):
             continue
-        given = _is_default(each, given=True)
         for other in parameters:
             with_other = [row for row in rows[each.name] if other.name in row]
             if not with_other and other in parameters[:at]:
-                found.append(f"{given} and {_is_default(other, given=True)}")
+                found.append(f"{given_one(each)} and {given_one(other)}")
             needed = [row[other.name] for row in with_other]
             if (
                 other is not each
                 and other.default is None
                 and len(with_other) == len(rows[each.name])
                 and all(one.default is REQUIRED and not one.optional for one in needed)
-                and f"{other.name} is None" not in anyway
+                and f"{local.get(other.name, other.name)} is None" not in anyway
             ):
-                found.append(f"{given} and {other.name} is None")
+                found.append(f"{given_one(each)} and {local.get(other.name, other.name)} is None")
     return found
 
 
@@ -364,13 +397,19 @@ def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, s
     if declaration.signature.variadic:
         (first,) = positional
         value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
+        lines = []
+        for name in declaration.alternatives or {}:
+            told = _plainly(_with(declaration, name, 0), name, "given[0]")
+            given_one = f"len(given) == 1 and {told}"
+            lines.append(f"    if {given_one} and {name} is None:")
+            lines.append(f"        {name}, given = given[0], ()")
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
         absent = [f"{first.name} is not REQUIRED", none]
         if first.default is None:
             plain, absent[1] = f"{plain} if given else None", f"{none} and given"
         else:
             absent.append("not given")
-        return [f"    of_{first.name} = {plain}"], absent, local
+        return [*lines, f"    of_{first.name} = {plain}"], absent, local
     absent = [f"{each.name} is REQUIRED" for each in positional]
     lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
     branch = "if"

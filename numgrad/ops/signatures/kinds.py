@@ -120,7 +120,7 @@ def _is_float(value: Any) -> bool:
 def _is_index(value: Any) -> bool:
     if isinstance(value, Tensor):
         return is_integer(value)
-    return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
+    return hasattr(type(value), "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
 
 
 def _is_length(value: Any) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.ops.core.registry import METHODS
+from numgrad.ops.core.registry import INPLACE, METHODS
 
 __all__: list[str] = []
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    try:
-        return METHODS[name]
-    except KeyError:
-        raise AttributeError(name) from None
+    found = METHODS.get(name, INPLACE.get(name))
+    if found is None:
+        raise AttributeError(name)
+    return found

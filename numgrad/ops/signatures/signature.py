@@ -111,16 +111,9 @@ class Signature:
         """Whether a tensor comes first, which has it as a method."""
         return self.parameters[0].kind in ("Tensor", "operand", "mask")
 
-    def of_method(self, *, writes: bool = False) -> Signature:
-        """Return the signature of the method: without the tensor itself.
-
-        Nor does it have an ``out``, unless it `writes` into the tensor by that.
-        """
-        rest = [
-            each
-            for each in self.parameters
-            if each.name != self.itself and (writes or each.name != "out")
-        ]
+    def of_method(self) -> Signature:
+        """Return the signature of the method: without the tensor itself, and without ``out``."""
+        rest = [each for each in self.parameters if each.name not in (self.itself, "out")]
         return Signature(self.name, tuple(rest))
 
     def named(self, name: str) -> Signature:
@@ -240,7 +233,9 @@ def _are_told_apart(kind: str, other: str) -> bool:
 
 
 def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
-    """Return the parameters that stand last in a signature, where the longest one has another.
+    """Return the parameters in whose place the longest signature has another one.
+
+    They stand last, or before what both have.
 
     The kind of the argument tells which of the two it is. None if that can't be told, and it is the
     number of arguments that says what each of them means.
@@ -256,7 +251,8 @@ def alternatives(signatures: tuple[Signature, ...]) -> dict[str, str] | None:
         for at, (its, usual) in enumerate(zip(one.positional, longest.positional, strict=False)):
             if its.name == usual.name:
                 continue
-            if at + 1 < len(one.positional) or not _are_told_apart(its.kind, usual.kind):
+            rest, others = one.positional[at + 1 :], longest.positional[at + 1 :]
+            if (rest and rest != others) or not _are_told_apart(its.kind, usual.kind):
                 return None
             found[its.name] = usual.name
     return found

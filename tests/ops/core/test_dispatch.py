@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
+from numgrad.ops.core import dispatch
 from numgrad.ops.core.dispatch import _go_the_long_way, typed
 from numgrad.ops.signatures.declared import DECLARED
 from tests.ops.catalogue_strategies import array_primitives
@@ -30,6 +31,19 @@ CALLS: dict[str, Callable[..., Any]] = {
     "new dim": lambda x, y: x[:, None],
     "column": lambda x, y: x[..., 1],
     "T": lambda x, y: x.T,
+    "mT": lambda x, y: x.mT,
+    "view": lambda x, y: x.view(2, -1),
+    "view by a list": lambda x, y: x.view([4, 3]),
+    "view as bytes": lambda x, y: x.detach().view(ng.uint8),
+    "unflatten": lambda x, y: x.unflatten(1, (2, -1)),
+    "split by sizes": lambda x, y: x.split([1, 3], dim=1),
+    "tensor_split": lambda x, y: x.tensor_split(3, dim=1),
+    "tensor_split at": lambda x, y: x.tensor_split((1,), 1),
+    "tensor_split by a tensor": lambda x, y: x.tensor_split(order_of(y)[0, :2].sort()[0], 1),
+    "hsplit": lambda x, y: x.hsplit(2),
+    "vsplit": lambda x, y: ng.vsplit(x, [1]),
+    "dsplit": lambda x, y: x[None].dsplit(2),
+    "function split": lambda x, y: ng.split(x, 2, 1),
     "reshape": lambda x, y: x.reshape(-1),
     "reshape by a tuple": lambda x, y: x.reshape((3, 1, -1)),
     "flatten": lambda x, y: x.flatten(),
@@ -156,13 +170,95 @@ CALLS: dict[str, Callable[..., Any]] = {
     "pow": lambda x, y: x**3,
     "count_nonzero": lambda x, y: x.count_nonzero(1),
     "nanmean": lambda x, y: x.nanmean(1),
+    "gather": lambda x, y: x.gather(1, order_of(y)),
+    "gather of a part": lambda x, y: ng.gather(x, 0, order_of(y, 0)[:2, ::2]),
+    "gather with itself": lambda x, y: order_of(x).gather(1, order_of(x)),
+    "gather by one": lambda x, y: x[0, 0].gather(0, ng.zeros((), dtype=ng.int64)),
+    "scatter": lambda x, y: x.scatter(1, order_of(y), y),
+    "scatter of numbers": lambda x, y: x.scatter(1, order_of(y)[:, :2], value=0.5),
+    "scatter in place": lambda x, y: (x * 1).scatter_(1, order_of(y), y),
+    "scatter_add": lambda x, y: x.scatter_add(0, order_of(y, 0)[:2], y),
+    "scatter_add in place": lambda x, y: (x * 1).scatter_add_(1, order_of(y), y),
+    "take": lambda x, y: x.take(order_of(y) - 2),
+    "take one": lambda x, y: x.take(order_of(y)[0, 0]),
+    "take_along_dim": lambda x, y: x.take_along_dim(order_of(y)[:1], 1),
+    "take_along_dim of all": lambda x, y: ng.take_along_dim(x, order_of(y)),
+    "index_select": lambda x, y: x.index_select(1, order_of(y)[0]),
+    "index_select by one": lambda x, y: x.index_select(0, order_of(y, 0)[0, 0]),
+    "index_add": lambda x, y: x.index_add(0, order_of(y, 0)[:, 1], y, alpha=2),
+    "index_add in place": lambda x, y: (x * 1).index_add_(1, order_of(y)[0], y),
+    "index_copy": lambda x, y: x.index_copy(0, order_of(y, 0)[:, 0], y),
+    "index_fill": lambda x, y: x.index_fill(1, order_of(y)[0, :2], 2.0),
+    "index_fill with a tensor": lambda x, y: x.index_fill(1, order_of(y)[0, :2] - 1, y[0, 0]),
+    "masked_select": lambda x, y: x.masked_select(mask_of(y)),
+    "masked_select of a row": lambda x, y: x.masked_select(mask_of(y)[0]),
+    "masked_fill": lambda x, y: x.masked_fill(mask_of(y), 2),
+    "masked_fill with zeros": lambda x, y: x.masked_fill(mask_of(y), 0).masked_fill(x != 0, -0.0),
+    "masked_fill of a row": lambda x, y: x[:1].masked_fill(mask_of(y), 2),
+    "masked_fill by one": lambda x, y: x.masked_fill(mask_of(y)[0, 0], 0.5),
+    "masked_fill with a tensor": lambda x, y: x.masked_fill(mask_of(y), y[0, 0]),
+    "masked_fill in place": lambda x, y: (x * 1).masked_fill_(mask_of(y), 2),
+    "masked_scatter": lambda x, y: x.masked_scatter(mask_of(y), y * 2),
+    "index by a tensor": lambda x, y: x[order_of(y, 0)[0]],
+    "index by two": lambda x, y: x[order_of(y, 0)[:, 1], order_of(y)[1, 1:]],
+    "index by the same twice": lambda x, y: x[order_of(y, 0)[:, 1], order_of(y, 0)[:, 1]],
+    "index by itself": lambda x, y: order_of(x)[order_of(y, 0)],
+    "index by one tensor": lambda x, y: x[order_of(y)[0, 0] - 1],
+    "index behind a slice": lambda x, y: x[1:, order_of(y)[0] - 2],
+    "index between": lambda x, y: x[None, :2, order_of(y)[:2, :2], None],
+    "index by bools": lambda x, y: x[mask_of(y)],
+    "index by bools of rows": lambda x, y: x[mask_of(y)[:, 0], 1:],
+    "index by bools of columns": lambda x, y: x[..., mask_of(y)[1]],
+    "index by bools and a tensor": lambda x, y: x[mask_of(y)[:, 1], order_of(y)[0, :1]],
+    "index by bytes": lambda x, y: x[mask_of(y)[0, 0].to(ng.uint8)],
+    "product of bools": lambda x, y: x[mask_of(y)] * 2 * x[mask_of(y)],
+    "clamp": lambda x, y: x.clamp(-1, 1.5),
+    "clamp to one side": lambda x, y: x.clamp(max=0.5),
+    "clamp by tensors": lambda x, y: x.clamp(y[0], y),
+    "clamp by a tensor": lambda x, y: x.clamp(max=y),
+    "clamp_min": lambda x, y: x.clamp_min(0.25),
+    "clamp_max by a tensor": lambda x, y: x.clamp_max(y[0]),
+    "lerp": lambda x, y: x.lerp(y, 0.25),
+    "lerp by a tensor": lambda x, y: x.lerp(y, y[0]),
+    "floor_divide": lambda x, y: x.detach().floor_divide(y.detach()),
+    "floor_divide by a number": lambda x, y: x // 1.5,
+    "remainder": lambda x, y: x.remainder(y),
+    "remainder of a number": lambda x, y: 2 % x,
+    "fmod": lambda x, y: x.fmod(2),
+    "pow of tensors": lambda x, y: x**y,
+    "pow of a number": lambda x, y: 2.5**x,
+    "pow by a half": lambda x, y: x.pow(0.5),
+    "square": lambda x, y: x.square(),
+    "float_power": lambda x, y: x.float_power(3),
+    "xlogy": lambda x, y: ng.xlogy(x, y),
+    "xlogy of a number": lambda x, y: ng.xlogy(2, y),
+    "copysign": lambda x, y: x.copysign(-1.0),
+    "copysign of tensors": lambda x, y: x.copysign(y),
 }
+
+
+def order_of(y: Any, dim: int = 1) -> Any:
+    """Return an index that follows from numbers, so that it is another one in every call."""
+    return y.detach().real.argsort(dim) if y.dtype is not ng.bool else y.to(ng.int64)
+
+
+def mask_of(y: Any) -> Any:
+    return y.detach().real > 0
+
+
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "row by row": lambda make: make(3, 4),
     "column by column": lambda make: make(4, 3).T,
     "with gaps": lambda make: make(3, 8)[:, ::2],
     "part": lambda make: make(4, 4)[1:],
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def calls_with_floats_are_remembered_soon() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "_OFTEN", 2)
+        yield
 
 
 @contextmanager
@@ -264,8 +360,11 @@ def test_samples(primitive: Any, sample: Any) -> None:
 
 
 def test_every_function_that_is_dispatched_has_a_call_that_is_remembered() -> None:
-    """So that the tests above are of all of them: each stands in the table, or in a sample."""
-    dispatched = [each for each in DECLARED.values() if each.calls is not None]
+    """So that the tests above are of all of them: each stands in the table, or in a sample.
+
+    Those of methods in place are in ``tests/ops/mutation/test_inplace_calls.py``.
+    """
+    dispatched = [e for e in DECLARED.values() if e.calls is not None and not e.writes]
     before = [each.calls.programs.copy() for each in dispatched]
     for each in dispatched:
         each.calls.programs.clear()

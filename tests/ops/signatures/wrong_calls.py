@@ -136,6 +136,8 @@ MORE_WAYS += ("add", "div", "divide", "multiply", "sub", "subtract")
 # Here some take by either name, or by position, too, what there is told apart.
 FEWER_WAYS = (
     "argsort",
+    "dsplit",
+    "hsplit",
     "max",
     "min",
     "result_type",
@@ -143,8 +145,10 @@ FEWER_WAYS = (
     "sort",
     "std",
     "std_mean",
+    "tensor_split",
     "var",
     "var_mean",
+    "vsplit",
 )
 MORE = f"{PARSER}|takes 3 positional|takes from 3"
 # Where PyTorch takes tensors alone, these take a number for one of them; what it calls `self` where
