@@ -13,8 +13,8 @@ from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import order_in_memory
 from numgrad.graph.recorder import note_given
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.ops.core.out_argument import check_out, write
 from numgrad.ops.signatures.kinds import type_name
-from numgrad.ops.signatures.out import check_out, write_array
 
 __all__ = [
     "LIKE_OPTIONS",
@@ -86,7 +86,12 @@ def finish(
     """
     if out is not None:
         check_out(function, out)
-    tensor = fresh(array) if out is None else write_array(function, array, out, dtype)
+        if dtype is not None and array.dtype != out._array.dtype:
+            raise RuntimeError(
+                f"dtype {dtypes.of_numpy(array.dtype).scalar_name} does not match dtype of out "
+                f"parameter ({out.dtype.scalar_name})"
+            )
+    tensor = fresh(array) if out is None else write(array, out)
     if requires_grad:
         require_grad(tensor)
     return tensor

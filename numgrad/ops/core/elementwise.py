@@ -27,7 +27,7 @@ from numgrad.ops.core.elementwise_node import ElementwiseNode
 from numgrad.ops.core.gradient_plan import GradientPlan
 from numgrad.ops.core.half_kernels import ElementwiseKernel
 from numgrad.ops.core.nodes import Call
-from numgrad.ops.core.out_argument import arrays_among, write_out
+from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
@@ -272,7 +272,7 @@ class ElementwisePrimitive(Primitive):
         call, compute = self.find_call(key) or self._forward_for(key, operands, values)
         array = call(*values)
         if out is not None:
-            return write_out(self, out, array.shape, values, array.dtype, records, array)
+            return write_elementwise(self, values, array, out, records)
         tensor = wrap(array)
         self._settle(operands, (tensor,), {"compute": compute}, records)
         return tensor
@@ -350,12 +350,17 @@ class ElementwisePrimitive(Primitive):
                 note_given(operand)
                 values.append(operand)
         compute, result, shape = self._resolve_operands(operands)
-        arrays = self._converted(values, compute)
+        array: Any
+        if modes.trace is None:
+            array = self._in_general(shape, compute, result)(*values)
+        else:
+            arrays = self._converted(values, compute)
+            array = modes.trace.elementwise(self, shape, arrays, result)
         if out is not None:
             if modes.dual is not None:
                 modes.dual.refuse_out(self.function_name, (*operands, out))
-            return write_out(self, out, shape, arrays, result, records)
-        tensor = wrap(modes.trace.elementwise(self, shape, arrays, result))
+            return write_elementwise(self, values, array, out, records)
+        tensor = wrap(array)
         if modes.dual is not None:
             self._hand_on_tangents(operands, (tensor,), {"compute": compute})
         elif records:

@@ -1,4 +1,4 @@
-"""The result of an elementwise operation written to ``out``, which keeps its dtype."""
+"""Results written to `out`: what it has to be for each kind of function, and the one writer."""
 
 from __future__ import annotations
 
@@ -9,94 +9,132 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
-from numgrad.graph.anomaly import note_write
-from numgrad.graph.inplace import before_write, check_counted, write_elements
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.inplace import check_counted, write_elements
+from numgrad.graph.modes import modes
 from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
-from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.graph.recorder import Traced
+from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.move.strides import repeats_elements
+from numgrad.ops.core.type_names import type_name
 
-__all__ = ["arrays_among", "write_out"]
+__all__ = [
+    "arrays_among",
+    "check_out",
+    "refuse_gradients",
+    "write",
+    "write_elementwise",
+    "write_result",
+]
 
 Array = np.ndarray[Any, Any]
 
 
-def write_out(
-    primitive: Any,
-    out: Tensor,
-    shape: tuple[int, ...],
-    arrays: list[Any],
-    result: np.dtype[Any],
-    records: bool,
-    values: Array | None = None,
-) -> Tensor:
-    """Write the result to `out`, which keeps its dtype; `values` are it, if known already."""
-    if (records and primitive.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
-        raise RuntimeError(
-            f"{primitive.function_name}(): functions with out=... arguments don't support "
-            "automatic differentiation, but one of the arguments requires grad."
-        )
+def write(array: Any, out: Tensor, deciding: Sequence[Array] | None = None) -> Tensor:
+    """Write an array to `out`, which takes its shape, and keeps its own dtype.
+
+    Parameters
+    ----------
+    array : array
+    out : Tensor
+    deciding : sequence of array, optional
+        By which it is decided how new memory lies, if not by the array itself.
+
+    Raises
+    ------
+    RuntimeError
+        If elements of `out` share memory, or its writes can't be counted.
+    """
     if type(out._counter) is not list:
         check_counted(out)
-    target = out._array
-    if result is not target.dtype and not dtypes.can_cast(
-        dtypes.of_numpy(result), dtypes.of_numpy(target.dtype)
-    ):
-        raise RuntimeError(
-            f"result type {dtypes.of_numpy(result).scalar_name} can't be cast to the desired "
-            f"output type {out.dtype.scalar_name}"
-        )
-    if target.shape != shape:
-        # An operand that is written to keeps its shape; an output that is no operand may grow.
-        if target.size or any(array is target for array in arrays):
-            raise RuntimeError(
-                f"output with shape {list(target.shape)} doesn't match the broadcast shape "
-                f"{list(shape)}"
-            )
-        deciding = arrays_among(arrays if values is None else [values])
-        if primitive.deciding is not None and values is None:
-            deciding = primitive.deciding(deciding)
-        if primitive.kind == "real" and any(
-            array.dtype.kind == "c" for array in arrays_among(arrays)
-        ):
-            deciding = []  # PyTorch makes room for the numbers before it computes
-        out._array = target = empty_for(shape, target.dtype, deciding)
-    if repeats_elements(target):
+    target: Any = out._array
+    if target.shape != array.shape:
+        if type(target) is Traced:
+            target = array.astype(target.dtype)
+        else:
+            known = arrays_among([array]) if deciding is None else deciding
+            target = empty_for(array.shape, target.dtype, known)
+        out._array = target
+    elif repeats_elements(target):
         raise RuntimeError(OVERLAPS_ITSELF)
-    if modes.trace is not None:
-        write_elements(out, ..., modes.trace.elementwise(primitive, shape, arrays, result))
-        return out
-    sharing = [
-        array
-        for array in arrays_among(arrays)
-        if array is not target and np.may_share_memory(array, target)
-    ]
-    if any(overlaps(target, array) == (True, False) for array in sharing):
-        raise RuntimeError(OVERLAPS_PARTLY)
-    if interceptors:
-        before_write(out)
-    if values is not None:
-        _assign(target, values)
-        out._counter[0] += 1
-        return out
-    if target.dtype == result and target.flags.c_contiguous and not sharing:
-        primitive.kernel(shape, arrays, [result], [target])
-    else:
-        _assign(target, primitive.kernel(shape, arrays, [result])[0])
-    out._counter[0] += 1
-    if interceptors:
-        note_write(out._counter)
+    write_elements(out, ..., array)
     return out
 
 
-def _assign(target: Array, values: Array) -> None:
-    """Write values of any dtype; what `target` can't hold is infinite there, without a word."""
-    if values.dtype is target.dtype:
-        target[...] = values
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        target[...] = values
+def refuse_gradients(function: str, flow: bool) -> None:
+    """Raise if gradients would flow to what a function writes, or to what it is written to."""
+    if flow:
+        raise RuntimeError(
+            f"{function}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+
+
+def check_out(function: str, out: Any) -> None:
+    """Raise unless `out` can be written to: a tensor that gradients do not flow to."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
+    refuse_gradients(function, modes.grad and out.requires_grad)
+
+
+def write_result(function: str, result: Any, out: Any) -> Any:
+    """Return a computed tensor, or each of several; or write it to `out`, which takes its shape.
+
+    Raises
+    ------
+    RuntimeError
+        If gradients flow to either, or the dtypes differ.
+    """
+    if out is None:
+        return result
+    if isinstance(result, tuple):
+        if len(out) != len(result):
+            raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+        written = [write_result(function, *each) for each in zip(result, out, strict=True)]
+        return type(result)(*written)
+    refuse_gradients(function, modes.grad and result.requires_grad)
+    check_out(function, out)
+    if out._array.dtype != result._array.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {result.dtype.cpp_name}, but got "
+            f"{out.dtype.cpp_name} instead"
+        )
+    return write(result._array, out)
+
+
+def write_elementwise(
+    primitive: Any, operands: Sequence[Any], array: Any, out: Tensor, records: bool
+) -> Tensor:
+    """Write what an elementwise operation computed to `out`, whose dtype may be another one.
+
+    An operand that is written to keeps its shape; an output that is none may grow from nothing.
+    """
+    flow = (records and primitive.kind != "bool") or (modes.grad and out.requires_grad)
+    refuse_gradients(primitive.function_name, flow)
+    target = out._array
+    if array.dtype is not target.dtype and not dtypes.can_cast(
+        dtypes.of_numpy(array.dtype), dtypes.of_numpy(target.dtype)
+    ):
+        raise RuntimeError(
+            f"result type {dtypes.of_numpy(array.dtype).scalar_name} can't be cast to the desired "
+            f"output type {out.dtype.scalar_name}"
+        )
+    if target.shape == array.shape:
+        if type(target) is np.ndarray and any(
+            overlaps(target, each) == (True, False)
+            for each in arrays_among(operands)
+            if each is not target and np.may_share_memory(each, target)
+        ):
+            raise RuntimeError(OVERLAPS_PARTLY)
+        return write(array, out)
+    if target.size or any(operand is target for operand in operands):
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(array.shape)}"
+        )
+    known = arrays_among(operands)
+    makes_room_first = primitive.kind == "real" and any(each.dtype.kind == "c" for each in known)
+    return write(array, out, [] if makes_room_first else None)
 
 
 def arrays_among(values: Sequence[Any]) -> list[Array]:

@@ -358,11 +358,13 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     elif key is Ellipsis:
         part = input
     else:
-        mask = mask_in(key, input._array.ndim) if source._array.size == 1 else None
+        mask, casts = None, source._array.dtype != input._array.dtype
+        if source._array.size == 1 and (casts or interceptors):
+            mask = mask_in(key, input._array.ndim)
         if isinstance(mask, Tensor) and is_traced_array(mask._array):
             _fill_where(input, mask, source)  # the same, whatever the mask holds
             return
-        if mask is not None and source._array.dtype != input._array.dtype:
+        if mask is not None and casts:
             source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
         part, indices = apply_key(input, key)
     if indices is not None:

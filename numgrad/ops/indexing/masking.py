@@ -198,7 +198,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{mask.dtype.scalar_name}"
         )
-    whole = frozen(expand(mask, shape)._array, input, source)
+    wide = mask if mask._array.shape == shape else expand(mask, shape)
+    whole = frozen(wide._array, input, source)
     whole = _check_count(whole, size=source._array.size)
     result: Tensor = _MASKED_SCATTER.apply(input, source, mask=whole)
     return result

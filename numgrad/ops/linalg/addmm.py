@@ -13,6 +13,7 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.memory_order import empty_for, in_order_of
 from numgrad.ops.arguments.factories import Array
 from numgrad.ops.arguments.scalar_arrays import check_fits, number_for
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
@@ -31,7 +32,6 @@ from numgrad.ops.linalg.products import (
 from numgrad.ops.movement.shape import expand, expanded_size
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.out import write_result
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
 

@@ -16,6 +16,7 @@ from numgrad.graph.recorder import place_of
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.factories import Array
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import CATALOGUE, Primitive, require_tensor
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.core.registry import public
@@ -25,7 +26,6 @@ from numgrad.ops.movement.casts import contiguous, expand_to
 from numgrad.ops.movement.shape import flatten, reshape, squeeze, unsqueeze
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.out import write_result
 
 __all__ = ["inner", "kron", "matmul", "outer", "tensordot", "trace"]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numgrad.base.float_errors import restore, silence
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.factories import Array
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.places import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.linalg.permuting import transpose
@@ -20,7 +21,6 @@ from numgrad.ops.movement.shape import reshape
 from numgrad.ops.pointwise.arithmetic import mul
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.out import write_result
 
 __all__ = [
     "adjoint_of",

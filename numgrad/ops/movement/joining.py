@@ -9,12 +9,12 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.base.layouts import channels_last_of
-from numgrad.graph.inplace import bump_version, write_elements
 from numgrad.graph.modes import modes
-from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import require_tensors, wrap_dim
 from numgrad.ops.arguments.factories import empty_in_order
+from numgrad.ops.core.out_argument import refuse_gradients, write
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
@@ -157,26 +157,17 @@ def _common_dtype(tensors: Sequence[Tensor]) -> np.dtype[Any]:
 
 def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
     """Copy a result into `out`."""
-    if modes.grad and (result._edge is not NO_EDGE or out._edge is not NO_EDGE):
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+    refuse_gradients(function, modes.grad and (result.requires_grad or out.requires_grad))
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"torch.{function}(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}"
         )
-    if out._array.shape == result._array.shape:
-        write_elements(out, ..., result._array)
-    elif out._array.size:
+    if out._array.shape != result._array.shape and out._array.size:
         raise RuntimeError(
             f"out has shape {list(out.shape)}, but the result has shape {list(result.shape)}"
         )
-    else:
-        out._array = result._array.astype(out._array.dtype)
-        bump_version(out)
-    return out
+    return write(result._array, out)
 
 
 @declare(

@@ -12,11 +12,11 @@ from typing import Any
 from numgrad.graph.modes import interceptors, modes, no_grad
 from numgrad.graph.node import Node
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS, METHODS, public
 from numgrad.ops.movement.casts import clone_contiguous, detach
 from numgrad.ops.movement.slicing import alias, slice_view
-from numgrad.ops.signatures.out import write_result
 
 __all__ = ["COPIES"]
 

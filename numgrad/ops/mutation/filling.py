@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.modes import interceptors, modes
+from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
@@ -363,7 +363,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             raise overflow_error(input._array.dtype)
         if value.dtype is not input.dtype:
             forget_steps()  # it goes by the number
-            if not interceptors:
+            if type(value._array) is np.ndarray and modes.trace is None:
                 scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
         result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
     else:

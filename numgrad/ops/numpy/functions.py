@@ -37,6 +37,7 @@ __all__ = [
     "like",
     "norm",
     "outer",
+    "parts",
     "product",
     "repeat",
     "roll",
@@ -200,6 +201,15 @@ def split(ary: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
     if isinstance(indices_or_sections, int) and ary.shape[dim] % indices_or_sections:
         raise ValueError("array split does not result in an equal division")
     return FUNCTIONS["tensor_split"](ary, indices_or_sections, dim=dim)
+
+
+def parts(name: str) -> Callable[..., Any]:
+    """Return ours of a function whose one argument, by whatever name, says where to cut."""
+
+    def cut(ary: Tensor, indices_or_sections: Any, **options: Any) -> Any:
+        return FUNCTIONS[name](ary, indices_or_sections, **options)
+
+    return cut
 
 
 def squeeze(a: Tensor, axis: Any = None) -> Tensor:

@@ -15,8 +15,8 @@ import numpy as np
 
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import FUNCTIONS
-from numgrad.ops.signatures.out import write_result
 
 __all__ = ["REDUCED", "axes_of", "axis_of", "put"]
 

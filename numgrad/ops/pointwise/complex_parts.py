@@ -11,12 +11,12 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_for
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.arguments.factories import Array
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.movement.complex_views import imag, real
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.out import write_result
 
 __all__ = ["complex_", "polar"]
 

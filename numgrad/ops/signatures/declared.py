@@ -29,13 +29,13 @@ from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete, of_method_in_place
 from numgrad.ops.signatures.declared_source import check_remembered, function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
-from numgrad.ops.signatures.out import write_result
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 

@@ -233,6 +233,8 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
     parameters = {each.name: each for each in declaration.signature.parameters}
     tensors, arguments = ["self"] * declaration.bound, ["self"] * declaration.bound
     mixed, factors, statics, key, absent = [], [], [], [], []
+    # What stands for another argument is no rare thing, as what may be left out is.
+    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
     if "out" in parameters:  # whoever writes there
         absent.append("out is None")
     for name in declaration.handed:
@@ -243,6 +245,8 @@ def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
         kinds = declaration.kinds_of(name)
         if kinds <= _TENSORS - {"operand"} and not parameters[name].optional:
             tensors.append(value)
+        elif kinds <= _TENSORS - {"operand"} and f"{value} is None" not in needed:
+            absent.append(f"{value} is None")
         elif kinds & _TENSORS:
             mixed.append(value)
             absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.base.device import device as Device
-from numgrad.base.layouts import layout as Layout
 from numgrad.base.layouts import memory_format as MemoryFormat
 from numgrad.base.layouts import strided
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.modes import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
-from numgrad.graph.tensor import NO_EDGE, Size, Tensor
+from numgrad.graph.tensor import NO_EDGE, Tensor
+from numgrad.ops.core.type_names import OWNERS, type_name
 
 __all__ = [
     "KINDS",
@@ -39,10 +38,6 @@ __all__ = [
 ]
 
 
-# Classes that go by the name of their package.
-OWNERS: dict[type, str] = dict.fromkeys((dtypes.dtype, Layout, MemoryFormat, Device, Size), "torch")
-
-
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 OPERANDS = (Tensor, *NUMBERS)
 # What is handed on as it is, beside ints that a dtype holds; NumPy's numbers are converted first.
@@ -50,13 +45,6 @@ PLAIN_NUMBERS = frozenset({float, bool, complex})
 NUMPY_NUMBERS = frozenset({np.dtype(code).type for code in "?bhilqBHILQefdFD"})
 # The names of a function and of its parameter.
 Where = tuple[str, str]
-
-
-def type_name(value: Any) -> str:
-    """Return the name of a value's type as PyTorch's messages give it."""
-    kind = type(value)
-    owner = "numpy" if kind.__module__ == "numpy" else OWNERS.get(kind)
-    return f"{owner}.{kind.__name__}" if owner else kind.__name__
 
 
 # --- numbers -------------------------------------------------------------------------------------

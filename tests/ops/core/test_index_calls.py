@@ -43,7 +43,22 @@ CALLS: dict[str, Callable[..., Any]] = {
     "masked_fill": lambda x, y, i, j, m: x.masked_fill(m, 0.0),
     "masked_fill by a tensor": lambda x, y, i, j, m: x.masked_fill(m, y[0, 0]),
     "masked_scatter": lambda x, y, i, j, m: x.masked_scatter(m, y),
+    "scatter_": lambda x, y, i, j, m: (x * 2).scatter_(1, i[:, None], y),
+    "scatter_add_": lambda x, y, i, j, m: (x * 2).scatter_add_(0, i[None], y),
+    "index_add_": lambda x, y, i, j, m: (x * 2).index_add_(1, i, y),
+    "index_copy_": lambda x, y, i, j, m: (x * 2)[:, :].index_copy_(0, i, y),
+    "index_fill_": lambda x, y, i, j, m: (x * 2).index_fill_(0, i, 2),
+    "masked_fill_": lambda x, y, i, j, m: (x * 2).masked_fill_(m, -0.0),
+    "masked_fill_ by itself": lambda x, y, i, j, m: by_itself((x * 2).detach()),
+    "masked_scatter_": lambda x, y, i, j, m: (x * 2).masked_scatter_(m, y),
 }
+
+
+def by_itself(x: Any) -> Any:
+    mask = x > 0
+    return mask.masked_fill_(mask, False) | mask
+
+
 CHANGES = ["numbers", "out of range", "the same index", "an index of itself", "int32", "part"]
 CHANGES += ["no grad", "written to", "same operand", "constant"]
 
