@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numgrad.base.halves import HALF, WIDE, widened
 from numgrad.base.tuning import KEPT_LAYOUTS
-from numgrad.graph.modes import call_interceptors, modes
+from numgrad.graph.modes import call_interceptors
 from numgrad.graph.node import FREED, Node, unpack_array
 from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor
@@ -123,11 +123,6 @@ class Call:
         return found
 
 
-def _is_new(result: Tensor) -> bool:
-    """Whether the memory of a result is no other tensor's; views in inference mode name no base."""
-    return result._base is None and not (modes.inference and result._array.base is not None)
-
-
 class PrimitiveNode(Node):
     """The node of a primitive: runs the rules of those inputs that need a gradient."""
 
@@ -161,7 +156,9 @@ class PrimitiveNode(Node):
         owned: list[bool] = []
         arguments = set(map(id, tensors))
         for result in results:
-            owned.append(result is not None and _is_new(result) and id(result) not in arguments)
+            # A view has a base, or in inference mode an owner.
+            is_view = result is None or result._base is not None or result._owner is not None
+            owned.append(not is_view and id(result) not in arguments)
             arguments.add(id(result))
         return results, owned
 
