@@ -19,7 +19,14 @@ from numgrad.graph.inplace import check_captured
 from numgrad.graph.modes import interceptors, is_transformed, modes
 from numgrad.graph.recorder import address_of
 from numgrad.graph.storage import offset_of
-from numgrad.graph.tensor import NO_EDGE, Size, Tensor, check_requires_grad, is_inference
+from numgrad.graph.tensor import (
+    NO_EDGE,
+    Size,
+    Tensor,
+    check_requires_grad,
+    has_lost_history,
+    is_inference,
+)
 from numgrad.io.copying import deep_copy, reduce_tensor, shallow_copy
 from numgrad.io.printing import tensor_format, tensor_repr
 from numgrad.ops.arguments import conversion
@@ -89,6 +96,8 @@ def requires_grad_(self: Tensor, requires_grad: bool) -> Tensor:
         if self._array.dtype.kind not in "fc":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         check_requires_grad(self)
+    if has_lost_history(self):
+        return self
     if self.grad_fn is None:
         self._edge = None if requires_grad else NO_EDGE
     elif not requires_grad:
@@ -106,7 +115,7 @@ def _retain_grad(self: Tensor) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if self.is_leaf or self._retains_grad:
+    if has_lost_history(self) or self.is_leaf or self._retains_grad:
         return
     node, output_nr = gradient_edge(self)
     if node is not None:

@@ -44,6 +44,8 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
+_HAS_RESHAPE_WITHOUT_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
 
 class TraceError(RuntimeError):
     """Something in a traced function needs numbers that are not there while it is traced."""
@@ -360,10 +362,12 @@ class Traced:
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
     """Return a view of an array in another shape, or None if there is none."""
-    view = array.view()
     try:
-        view.shape = shape
-    except AttributeError:  # NumPy's error where it would have to copy
+        if _HAS_RESHAPE_WITHOUT_COPY:
+            return array.reshape(shape, copy=False)
+        view = array.view()
+        view.shape = shape  # which newer NumPys warn of
+    except (AttributeError, ValueError):  # NumPy's errors where it would have to copy
         return None
     return view
 

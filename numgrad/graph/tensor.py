@@ -35,6 +35,7 @@ __all__ = [
     "check_requires_grad",
     "forbidden_view",
     "fresh",
+    "has_lost_history",
     "holder_of",
     "is_inference",
     "level_counter",
@@ -510,6 +511,17 @@ def refresh_view(view: Tensor, reading: bool = False) -> None:
     view._edge = upward.view_history(view, base)
     move_retained(view, edge, view._edge)
     view._view_version = version
+
+
+def has_lost_history(tensor: Tensor) -> bool:
+    """Whether a tensor is a view that has no history to give since its base was written to.
+
+    To ask for it is an error; that it is no computed tensor may be said nevertheless.
+    """
+    base = tensor._base
+    if base is None or base._edge is NO_EDGE or not tensor._view_origin or is_inference(tensor):
+        return False
+    return (tensor._edge or NO_EDGE)[0] is None and tensor._counter[0] != tensor._view_version
 
 
 def move_retained(tensor: Tensor, old: Edge | None, new: Edge) -> None:

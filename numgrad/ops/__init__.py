@@ -16,7 +16,15 @@ _FAMILIES = {
         "random_fills",
         "ranges",
     ],
-    "indexing": ["gathering", "index_along", "indexing", "masking", "rearranging", "unraveling"],
+    "indexing": [
+        "gathering",
+        "index_along",
+        "indexing",
+        "masking",
+        "putting",
+        "rearranging",
+        "unraveling",
+    ],
     "linalg": ["addmm", "einsum", "linalg", "permuting", "products"],
     "movement": [
         "casts",

@@ -196,6 +196,7 @@ NODES: dict[str, tuple[str, str]] = {
     "torch.tensordot(m, n, 1)": ("ViewBackward0", "self_sym_sizes"),
     "m.view(12)": ("ViewBackward0", "self_sym_sizes"),
     "m.reshape(2, 6)": ("ViewBackward0", "self_sym_sizes"),
+    "m.t().reshape(4, 1, 3)": ("ReshapeAliasBackward0", "self_sym_sizes"),
     "m.t().reshape(12)": ("UnsafeViewBackward0", "self_sym_sizes"),
     "m.squeeze()": ("SqueezeBackward0", "self_sym_sizes"),
     "x[:1].squeeze(0)": ("SqueezeBackward1", "dim self_sym_sizes"),

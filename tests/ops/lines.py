@@ -14,7 +14,7 @@ import numpy as np
 __all__ = ["answer"]
 
 # What is said once a process stands in no answer: who says it depends on who came first.
-ONCE = ("TypedStorage is deprecated",)
+ONCE = ("TypedStorage is deprecated", "This overload of")
 
 
 def answer(library: Any, code: str, setup: str = "") -> str:
@@ -32,5 +32,5 @@ def answer(library: Any, code: str, setup: str = "") -> str:
     said = [str(warning.message).split(" (Triggered")[0].split(". ")[0] for warning in caught]
     found = re.sub(r"\s+", " ", found).strip()
     return found + "".join(
-        f" [{category}]" for category in dict.fromkeys(said) if category not in ONCE
+        f" [{category}]" for category in dict.fromkeys(said) if not category.startswith(ONCE)
     )

@@ -33,9 +33,9 @@ class Attributes(Contents):
     def attribute(self, value: Tokens, name: str) -> Tokens:
         found: set[Any] = set()
         for token in value:
-            found |= self.inside.get(token, _NONE)
-            known = self.attributes.get(token, {})
-            found |= self.in_attributes(token) if name == "__dict__" else known.get(name, _NONE)
+            if len(token) > 1:
+                found |= self.read(self.inside[token])
+                found |= self.read(self.attributes[token]["" if name == "__dict__" else name])
             if token == ANY:
                 found |= self.of_any(name)
             elif token[0] == "of":
@@ -73,9 +73,8 @@ class Attributes(Contents):
 
     def owners(self) -> Iterator[Any]:
         """Yield objects of which attributes with any names may be asked."""
-        for token in self.escaped:
-            if token[0] == "is" and not is_a(self.things[token], (np.ndarray, Tensor)):
-                yield self.things[token]
+        for token in self.read(self.objects_escaped):
+            yield self.things[token]
 
     def of_object(self, thing: Any, token: Any, name: str) -> Tokens:
         if is_a(thing, np.ndarray):
@@ -142,8 +141,8 @@ class Attributes(Contents):
             if token in (ANY, TENSOR):
                 self.escape(given)
             elif token[0] in ("is", "made", "code"):
-                names = self.attributes.setdefault(token, {})
-                self.grow(names.setdefault(name, set()), given)
+                self.grow(self.attributes[token][name], given)
+                self.grow(self.attributes[token][""], given)
                 if token in self.escaped:
                     self.escape(given)
 

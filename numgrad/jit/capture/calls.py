@@ -55,7 +55,7 @@ class Calls(LibraryCalls):
         if token[0] == "code":
             frame = self.frame_of_made(token)
             rest = _parameters(frame.code)[len(given) :]
-            defaults = Value(frozenset(self.inside.get(token, _NONE)))
+            defaults = Value(self.read(self.inside[token]))
             more = {each: defaults for each in rest if each not in named}
             self.bind_arguments(frame, given, {**more, **named}, spread)
             if ANY in spread:
@@ -148,7 +148,7 @@ class Calls(LibraryCalls):
             self.put(frozenset((token,)), every | self.items(every))
             if name == "items":
                 keys, values = self.of_all(thing.keys()), self.of_all(thing.values())
-                more_inside = frozenset(self.inside.get(token, _NONE))
+                more_inside = self.read(self.inside[token])
                 return rows([keys | more_inside, values | more_inside])
             return self.contents(token) | every
         _, method = in_class(type(thing), "__call__")

@@ -30,13 +30,13 @@ class Contents(Values):
             if token == ANY:
                 self.escape(given)
             elif token[0] in ("is", "made", "code"):
-                self.grow(self.inside.setdefault(token, set()), given)
+                self.grow(self.inside[token], given)
                 if token in self.escaped:
                     self.escape(given)
 
     def make(self, at: int, given: Tokens) -> Tokens:
         token = ("made", self.frame.key, at)
-        self.grow(self.inside.setdefault(token, set()), given)
+        self.grow(self.inside[token], given)
         return frozenset((token,))
 
     def look_up(self, key: Tokens) -> None:
@@ -52,7 +52,7 @@ class Contents(Values):
         for token in value:
             thing = self.things.get(token)
             if type(thing) in (list, tuple, dict) and type(key.constant) in (int, str):
-                found |= self.inside.get(token, _NONE)
+                found |= self.read(self.inside[token])
                 try:
                     found |= self.of(thing[key.constant])
                 except (LookupError, TypeError):  # it is the key of another container
@@ -72,26 +72,31 @@ class Contents(Values):
 
     def contents(self, token: Any) -> Tokens:
         """Return what may come out of something, and views of it."""
-        found = self.inside.get(token, _NONE)
         if len(token) == 1:
             return frozenset((token,))
+        found = self.read(self.inside[token])
         if token[0] == "of":
             self.decide(frozenset((token,)))  # by how many there are
-            return frozenset((*found, token))
+            return found | {token}
         if token[0] in ROWS:
-            return frozenset((*found, *frozenset().union(*token[1])))
+            return found.union(*token[1])
         if token[0] == "made":
-            return frozenset((*found, token))
-        thing: Any = self.things.get(token)
+            return found | {token}
+        if token not in self.from_outside:
+            self.from_outside[token] = self.in_object(self.things.get(token), token)
+        return found | self.from_outside[token]
+
+    def in_object(self, thing: Any, token: Any) -> Tokens:
+        """Return what may come out of an object from outside, as it is."""
+        own: Tokens = frozenset((token,))
         if is_a(thing, np.ndarray):
-            views = {token, ("of", id(root_of(thing)))}
             things = thing.flat if thing.dtype.kind == "O" else ()
-            return frozenset((*found, *views, *self.of_all(things)))
+            return own | {("of", id(root_of(thing)))} | self.of_all(things)
         if is_a(thing, dict):
-            return frozenset((*found, token, *self.of_all([*thing.keys(), *thing.values()])))
+            return own | self.of_all([*thing.keys(), *thing.values()])
         if is_a(thing, (*CONTAINERS, tuple, frozenset)):
-            return frozenset((*found, token, *self.of_all(thing)))
-        return frozenset(found)
+            return own | self.of_all(thing)
+        return _NONE
 
     def of_all(self, values: Iterable[Any]) -> Tokens:
         return frozenset().union(*map(self.of, values))

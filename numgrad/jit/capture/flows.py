@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from numgrad.jit.capture.calls import Calls
-from numgrad.jit.capture.frames import Frame, Visited
-from numgrad.jit.capture.meaning import Lost
+from numgrad.jit.capture.frames import Visited
+from numgrad.jit.capture.meaning import Lost, Tokens
 from numgrad.jit.capture.origins import Libraries
-from numgrad.jit.capture.stack import follow
 from numgrad.jit.capture.values import TENSOR
 
 __all__ = ["arrays_gone_by"]
@@ -61,34 +60,49 @@ def arrays_gone_by(
 
 
 class _Flows(Calls):
-    """What comes of all code that may be run."""
+    """What comes of all code that may be run.
+
+    An instruction is done again when there is more in a place that it read; no other one is.
+    """
 
     def follow(self, function: Callable[..., Any], static: Iterable[Any]) -> None:
         """Go through all code until nothing new is found."""
-        given = self.of_all(static) | {TENSOR}
-        is_awake = False
-        while True:
-            before = self.changes
-            for token in self.of(function):
-                self.call_one(token, "", (), {}, given, -1)
-            while fresh := [each for each in self.frames.values() if each.known < 0]:
-                for frame in fresh:
-                    self.follow_frame(frame)
-            for frame in reversed(list(self.frames.values())):  # what is called comes first
-                if frame.known != self.changes:
-                    self.follow_frame(frame)
-            if self.changes != before:
-                continue
-            if is_awake:
-                break
-            is_awake = True
-            for each, bound in self.visited:  # what Python itself calls
-                if each.__name__.startswith("__") and each.__name__ not in _MAKERS:
-                    self.wake(each, bound)
+        self.wait_for(_Beginning(self, function, self.of_all(static) | {TENSOR}))
+        self.go_on()
+        for each, bound in self.visited:  # what Python itself calls
+            if each.__name__.startswith("__") and each.__name__ not in _MAKERS:
+                self.wake(each, bound)
+        self.go_on()
         if self.is_any_used:
             self.use_all(frozenset(self.escaped))
 
-    def follow_frame(self, frame: Frame) -> None:
-        """Go through the code of one function."""
-        self.frame, frame.known = frame, self.changes
-        follow(frame.code, self)
+    def go_on(self) -> None:
+        """Do what is to be done: of the newest function first, which others wait for."""
+        while self.waiting:
+            run = self.waiting[-1]
+            if run.todo:
+                self.frame = run.frame
+                run.advance()
+            else:
+                run.is_waiting = False
+                self.waiting.pop()
+
+
+class _Beginning:
+    """The call of what is traced, in the place of an instruction."""
+
+    frame = None
+
+    def __init__(self, flows: _Flows, function: Callable[..., Any], given: Tokens) -> None:
+        self.flows, self.function, self.given = flows, function, given
+        self.todo = [0]
+        self.is_waiting = False
+
+    def do(self, k: int) -> None:
+        self.todo = [k]
+
+    def advance(self) -> None:
+        self.todo = []
+        self.flows.reader = self, 0
+        for token in self.flows.of(self.function):
+            self.flows.call_one(token, "", (), {}, self.given, -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
@@ -11,8 +12,9 @@ from typing import Any
 
 from numgrad.jit.capture.attributes import Attributes
 from numgrad.jit.capture.guards import is_a
-from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.meaning import Place, Tokens, Value
 from numgrad.jit.capture.origins import Libraries
+from numgrad.jit.capture.stack import Run
 from numgrad.jit.capture.values import ANY, contents_of
 
 __all__ = ["Frame", "Frames", "Visited", "each_of", "every_of"]
@@ -26,11 +28,10 @@ class Frame:
 
     def __init__(self, key: Any, code: CodeType, table: dict[str, Any], outer: Any) -> None:
         self.key, self.code, self.globals, self.outer = key, code, table, outer
-        self.variables: dict[str, set[Any]] = {}
+        self.variables: defaultdict[str, Place] = defaultdict(Place)
         self.cells: dict[str, CellType] = {}
-        self.returns: set[Any] = set()
+        self.returns = Place()
         self.is_outside = False  # whether what it returns goes out of sight
-        self.known = -1  # how many changes there were when its code was followed last
 
 
 class Frames(Attributes):
@@ -39,7 +40,7 @@ class Frames(Attributes):
     def __init__(self, libraries: Libraries, visited: Visited) -> None:
         super().__init__(libraries)
         self.frames: dict[Any, Frame] = {}
-        self.shared: dict[Any, set[Any]] = {}  # cells and global names
+        self.shared: defaultdict[Any, Place] = defaultdict(Place)  # cells and global names
         self.made: dict[Any, tuple[CodeType, Frame]] = {}  # functions
         self.visited = list(visited)
         self.known = {id(each) for each, _ in self.visited}
@@ -49,15 +50,15 @@ class Frames(Attributes):
 
     # --- variables --------------------------------------------------------------------------------
 
-    def place(self, frame: Frame, name: str) -> set[Any]:
-        """Return the set of what a variable may hold."""
+    def place(self, frame: Frame, name: str) -> Place:
+        """Return what a variable may hold."""
         if name not in frame.code.co_freevars:
-            return frame.variables.setdefault(name, set())
+            return frame.variables[name]
         if frame.outer is not None:
             return self.place(frame.outer, name)
         cell = frame.cells[name]
         if id(cell) not in self.shared:
-            self.shared[id(cell)] = set(self.of_all(contents_of((cell,))))
+            self.grow(self.shared[id(cell)], self.of_all(contents_of((cell,))))
         return self.shared[id(cell)]
 
     def load(self, kind: str, name: str) -> Tokens:
@@ -65,18 +66,18 @@ class Frames(Attributes):
         if kind == "IMPORT_NAME":
             found = [sys.modules.get(each) for each in (name, name.partition(".")[0])]
             return self.of_all(found)
-        if kind not in ("LOAD_GLOBAL", "LOAD_NAME"):
-            return frozenset(self.place(frame, name))
+        if kind not in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
+            return self.read(self.place(frame, name))
         table = frame.globals
         below = table.get("__builtins__", builtins)
         below = below if is_a(below, dict) else vars(below)
         found_here = self.of(table[name] if name in table else below.get(name))
-        rebound = self.shared.get((id(table), name), _NONE)
-        return found_here | rebound | frame.variables.get(name, _NONE)
+        rebound = self.read(self.shared[id(table), name])
+        return found_here | rebound | self.read(frame.variables[name])
 
     def store(self, kind: str, name: str, value: Tokens) -> None:
         if kind == "STORE_GLOBAL":
-            place = self.shared.setdefault((id(self.frame.globals), name), set())
+            place = self.shared[id(self.frame.globals), name]
         else:
             place = self.place(self.frame, name)
         self.grow(place, value)
@@ -91,7 +92,7 @@ class Frames(Attributes):
     def function(self, at: int, code: CodeType, defaults: Tokens) -> Tokens:
         token = ("code", self.frame.key, at)
         self.made[token] = code, self.frame
-        self.grow(self.inside.setdefault(token, set()), self.items(defaults) - defaults)
+        self.grow(self.inside[token], self.items(defaults) - defaults)
         return frozenset((token,))
 
     def wake(self, function: FunctionType, bound: Sequence[Any]) -> None:
@@ -104,7 +105,7 @@ class Frames(Attributes):
     def let_out(self, frame: Frame) -> None:
         """Let what a function returns go out of sight."""
         frame.is_outside = True
-        self.escape(frozenset(frame.returns))
+        self.escape(frame.returns.tokens)
 
     def wake_named(self, name: str) -> None:
         for function in self.by_name.get(name, ()):
@@ -115,7 +116,7 @@ class Frames(Attributes):
         key = id(function)
         if key not in self.frames:
             code = function.__code__
-            frame = self.frames[key] = Frame(key, code, function.__globals__, None)
+            frame = self.begin(key, code, function.__globals__, None)
             frame.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
             self.things["function", key] = function
             values = function.__defaults__ or ()
@@ -123,16 +124,21 @@ class Frames(Attributes):
             named = dict(zip(names[len(names) - len(values) :], values, strict=True))
             for name, value in {**named, **(function.__kwdefaults__ or {})}.items():
                 self.grow(self.place(frame, name), self.of(value))
-            self.changes += 1
         return self.frames[key]
 
     def frame_of_made(self, token: Any) -> Frame:
         """Return the frame of a function that the code makes."""
         if token not in self.frames:
             code, outer = self.made[token]
-            self.frames[token] = Frame(token, code, outer.globals, outer)
-            self.changes += 1
+            self.begin(token, code, outer.globals, outer)
         return self.frames[token]
+
+    def begin(self, key: Any, code: CodeType, table: dict[str, Any], outer: Any) -> Frame:
+        """Have the code of a function followed, before what calls it goes on."""
+        frame = self.frames[key] = Frame(key, code, table, outer)
+        meaning: Any = self  # with what calls give, which is defined above
+        self.wait_for(Run(code, meaning, frame), is_next=True)
+        return frame
 
     def bind_arguments(
         self, frame: Frame, given: Sequence[Value], named: Mapping[str, Value], spread: Tokens
@@ -159,11 +165,11 @@ class Frames(Attributes):
 
     def returned(self, frame: Frame) -> Tokens:
         """Return what a call of a function gives."""
-        found = frozenset(frame.returns)
+        found = self.read(frame.returns)
         if not frame.code.co_flags & CO_GENERATOR:
             return found
         token = ("made", frame.key, "generator")
-        self.grow(self.inside.setdefault(token, set()), found)
+        self.grow(self.inside[token], found)
         return frozenset((token,))
 
 

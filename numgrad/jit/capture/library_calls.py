@@ -148,7 +148,7 @@ class LibraryCalls(Frames):
             return self.make(at, found if way == "map" else items)
         if way == "super":
             names = self.frame.code.co_varnames
-            owner = given[-1].tokens if given else frozenset(self.place(self.frame, names[0]))
+            owner = given[-1].tokens if given else self.read(self.place(self.frame, names[0]))
             return frozenset(("super", token) for token in owner)
         name = given[1].constant if len(given) > 1 else None
         if isinstance(name, str) and way == "getattr":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["NOTHING", "Lost", "Meaning", "Tokens", "Value"]
+__all__ = ["NOTHING", "Lost", "Meaning", "Place", "Tokens", "Value"]
 
 Tokens = frozenset[Any]
 
@@ -38,8 +38,20 @@ class Value(NamedTuple):
 NOTHING = Value()
 
 
+class Place:
+    """Where tokens are found, and the instructions that looked for some there."""
+
+    __slots__ = ("readers", "tokens")
+
+    def __init__(self) -> None:
+        self.tokens: Tokens = frozenset()
+        self.readers: set[tuple[Any, int]] = set()  # the run of a function's code, and where in it
+
+
 class Meaning(Protocol):
     """What becomes of values; results are tokens."""
+
+    reader: Any  # the run of a function's code, and the place of the instruction in it
 
     def load(self, kind: str, name: str) -> Tokens:
         """Return what a variable holds, by an instruction of some kind."""

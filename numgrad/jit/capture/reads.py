@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["BLIND", "Chain", "Reads", "is_subscript", "reads_of"]
+__all__ = ["BLIND", "Chain", "Reads", "instructions_of", "is_subscript", "reads_of"]
 
 BLIND = ("eval", "exec", "globals")  # whose calls read what the code need not show
 
@@ -62,10 +62,16 @@ _SILENT = frozenset(("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "PU
 
 
 @lru_cache(4096)
+def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """Return the instructions of code."""
+    return tuple(dis.get_instructions(code))
+
+
+@lru_cache(4096)
 def reads_of(code: CodeType, lengths: bool = True) -> Reads:
     """Return what a function's code may read; `lengths` says that its ``len`` is Python's."""
     reads = Reads({}, {}, {}, frozenset(_words(code)))
-    instructions = [each for each in dis.get_instructions(code) if each.opname not in _SILENT]
+    instructions = [each for each in instructions_of(code) if each.opname not in _SILENT]
     for at, instruction in enumerate(instructions):
         if instruction.opname == "IMPORT_NAME":
             found = reads.modules.setdefault(instruction.argval, set())

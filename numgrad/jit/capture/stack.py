@@ -10,13 +10,14 @@ from __future__ import annotations
 import dis
 from collections.abc import Sequence
 from functools import lru_cache
+from heapq import heappop, heappush
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from numgrad.jit.capture.meaning import NOTHING, Lost, Meaning, Tokens, Value
-from numgrad.jit.capture.reads import is_subscript
+from numgrad.jit.capture.reads import instructions_of, is_subscript
 
-__all__ = ["follow"]
+__all__ = ["Run"]
 
 _NULL = Value(is_null=True)
 # fmt: off
@@ -36,7 +37,8 @@ _ONLY_POPS = frozenset((
     "PRINT_EXPR", "DELETE_SUBSCR",
 ))
 _CONSTANT = frozenset(("LOAD_CONST", "LOAD_CONST_IMMORTAL", "LOAD_CONST_MORTAL", "LOAD_SMALL_INT"))
-_NAMES = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "IMPORT_NAME"))
+_FROM_DICT = frozenset(("LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"))
+_NAMES = _FROM_DICT | {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "IMPORT_NAME"}
 _STORES = frozenset((
     "STORE_FAST", "STORE_DEREF", "STORE_NAME", "STORE_GLOBAL", "STORE_FAST_MAYBE_NULL"
 ))
@@ -48,46 +50,58 @@ _ENDS = frozenset((
     "JUMP_BACKWARD_NO_INTERRUPT",
 ))
 # fmt: on
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
-def follow(code: CodeType, meaning: Meaning) -> None:
-    """Go through all instructions; raises `Lost` where one is not known."""
-    try:
-        _Run(code, meaning).follow()
-    except (IndexError, KeyError, AssertionError) as error:  # in a Python that is not known here
-        raise Lost from error
+class _Step(NamedTuple):
+    """An instruction, and where it leads."""
+
+    instruction: dis.Instruction
+    handlers: tuple[tuple[int, int, int], ...]  # where, how much stays below, how much comes on top
+    jump: tuple[int, int] | None  # where, and how much is on the stack then, more than before
+    goes_on: bool
 
 
-class _Run:
-    """Instructions, and what is on the stack before each."""
+class Run:
+    """The instructions of a function, what is on the stack before each, and which are to be done.
 
-    def __init__(self, code: CodeType, meaning: Meaning) -> None:
-        self.meaning = meaning
+    Those that come first are done first, and again only for more that may be on the stack, or
+    where `do` says so.
+    """
+
+    def __init__(self, code: CodeType, meaning: Meaning, frame: Any = None) -> None:
+        self.meaning, self.frame = meaning, frame
         self.constants = code.co_consts
-        self.instructions, self.at, self.handlers = _read(code)
+        self.steps = _read(code)
         self.stacks: dict[int, list[Value]] = {0: []}
         self.todo = [0]
+        self.is_waiting = False
         self.plain = Value(meaning.of(None))
 
-    def follow(self) -> None:
-        while self.todo:
-            k = self.todo.pop()
-            before, instruction = self.stacks[k], self.instructions[k]
-            name = instruction.opname
-            for entry in self.handlers:
-                if entry.start <= instruction.offset < entry.end:
-                    held = before[: entry.depth] + [NOTHING] * (1 + bool(entry.lasti))
-                    self.reach(self.at[entry.target], held)
+    def do(self, k: int) -> None:
+        """Note that an instruction is to be done."""
+        if k not in self.todo:
+            heappush(self.todo, k)
+
+    def advance(self) -> None:
+        """Do one instruction; raises `Lost` if it is not known."""
+        k = heappop(self.todo)
+        before = self.stacks[k]
+        instruction, handlers, jump, goes_on = self.steps[k]
+        self.meaning.reader = self, k
+        try:
+            for target, depth, more in handlers:
+                self.reach(target, before[:depth] + [NOTHING] * more)
             after = list(before)
             self.step(instruction, after, k)
-            if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
-                effect = dis.stack_effect(instruction.opcode, instruction.arg, jump=True)
-                jumped = [*before, NOTHING][: len(before) + effect]
-                self.reach(self.at[instruction.argval], jumped)
-            if name == "FOR_ITER":
+            if jump is not None:
+                self.reach(jump[0], [*before, NOTHING][: len(before) + jump[1]])
+            if instruction.opname == "FOR_ITER":
                 after.append(Value(self.meaning.items(after[-1].tokens)))
-            if name not in _ENDS and k + 1 < len(self.instructions):
+            if goes_on:
                 self.reach(k + 1, after)
+        except (IndexError, KeyError, AssertionError) as error:  # in a Python that is not known
+            raise Lost from error
 
     def reach(self, k: int, stack: list[Value]) -> None:
         """Let an instruction be done with what is on the stack, or was there before."""
@@ -95,10 +109,11 @@ class _Run:
         if known is not None:
             if len(known) != len(stack):
                 raise Lost
-            stack = [_merged(*both) for both in zip(known, stack, strict=True)]
-        if stack != known:
-            self.stacks[k] = stack
-            self.todo.append(k)
+            stack = list(map(_merged, known, stack))
+            if stack == known:
+                return
+        self.stacks[k] = stack
+        self.do(k)
 
     def step(self, instruction: dis.Instruction, stack: list[Value], k: int) -> None:
         """Do what an instruction does to the stack; the items of a loop are not yet there."""
@@ -173,6 +188,8 @@ class _Run:
         else:
             if name == "IMPORT_NAME":
                 _pop(stack, 2)
+            elif name in _FROM_DICT:  # of a class that is being made: its names are variables
+                stack.pop()
             for each in argument if isinstance(argument, tuple) else (argument,):
                 stack.append(Value(self.meaning.load(name, each), each))
             if name == "LOAD_GLOBAL" and (instruction.arg or 0) & 1:
@@ -223,9 +240,10 @@ class _Run:
 
     def keywords(self, k: int) -> tuple[str, ...]:
         """Return the names of arguments, which stand before a call in some Pythons."""
-        while k > 0 and self.instructions[k - 1].opname in ("PRECALL", "CACHE", "EXTENDED_ARG"):
+        found = self.steps[k - 1].instruction
+        while k > 1 and found.opname in ("PRECALL", "CACHE", "EXTENDED_ARG"):
             k -= 1
-        found = self.instructions[k - 1]
+            found = self.steps[k - 1].instruction
         if found.opname != "KW_NAMES":
             return ()
         names: tuple[str, ...] = self.constants[found.arg or 0]
@@ -299,6 +317,8 @@ class _Run:
         elif name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"):
             meaning.decide(_union(_pop(stack, 1 - _effect(instruction))))
             stack.append(self.plain)
+        elif name == "CALL_INTRINSIC_2":  # of type parameters: a function, or a variable of a type
+            stack.append(_pop(stack, 2)[0])
         elif name == "CONVERT_VALUE":
             meaning.decide(stack[-1].tokens)
         elif name == "SET_FUNCTION_ATTRIBUTE":
@@ -318,12 +338,26 @@ class _Run:
 
 
 @lru_cache(256)
-def _read(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int], Any]:
-    """Return the instructions of code, where each stands, and what is run where one raises."""
-    found = dis.Bytecode(code)
-    instructions = list(found)
+def _read(code: CodeType) -> list[_Step]:
+    """Return the instructions of code, and where each leads."""
+    instructions = instructions_of(code)
+    entries: Any = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
     at = {each.offset: k for k, each in enumerate(instructions)}
-    return instructions, at, found.exception_entries  # type: ignore[attr-defined]
+    steps: list[_Step] = []
+    for k, each in enumerate(instructions):
+        jump = None
+        if each.opcode in _JUMPS:
+            jump = at[each.argval], dis.stack_effect(each.opcode, each.arg, jump=True)
+        handlers = tuple(
+            [
+                (at[entry.target], entry.depth, 1 + bool(entry.lasti))
+                for entry in entries
+                if entry.start <= each.offset < entry.end
+            ]
+        )
+        goes_on = each.opname not in _ENDS and k + 1 < len(instructions)
+        steps.append(_Step(each, handlers, jump, goes_on))
+    return steps
 
 
 def _push_null(instruction: dis.Instruction, stack: list[Value]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import CellType, FunctionType, ModuleType
@@ -22,7 +23,7 @@ from numgrad.graph.recorder import TracedTensor
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.capture.guards import is_a, is_number, own_dict
 from numgrad.jit.capture.lookups import PLAIN, own_attributes
-from numgrad.jit.capture.meaning import Tokens, Value
+from numgrad.jit.capture.meaning import Place, Tokens, Value
 from numgrad.jit.capture.origins import Libraries, behind, is_machinery
 from numgrad.jit.lowering.storage import root_of
 
@@ -61,13 +62,17 @@ class Values:
         self.libraries = libraries
         self.found: set[int] = set()
         self.frame: Any = None  # the function that is followed
+        self.reader: Any = None  # the instruction of it
+        self.waiting: deque[Any] = deque()  # runs of code, with instructions that are to be done
         self.things: dict[Any, Any] = {}  # that are from outside
-        self.inside: dict[Any, set[Any]] = {}  # what is put in containers
-        self.attributes: dict[Any, dict[str, set[Any]]] = {}  # that are set
+        self.from_outside: dict[Any, Tokens] = {}  # what comes out of objects from there
+        self.inside: defaultdict[Any, Place] = defaultdict(Place)  # what is put in containers
+        self.attributes: defaultdict[Any, defaultdict[str, Place]]  # that are set; "" for all
+        self.attributes = defaultdict(lambda: defaultdict(Place))
         self.classes: dict[Any, type] = {}  # of what is made of a class
         self.escaped: set[Any] = set()  # what is out of sight
         self.is_any_used = False  # whether something is gone by that is out of sight
-        self.changes = 0  # how often something new was found
+        self.objects_escaped = Place()  # those that have attributes
         self._reached: dict[int, Any] = {}
 
     def wake(self, function: FunctionType, bound: Sequence[Any]) -> None:
@@ -108,10 +113,26 @@ class Values:
         self.things[token] = value
         return frozenset((token,))
 
-    def grow(self, place: set[Any], given: Iterable[Any]) -> None:
-        before = len(place)
-        place.update(given)
-        self.changes += len(place) > before
+    def read(self, place: Place) -> Tokens:
+        """Return what is in a place; the instruction is done again when there is more."""
+        place.readers.add(self.reader)
+        return place.tokens
+
+    def grow(self, place: Place, given: Tokens) -> None:
+        if not given <= place.tokens:
+            place.tokens |= given
+            for run, k in place.readers:
+                run.do(k)
+                self.wait_for(run)
+
+    def wait_for(self, run: Any, is_next: bool = False) -> None:
+        """Have the instructions done that are to be done of a run, as what is next or at last."""
+        if not run.is_waiting:
+            run.is_waiting = True
+            if is_next:
+                self.waiting.append(run)
+            else:
+                self.waiting.appendleft(run)
 
     # --- what is gone by --------------------------------------------------------------------------
 
@@ -144,7 +165,7 @@ class Values:
             if token not in seen:
                 seen.add(token)
                 self.use(token)
-                todo += [*self.inside.get(token, ()), *self.in_attributes(token)]
+                todo += self.read(self.inside[token]) | self.in_attributes(token)
 
     def escape(self, value: Tokens) -> None:
         """Note that something went out of sight: it may be given to anything."""
@@ -154,9 +175,10 @@ class Values:
             if token in self.escaped or len(token) == 1:
                 continue
             self.escaped.add(token)
-            self.changes += 1
-            todo += [*self.inside.get(token, ()), *self.in_attributes(token)]
+            todo += self.inside[token].tokens | self.attributes[token][""].tokens
             if token[0] == "is":
+                if not is_a(self.things[token], (np.ndarray, Tensor)):
+                    self.grow(self.objects_escaped, frozenset((token,)))
                 for function in self.reach(self.things[token])[1]:
                     self.wake(function, ())
             elif token[0] == "code":
@@ -205,7 +227,7 @@ class Values:
 
     def in_attributes(self, token: Any) -> Tokens:
         """Return what was put in any attribute."""
-        return frozenset().union(*self.attributes.get(token, {}).values())
+        return self.read(self.attributes[token][""])
 
     def unknown(self, value: Tokens) -> Tokens:
         self.escape(value)

@@ -32,7 +32,7 @@ __all__ = [
     "Calls",
     "program_lines",
     "tensor_lines",
-    "told",
+    "told_number",
     "typed",
     "written_condition",
 ]
@@ -384,17 +384,17 @@ def tensor_lines(
     return lines, facts
 
 
-def told(name: str) -> str:
-    """Return what gives what stands for a number in a key, beside its type: -0.0 is not 0.0."""
-    return f"{name} or repr({name})"
+def told_number(name: str) -> str:
+    """Return what tells a number in a key, beside its type: 0.0 and -0.0 differ as text alone."""
+    return f"({name} if type({name}) is not float or {name} else repr({name}))"
 
 
 def _number_fact(name: str, is_factor: bool) -> str:
     """Return what stands for a number in a key, beside its type; of a factor `float`, if it can."""
     if not is_factor:
-        return told(name)
+        return told_number(name)
     plain = f"type({name}) is float and {-_IN_EVERY_FLOAT} < {name} < {_IN_EVERY_FLOAT}"
-    return f"float if {plain} else {told(name)}"
+    return f"float if {plain} else {told_number(name)}"
 
 
 def program_lines(tensors: Sequence[str], missed: str) -> list[str]:

@@ -11,6 +11,7 @@ from numgrad.base import dtypes
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_counted, write_elements
 from numgrad.graph.modes import modes
+from numgrad.graph.overlap import OVERLAPS_PARTLY, overlaps
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.kernels.move.memory_order import empty_for
@@ -119,6 +120,12 @@ def write_elementwise(
             f"output type {out.dtype.scalar_name}"
         )
     if target.shape == array.shape:
+        if type(target) is np.ndarray and any(
+            overlaps(target, each) == (True, False)
+            for each in arrays_among(operands)
+            if each is not target and np.may_share_memory(each, target)
+        ):
+            raise RuntimeError(OVERLAPS_PARTLY)
         return write(array, out)
     if target.size or any(operand is target for operand in operands):
         raise RuntimeError(

@@ -48,7 +48,9 @@ _PARAMETERS = {
     "mm": f"{_SIZES} mat2_sym_sizes",
     "addmm": "alpha beta mat1_sym_sizes mat2_sym_sizes",
     **dict.fromkeys(("addmv", "addr", "baddbmm", "addbmm"), "alpha beta"),
-    **dict.fromkeys(("view", "unsafe_view", "squeeze_all", "expand", "trace"), _SIZES),
+    **dict.fromkeys(
+        ("view", "alias_in_shape", "unsafe_view", "squeeze_all", "expand", "trace"), _SIZES
+    ),
     **dict.fromkeys(("squeeze_dim", "squeeze_dims", "drop_first_dim"), _SIZES),
     "permute": "dims",
     "transpose": "dim0 dim1",

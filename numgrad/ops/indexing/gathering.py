@@ -20,7 +20,15 @@ from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import expand, reshape
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["gather", "scatter", "scatter_add", "spread_along", "take", "take_along_dim"]
+__all__ = [
+    "flat_index",
+    "gather",
+    "scatter",
+    "scatter_add",
+    "spread_along",
+    "take",
+    "take_along_dim",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -433,13 +441,13 @@ def take(input: Tensor, index: Tensor) -> Tensor:
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
     result: Tensor = _TAKE.apply(
-        input, index=_flat_index(at_hand(index._array), size=input._array.size)
+        input, index=flat_index(at_hand(index._array), size=input._array.size)
     )
     return result
 
 
 @at_run_time
-def _flat_index(positions: Array, size: int) -> Array:
+def flat_index(positions: Array, size: int) -> Array:
     """Return positions counted from the front."""
     if are_inside(positions, size):
         return positions.copy()

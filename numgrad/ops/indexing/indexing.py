@@ -10,6 +10,7 @@ import numpy as np
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
 from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
@@ -382,10 +383,9 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         source = _without_leading_ones(source)
         if source._array.shape != target.shape:
             source = expand(source, target.shape)
-    if repeats_elements(target):
+    if repeats_elements(target) and source._counter is not part._counter:
         raise RuntimeError(OVERLAPS_ITSELF)
-    shared = source._counter is part._counter
-    if (shared or interceptors) and _is_plain(part, source):
+    if interceptors and _is_plain(part, source):
         _write(part, ..., source)
     elif array.ndim or not target.ndim:
         part.copy_(source)
@@ -448,6 +448,7 @@ def _is_plain(part: Tensor, source: Tensor) -> bool:
 def _write(part: Tensor, key: Any, source: Tensor) -> None:
     """Write into the memory of a tensor."""
     check_inplace(part)
+    check_overlap(part, (source,), key is not ...)
     values = source._array
     if np.may_share_memory(place_of(part._array), place_of(values)):
         values = values.copy()

@@ -20,6 +20,7 @@ from numgrad.ops.movement.casts import clone_contiguous, expand_to, sum_to_size
 from numgrad.ops.movement.joining import common_format
 from numgrad.ops.movement.shape import expand, flatten, reshape, unsqueeze, view
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import type_name
 
 __all__ = ["flip", "meshgrid", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
 
@@ -350,9 +351,14 @@ def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 @declare(
     "repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None)",
     "repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None)",
+    "repeat_interleave(Tensor repeats, *, int? output_size=None)",
 )
-def repeat_interleave(input: Tensor, repeats: Tensor | int, dim: int | None) -> Tensor:
+def repeat_interleave(
+    input: Tensor | None, repeats: Tensor | int, dim: int | None, output_size: int | None
+) -> Tensor:
     """Return a copy with every position of a dim repeated on the spot.
+
+    Of `repeats` alone: each position in it as often as it says.
 
     The gradient is g, summed over the repetitions.
 
@@ -363,7 +369,7 @@ def repeat_interleave(input: Tensor, repeats: Tensor | int, dim: int | None) -> 
     dim
         Without it, elements of the flattened tensor are repeated.
     output_size
-        Changes nothing.
+        The length of the result along the dim, if it is known.
 
     Raises
     ------
@@ -376,6 +382,15 @@ def repeat_interleave(input: Tensor, repeats: Tensor | int, dim: int | None) -> 
     >>> ng.tensor([1.0, 2.0]).repeat_interleave(2)
     tensor([1., 1., 2., 2.])
     """
+    if input is None:
+        if not isinstance(repeats, Tensor):
+            raise TypeError(
+                "repeat_interleave(): argument 'repeats' (position 1) must be Tensor, not "
+                f"{type_name(repeats)}"
+            )
+        if repeats._array.ndim != 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        input = wrap(np.arange(repeats._array.size, dtype=_counting(repeats)))
     source = reshape(input, (-1,)) if dim is None else input
     at = 0 if dim is None else wrap_dim(dim, source._array.ndim)
     if not source._array.ndim:
@@ -384,9 +399,7 @@ def repeat_interleave(input: Tensor, repeats: Tensor | int, dim: int | None) -> 
         return _repeat_each(source, repeats, at)
     if repeats._array.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if repeats._array.dtype not in (np.int64, np.int32):
-        name = repeats.dtype.scalar_name
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
+    _counting(repeats)
     refuse_shape_of("repeat_interleave", repeats._array)
     note_numbers(repeats._array)
     counts = repeats._array.reshape(-1)
@@ -400,7 +413,17 @@ def repeat_interleave(input: Tensor, repeats: Tensor | int, dim: int | None) -> 
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.size} and input.size({at}) = {length}"
         )
+    if output_size is not None and output_size != counts.sum():
+        raise RuntimeError("allocated size does not match required size")
     return index_select(source, at, wrap(np.repeat(np.arange(length), counts)))
+
+
+def _counting(repeats: Tensor) -> np.dtype[Any]:
+    """Return the dtype of numbers that say how often; raise unless it is one of integers."""
+    if repeats._array.dtype not in (np.int64, np.int32):
+        name = repeats.dtype.scalar_name
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
+    return repeats._array.dtype
 
 
 def _repeat_each(source: Tensor, count: int, at: int) -> Tensor:

@@ -206,8 +206,19 @@ def _factors(function: str, beta: Any, alpha: Any, dtype: dtypes.dtype) -> dict[
 _FACTORS = "*, number beta=1, number alpha=1, Tensor? out=None"
 
 
+def _deprecated(name: str, factors: str) -> tuple[str, str]:
+    """Return the signatures that have `beta` and `alpha` where their factors stand."""
+    return (
+        f"{name}(number beta, Tensor input, number alpha, {factors}, *, Tensor? out=None)",
+        f"{name}(number beta, Tensor input, {factors}, *, Tensor? out=None)",
+    )
+
+
 @declare(
-    f"addmm(Tensor input, Tensor mat1, Tensor mat2, {_FACTORS})", inplace=True, dispatched=True
+    f"addmm(Tensor input, Tensor mat1, Tensor mat2, {_FACTORS})",
+    inplace=True,
+    dispatched=True,
+    deprecated=_deprecated("addmm", "Tensor mat1, Tensor mat2"),
 )
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any, out: Tensor | None
@@ -251,7 +262,12 @@ def addmm(
     return write_result("addmm", _ADDMM.apply(input, mat1, mat2, **factors), out)
 
 
-@declare(f"addmv(Tensor input, Tensor mat, Tensor vec, {_FACTORS})", inplace=True, dispatched=True)
+@declare(
+    f"addmv(Tensor input, Tensor mat, Tensor vec, {_FACTORS})",
+    inplace=True,
+    dispatched=True,
+    deprecated=_deprecated("addmv", "Tensor mat, Tensor vec"),
+)
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -284,7 +300,12 @@ def addmv(
     return write_result("addmv", _ADDMV.apply(input, mat, vec, **factors), out)
 
 
-@declare(f"addr(Tensor input, Tensor vec1, Tensor vec2, {_FACTORS})", inplace=True, dispatched=True)
+@declare(
+    f"addr(Tensor input, Tensor vec1, Tensor vec2, {_FACTORS})",
+    inplace=True,
+    dispatched=True,
+    deprecated=_deprecated("addr", "Tensor vec1, Tensor vec2"),
+)
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any, out: Tensor | None
 ) -> Tensor:
@@ -320,6 +341,9 @@ def addr(
     expanded_size(input, (vec1._array.size, vec2._array.size))
     common = result_dtype([input, vec1, vec2])
     input, vec1, vec2 = (upward.cast(x, common.numpy) for x in (input, vec1, vec2))
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and common is not dtypes.bool_:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     factors = _factors("addr", beta, alpha, common)
     return write_result("addr", _ADDR.apply(input, vec1, vec2, **factors), out)
 
@@ -328,6 +352,7 @@ def addr(
     f"baddbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})",
     inplace=True,
     dispatched=True,
+    deprecated=_deprecated("baddbmm", "Tensor batch1, Tensor batch2"),
 )
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None
@@ -370,7 +395,10 @@ def baddbmm(
 
 
 @declare(
-    f"addbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})", inplace=True, dispatched=True
+    f"addbmm(Tensor input, Tensor batch1, Tensor batch2, {_FACTORS})",
+    inplace=True,
+    dispatched=True,
+    deprecated=_deprecated("addbmm", "Tensor batch1, Tensor batch2"),
 )
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor | None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.recorder import Traced, note_alternative, reshaped
+from numgrad.graph.recorder import Traced, note_alternative, place_of, reshaped
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
 from numgrad.ops.core.primitive import Primitive
@@ -50,6 +50,21 @@ _VIEW: Primitive = Primitive(
         lambda make: (reshape, [make(2, 3)], {"shape": (3, 2)}),
         lambda make: (reshape, [make()], {"shape": (1, 1)}),
         lambda make: (reshape, [make(0, 2)], {"shape": (3, 0)}),
+    ],
+)
+# A view that `reshape` made of what does not lie row by row.
+_RESHAPE_ALIAS: Primitive = Primitive(
+    "alias_in_shape",
+    "ReshapeAliasBackward0",
+    _reshape,
+    ["input"],
+    [lambda g, input_shape: reshape(g, input_shape)],
+    quick=_reshape_quickly,
+    view=True,
+    linear=True,
+    samples=[
+        lambda make: (lambda x: reshape(x.t(), (4, 1, 3)), [make(3, 4)], {}),
+        lambda make: (lambda x: reshape(x[:, :1], (3,)), [make(3, 4)], {}),
     ],
 )
 # What `reshape` puts behind a copy: not a view, because nobody else can see the copy.
@@ -202,7 +217,8 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     target = _infer(shape, array.size)
     result: Tensor
     if _can_view(array, target):
-        result = _VIEW.apply(input, shape=target)
+        alike = _VIEW if place_of(array).flags.c_contiguous else _RESHAPE_ALIAS
+        result = alike.apply(input, shape=target)
     else:
         result = _UNSAFE_VIEW.apply(clone_contiguous(input), shape=target)
     if type(array) is Traced and not _can_always_view(array.shape, target):

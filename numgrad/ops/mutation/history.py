@@ -13,6 +13,7 @@ from numgrad.graph.anomaly import note_node
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import FREED, Node, OutputMeta, next_sequence
 from numgrad.graph.tensor import Edge, Tensor, fresh, move_retained, wrap
+from numgrad.ops.movement.casts import clone_contiguous
 from numgrad.ops.movement.strided import (
     Geometry,
     geometry_of,
@@ -59,7 +60,8 @@ class CopySlices(Node):
         if gradient is not None and type(saved) is tuple and not call_interceptors:
             inside = inside_of(gradient, geometry)
             if inside is not None:
-                results, owned = saved[0].run_arrays([inside])
+                rows = inside if inside.flags.c_contiguous else inside.copy()
+                results, owned = saved[0].run_arrays([rows])
                 through = results[0]
                 if through is None:
                     through = np.zeros(inside.shape, inside.dtype)
@@ -79,6 +81,8 @@ class CopySlices(Node):
             raise RuntimeError(FREED)
         function = self.saved[0]
         inside = strided(gradient, self.geometry)
+        if not inside._array.flags.c_contiguous:
+            inside = clone_contiguous(inside)
         results = list(function.run_tensors([inside]))
         through = results[0]
         if through is None:

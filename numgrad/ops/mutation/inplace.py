@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.accumulate import OVERLAPS_ITSELF, AccumulateGrad, gradient_edge
+from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.inplace import (
     before_write,
     bump_version,
@@ -27,11 +27,12 @@ from numgrad.graph.inplace import (
 )
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
-from numgrad.graph.recorder import address_of
+from numgrad.graph.overlap import check_overlap
+from numgrad.graph.recorder import Traced, address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.graph.upward import upward
-from numgrad.kernels.move.strides import extent, layout_of, may_overlap, repeats_elements
+from numgrad.kernels.move.strides import layout_of
 from numgrad.ops.core.registry import METHODS
 from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.mutation.history import enter_view, rewrite_history
@@ -39,6 +40,10 @@ from numgrad.ops.mutation.resizing import memory_of
 
 # Functions that write one number everywhere: elements that share a place do no harm.
 _WRITE_ONE_NUMBER = {"fill", "zero"}
+# Functions that PyTorch lets write to leaves that require grad.
+_NEVER_RECORDED = {"logical_not", "logical_and", "logical_or", "logical_xor"}
+# Functions that write where an index says: what they read may be no part of what they write to.
+_SCATTERS = {"index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "scatter_add"}
 # What writes 0 and 1 over the tensor: the history of it and of the operand ends in zeros.
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
@@ -119,8 +124,10 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
     Tensor
         `tensor` itself.
     """
-    recorded = modes.grad and any(
-        isinstance(each, Tensor) and each.requires_grad for each in (tensor, *arguments)
+    recorded = (
+        modes.grad
+        and name not in _NEVER_RECORDED
+        and any(isinstance(each, Tensor) and each.requires_grad for each in (tensor, *arguments))
     )
     if interceptors and modes.level is not None:
         check_captured(tensor, name, _given(arguments))
@@ -128,7 +135,8 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
         check_inplace(tensor, recorded, name)
     if type(tensor._counter) is not list:
         check_counted(tensor)
-    if name not in _WRITE_ONE_NUMBER:
+    is_harmless = name == "copy" and _is_itself(tensor, arguments[:1])
+    if name not in _WRITE_ONE_NUMBER and name not in _SCATTERS and not is_harmless:
         check_overlap(tensor, arguments)
     dual = modes.dual if interceptors else None
     stand_in = wrap(tensor._array)
@@ -144,6 +152,8 @@ def perform(function: Callable[..., Tensor], name: str, tensor: Tensor, *argumen
         result = _without_hooks(function, stand_in, *arguments)
     else:
         result = function(stand_in, *arguments)
+    if name in _SCATTERS:  # only now is it known that these are such operands as there may be
+        check_overlap(tensor, arguments, apart=True)
     _check_fits(tensor, result)
     if interceptors and modes.steps is not None:
         modes.steps.note_write(stand_in, result, enter_view)
@@ -198,51 +208,16 @@ def _without_hooks(function: Callable[..., Any], *arguments: Any, **keywords: An
         modes.saved_hooks = hooks
 
 
-def check_overlap(tensor: Tensor, arguments: Sequence[Any]) -> None:
-    """Raise, in PyTorch's words, if a write to `tensor` could read what it has just written.
-
-    Parameters
-    ----------
-    tensor : Tensor
-        What is written to.
-    arguments : sequence
-        What is read; what is not a tensor does not matter.
-    """
-    array = tensor._array
-    if repeats_elements(array):
-        raise RuntimeError(OVERLAPS_ITSELF)
-    for argument in arguments:
-        if (
-            isinstance(argument, Tensor)
-            and argument._counter is tensor._counter
-            and argument is not tensor
-            and _overlap_partly(array, argument._array)
-        ):
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to "
-                "tensor refer to a single memory location. Please clone() the tensor before "
-                "performing the operation."
-            )
-
-
-def _overlap_partly(left: Any, right: Any) -> bool:
-    """Whether two dense arrays share memory without being element for element the same."""
-    if not left.size or not right.size or not (_is_dense(left) and _is_dense(right)):
-        return False
-    start, other = (address_of(array) for array in (left, right))
-    if start == other and left.nbytes == right.nbytes:
-        steps = [
-            [step for length, step in zip(array.shape, array.strides, strict=True) if length > 1]
-            for array in (left, right)
-        ]
-        return left.ndim != right.ndim or steps[0] != steps[1]
-    return bool(start < other + right.nbytes and other < start + left.nbytes)
-
-
-def _is_dense(array: Any) -> bool:
-    """Whether the elements lie in memory without gaps, in any order of the dims."""
-    low, high = extent(layout_of(array))
-    return high - low == array.size and not may_overlap(layout_of(array))
+def _is_itself(tensor: Tensor, operands: Sequence[Any]) -> bool:
+    """Whether elements would be written over themselves."""
+    (source,) = operands or (None,)
+    return (
+        isinstance(source, Tensor)
+        and source._counter is tensor._counter
+        and source._array.dtype == tensor._array.dtype
+        and layout_of(source._array) == layout_of(tensor._array)
+        and address_of(source._array) == address_of(tensor._array)
+    )
 
 
 def _check_fits(tensor: Tensor, result: Tensor) -> None:
@@ -343,9 +318,8 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
         if interceptors and modes.level is not None:
             check_captured(self, name, (*arguments, *keywords.values()))
         if modes.grad and self._edge is None and self._base is None:
-            what = "a leaf" if name == "as_strided" else "a view of a leaf"
             raise RuntimeError(
-                f"{what} Variable that requires grad is being used in an in-place operation."
+                "a leaf Variable that requires grad is being used in an in-place operation."
             )
         check_inplace(self, operation=name)
         check_counted(self)
@@ -361,11 +335,13 @@ def _reshaping_method(name: str) -> Callable[..., Tensor]:
             step = (address_of(view._array) - address_of(self._array)) // self._array.itemsize
             self._memory, self._offset = memory, first + step
         self._array = view._array
-        if self._base is None and modes.grad and made is not None and made[0] is not None:
+        bump_version(self)
+        if modes.grad and made is not None and made[0] is not None:
             made[0].__class__ = _in_place_class(type(made[0]))
             self._edge = made
             move_retained(self, edge, made)
-        bump_version(self)  # a view takes its history anew from its base, with its present shape
+            if self._base is not None:  # it has its history until its base is written to
+                self._view_version = self._counter[0]
         return self
 
     method.__name__ = method.__qualname__ = f"{name}_"

@@ -126,9 +126,16 @@ def _checked_alpha(input: Any, other: Any, alpha: Any) -> Any:
 
 
 _SCALED = "operand input, operand other, *, number alpha=1, Tensor? out=None"
+_SCALED_FIRST = "Tensor input, number alpha, Tensor other, *, Tensor? out=None"
 
 
-@declare(f"add({_SCALED})", inplace=True, plain=_PLUS, factors=("alpha",))
+@declare(
+    f"add({_SCALED})",
+    inplace=True,
+    plain=_PLUS,
+    factors=("alpha",),
+    deprecated=(f"add({_SCALED_FIRST})",),
+)
 def add(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input + alpha * other``.
 
@@ -172,7 +179,14 @@ def _check_not_bool(input: Any, other: Any) -> None:
         )
 
 
-@declare(f"sub({_SCALED})", inplace=True, aliases=("subtract",), plain=_MINUS, factors=("alpha",))
+@declare(
+    f"sub({_SCALED})",
+    inplace=True,
+    aliases=("subtract",),
+    plain=_MINUS,
+    factors=("alpha",),
+    deprecated=(f"sub({_SCALED_FIRST})",),
+)
 def sub(input: Any, other: Any, alpha: Any, out: Tensor | None) -> Any:
     """Return ``input - alpha * other``.
 
@@ -327,9 +341,16 @@ _ADDCDIV = elementwise(
 
 
 _FACTORS = "Tensor input, Tensor tensor1, Tensor tensor2, *, number value=1, Tensor? out=None"
+_FACTOR_FIRST = "Tensor input, number value, Tensor tensor1, Tensor tensor2, *, Tensor? out=None"
 
 
-@declare(f"addcmul({_FACTORS})", inplace=True, dispatched=True, factors=("value",))
+@declare(
+    f"addcmul({_FACTORS})",
+    inplace=True,
+    dispatched=True,
+    factors=("value",),
+    deprecated=(f"addcmul({_FACTOR_FIRST})",),
+)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 * tensor2``.
 
@@ -345,7 +366,13 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Te
     return _ADDCMUL(input, tensor1, tensor2, number_for(value, common), out=out)
 
 
-@declare(f"addcdiv({_FACTORS})", inplace=True, dispatched=True, factors=("value",))
+@declare(
+    f"addcdiv({_FACTORS})",
+    inplace=True,
+    dispatched=True,
+    factors=("value",),
+    deprecated=(f"addcdiv({_FACTOR_FIRST})",),
+)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, out: Tensor | None) -> Any:
     """Return ``input + value * tensor1 / tensor2``.
 

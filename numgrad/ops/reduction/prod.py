@@ -16,10 +16,11 @@ from numgrad.ops.arguments.reductions import in_dtype, read_dtype, reduced_dims
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.pointwise.arithmetic import mul
-from numgrad.ops.pointwise.complex import conj
+from numgrad.ops.pointwise.complex import conj, zero_of
 from numgrad.ops.pointwise.division import div
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.reduction.reductions import restore_dims
+from numgrad.ops.reduction.reductions import sum as sum_
 from numgrad.ops.reduction.scans import exclusive_product
 from numgrad.ops.reduction.truth import all as all_
 from numgrad.ops.signatures.declared import declare
@@ -55,6 +56,20 @@ def _prod_rule(
     return mul(g, conj(others))
 
 
+def _total_rule(
+    g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, dtype: Any
+) -> Tensor:
+    """Return what `_prod_rule` does; zeros, as PyTorch, where two are 0 and no graph is made."""
+    if modes.grad:
+        return _prod_rule(g, y, input, dims, keepdim, dtype)
+    if modes.trace is None:
+        if input._array.size - np.count_nonzero(input._array) > 1:
+            return zero_of(input if dtype is None else upward.cast(input, dtype))
+        return _prod_rule(g, y, input, dims, keepdim, dtype)
+    zeros = sum_((input == 0).reshape(-1), (0,))
+    return where(zeros > 1, 0, _prod_rule(g, y, input, dims, keepdim, dtype))
+
+
 def _product_of_others(input: Tensor, dims: Dims) -> Tensor:
     if len(dims) == 1:
         return exclusive_product(input, dims[0])
@@ -75,15 +90,16 @@ _PRODUCTS: list[Primitive] = [
         node,
         _prod,
         ["input"],
-        [_prod_rule],
+        [rule],
         by_numbers=True,
         few=_quick_prod,
         samples=samples,
     )
-    for name, node, samples in (
+    for name, node, rule, samples in (
         (
             "prod",
             "ProdBackward0",
+            _total_rule,
             [
                 sample("prod", (2, 3)),
                 sample("prod", ()),
@@ -96,6 +112,7 @@ _PRODUCTS: list[Primitive] = [
         (
             "prod_over_dim",
             "ProdBackward1",
+            _prod_rule,
             [
                 sample("prod", (2, 3), dim=1),
                 sample("prod", (2, 3), dim=0, keepdim=True),

@@ -6,13 +6,14 @@ be written for the reader: try the signatures one after the other, as they are d
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numgrad.ops.signatures.kinds import KINDS, is_integer, type_name
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature
 
-__all__ = ["NUMPY_NAMES", "bind", "describe"]
+__all__ = ["NUMPY_NAMES", "bind", "describe", "fits_deprecated"]
 
 NUMPY_NAMES = {"dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",)}
 Values = dict[str, Any]
@@ -49,6 +50,33 @@ def bind(
     values = _bind_one(signatures[0], arguments, keywords, raises=True)
     assert values is not None
     return signatures[0], values
+
+
+_said: list[str] = []  # of what was warned
+
+
+def fits_deprecated(
+    signature: Signature,
+    present: Signature,
+    arguments: tuple[Any, ...],
+    keywords: Mapping[str, Any],
+) -> Values | None:
+    """Return the arguments of a call that fits a deprecated signature, None if it doesn't.
+
+    Of the first such call of a process PyTorch warns.
+    """
+    values = _bind_one(signature, arguments, keywords, raises=False)
+    if values is not None and not _said:
+        _said.append(signature.name)
+        warnings.warn(
+            f"This overload of {signature.name} is deprecated:\n"
+            f"\t{signature.name}{describe(signature)}\n"
+            "Consider using one of the following signatures instead:\n"
+            f"\t{signature.name}{describe(present)}",
+            UserWarning,
+            stacklevel=4,
+        )
+    return values
 
 
 def describe(signature: Signature) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numgrad.ops.core.dispatch import Calls
-from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind
+from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind, fits_deprecated
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import (
     REQUIRED,
@@ -31,6 +31,8 @@ class Declaration:
     ----------
     signatures : tuple of Signature
         The ways to call it.
+    deprecated : tuple of Signature
+        Those that PyTorch has not quite given up.
     rule : function
         What is computed of the arguments that it names.
     bound : bool
@@ -59,6 +61,7 @@ class Declaration:
         signatures: tuple[Signature, ...],
         rule: Callable[..., Any],
         *,
+        deprecated: tuple[Signature, ...] = (),
         bound: bool,
         special: dict[str, str],
         finish: Callable[..., Any] | None,
@@ -72,7 +75,8 @@ class Declaration:
         self.rule, self.bound, self.perform = rule, bound, perform
         if bound:
             signatures = tuple([each.of_method() for each in signatures])
-        self.signatures = signatures
+            deprecated = tuple([each.of_method() for each in deprecated])
+        self.signatures, self.deprecated = signatures, deprecated
         self.special, self.finish, self.casts = special, finish, casts
         self.calls, self.direct, self.factors = calls, direct, factors
         self.write = None if finish is not None or "out" in self.handed else write
@@ -168,6 +172,10 @@ class Declaration:
         try:
             signature, values = bind(self.signatures, arguments, keywords)
         except TypeError:
+            for signature in self.deprecated:
+                fitting = fits_deprecated(signature, self.signatures[0], arguments, keywords)
+                if fitting is not None:
+                    return self._found(signature, fitting)
             alone = self.spread or len(self.signatures) == 1
             if alone or len(arguments) > len(self.signature.positional):
                 raise

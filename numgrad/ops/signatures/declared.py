@@ -172,6 +172,7 @@ def declare(
     plain: ElementwisePrimitive | None = None,
     direct: bool = True,
     factors: tuple[str, ...] = (),
+    deprecated: tuple[str, ...] = (),
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -204,12 +205,15 @@ def declare(
     factors : tuple of str
         Numbers that a primitive takes as an operand: of floats that every dtype holds calls are
         remembered by no more than their type.
+    deprecated : tuple of str
+        Signatures that are tried when no other fits, and warned of.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
     """
     first = texts[0].partition("(")[0]
     declared = tuple([parse(text) for text in texts])
+    old = tuple([parse(text) for text in deprecated])
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
@@ -227,11 +231,15 @@ def declare(
         def make(name: str, module: str, *, bound: bool, writes: bool = False) -> Any:
             signatures = tuple([each.named(name) for each in declared])
             if bound:
-                signatures = tuple([each for each in signatures if each.has_method])
+                own = signatures[0].itself
+                signatures = tuple(
+                    [each for each in signatures if each.has_method and each.itself == own]
+                )
             declaration = Declaration(
                 signatures,
                 rule,
                 bound=bound,
+                deprecated=old if name.rstrip("_") == first else (),
                 special=special,
                 finish=finish,
                 write=write_result,

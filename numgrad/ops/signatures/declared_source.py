@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines, told, written_condition
+from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
@@ -265,10 +265,10 @@ class _Given(NamedTuple):
 def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
     """Return how the arguments of a function stand in the keys of its calls."""
     parameters = {each.name: each for each in declaration.signature.parameters}
-    # What stands for another argument is no rare thing, as what may be left out is.
-    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
     owner = ["self"] * declaration.bound
     given = _Given([*owner], [*owner], [], [], [], [], ["out is None"] * ("out" in parameters))
+    # What stands for another argument is no rare thing, as what may be left out is.
+    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
     for name in declaration.handed:
         value = local.get(name, name) if name in parameters else "None"
         given.arguments.append(value)
@@ -277,9 +277,10 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         kinds = declaration.kinds_of(name)
         if name in declaration.factors:
             given.factors.append(value)
-        if kinds <= _TENSORS - {"operand"} and not parameters[name].optional:
+        are_tensors = kinds <= _TENSORS - {"operand"}
+        if are_tensors and not parameters[name].optional:
             given.tensors.append(value)
-        elif kinds <= _TENSORS - {"operand"} and f"{value} is None" not in needed:
+        elif are_tensors and f"{value} is None" not in needed:
             given.absent.append(f"{value} is None")
         elif kinds & _TENSORS and declaration.finish is None:
             given.mixed.append(value)
@@ -289,7 +290,7 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
                 given.absent.append(f"not isinstance({value}, Tensor)")
             given.statics.append(value)
             telling = kinds <= _TELLING or kinds == {"bool"}
-            given.key.extend([value] if telling else [told(value), f"type({value})"])
+            given.key.extend([value] if telling else [told_number(value), f"type({value})"])
     return given
 
 

@@ -101,13 +101,19 @@ class Signature:
         return names == [each.name for each in other.positional[: len(names)]]
 
     @property
+    def itself(self) -> str:
+        """The parameter that is the tensor itself in a method: ``input``, or else the first."""
+        names = [each.name for each in self.parameters]
+        return "input" if "input" in names else names[0]
+
+    @property
     def has_method(self) -> bool:
         """Whether a tensor comes first, which has it as a method."""
         return self.parameters[0].kind in ("Tensor", "operand", "mask")
 
     def of_method(self) -> Signature:
         """Return the signature of the method: without the tensor itself, and without ``out``."""
-        rest = [each for each in self.parameters[1:] if each.name != "out"]
+        rest = [each for each in self.parameters if each.name not in (self.itself, "out")]
         return Signature(self.name, tuple(rest))
 
     def named(self, name: str) -> Signature:

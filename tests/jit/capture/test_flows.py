@@ -20,11 +20,11 @@ import pytest
 from numba import njit
 
 import numgrad as ng
-from numgrad.jit.capture import flows
 from numgrad.jit.capture.meaning import Lost, Tokens, Value
 from numgrad.jit.capture.origins import Libraries
 from numgrad.jit.capture.stack import follow
 from numgrad.jit.capture.values import Values
+from numgrad.jit.capture.stack import Run
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -527,7 +527,9 @@ def test_the_stack_of_pythons_own_code(module: str) -> None:
     followed = 0
     for each in codes(code):
         try:
-            follow(each, Everything())
+            run = Run(each, Everything())
+            while run.todo:
+                run.advance()
             followed += 1
         except Lost:  # of coroutines, and of ``yield from``
             names = {instruction.opname for instruction in dis.get_instructions(each)}
@@ -535,28 +537,57 @@ def test_the_stack_of_pythons_own_code(module: str) -> None:
     assert followed > 20
 
 
-@pytest.mark.parametrize("depth", [3, 10])
-def test_code_is_followed_again_only_where_something_new_was_found(
-    depth: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    factors = np.array([1.0, 2.0])
-
-    def innermost(x: Any) -> Any:
-        return x * ng.from_numpy(factors)
-
+def _chain(depth: int, factors: Any) -> Any:
     def around(function: Any) -> Any:
         return lambda x: function(x) * 2
 
-    function = innermost
+    function: Any = lambda x: x * ng.from_numpy(factors)  # noqa: E731
     for _ in range(depth):
         function = around(function)
-    followed: list[Any] = []
+    return function
 
-    def counted(code: Any, meaning: Any) -> None:
-        followed.append(meaning.frame)
-        follow(code, meaning)
 
-    monkeypatch.setattr(flows, "follow", counted)
-    ng.jit(function)(np.ones(2))
-    assert len(set(followed)) == depth + 1
-    assert len(followed) <= 3 * len(set(followed))  # and not as often as there are functions
+def _fan(count: int, factors: Any) -> Any:
+    helpers = [lambda x, k=k: x * ng.from_numpy(factors) + k for k in range(count)]
+
+    def run(x: Any) -> Any:
+        for helper in helpers:
+            x = helper(x)
+        return x
+
+    return run
+
+
+def _state(count: int, factors: Any) -> Any:
+    holder = Holder(factors)
+    found: list[Any] = []
+
+    def put(x: Any) -> Any:
+        found.append(holder.c)
+        return x * ng.from_numpy(found[-1])
+
+    def run(x: Any) -> Any:
+        for _ in range(count):
+            x = put(x)
+        found.clear()
+        return x
+
+    return run
+
+
+@pytest.mark.parametrize("shape", [_chain, _fan, _state])
+@pytest.mark.parametrize("size", [1, 3, 30])
+def test_instructions_are_done_again_only_where_something_new_was_found(
+    shape: Any, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[Any, int]] = []
+    advance = Run.advance
+
+    def counted(run: Run) -> None:
+        done.append((run, run.todo[0]))
+        advance(run)
+
+    monkeypatch.setattr(Run, "advance", counted)
+    ng.jit(shape(size, np.array([1.0, 2.0])))(np.ones(2))
+    assert done
+    assert len(done) <= 3 * len(set(done))  # and not as often as there are functions

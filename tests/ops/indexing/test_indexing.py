@@ -428,12 +428,6 @@ def test_a_write_to_an_index_after_the_call_leaves_the_gradient_alone() -> None:
     assert x.grad.tolist() == [2, 3, 0]
 
 
-def test_the_value_of_an_assignment_may_share_the_memory() -> None:
-    x = ng.arange(4.0)
-    x[1:] = x[:-1]
-    assert x.tolist() == [0, 0, 1, 2]
-
-
 def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:
     x = ng.tensor([1.0, float("nan"), 0.0, 1.0])
     assert ng.sort(x).indices.tolist() == [2, 0, 3, 1]

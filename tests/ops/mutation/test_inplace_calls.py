@@ -288,10 +288,11 @@ SHAPED = {
     "index_fill_": "1, ng.tensor([1]), 0.5",
     "index_put_": "(ng.tensor([1]),), x[:1]",
     "masked_fill_": "x > 1, 0.5",
+    "put_": "ng.tensor([1]), x[0, :1]",
     "masked_scatter_": "x > 1, x",
 }
-# Indices and masks are parameters of steps: others the next time.
-NOT_REMEMBERED = {name for name in SHAPED if name.startswith(("scatter", "index", "masked"))}
+# What takes a list of indices has no key, and `put` is not remembered.
+NOT_REMEMBERED = {"index_put_", "put_"}
 SHAPES = {"addmv_": "t[:, 0]", "baddbmm_": "t[None]"}
 
 
