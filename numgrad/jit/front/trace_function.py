@@ -205,7 +205,8 @@ def edges_from_outside(
         if node is None:
             continue
         if isinstance(node, AccumulateGrad):
-            if id(node.variable) not in own:
+            # A leaf that the function made is seen by nobody.
+            if id(node.variable) not in own and not isinstance(node.variable, TracedTensor):
                 found[edge] = None
         elif node.sequence < start:
             found[edge] = None
