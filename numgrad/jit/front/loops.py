@@ -176,7 +176,8 @@ def _record(
         with no_grad():
             after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
     own = [each for each, is_required in zip(inputs, required, strict=True) if is_required]
-    edges = edges_from_outside([*turn.carries, *turn.summed, *turn.stacked], own, start)
+    outputs = [*turn.carries, *turn.summed, *turn.stacked]
+    edges = edges_from_outside(outputs, own, start, in_body=True)
     sums_before, sums_after = (
         [tracer.value_of(each._array) for each in tensors] for tensors in (before, after)
     )

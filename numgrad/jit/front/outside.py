@@ -15,7 +15,7 @@ __all__ = ["edges_from_outside", "inside"]
 
 
 def edges_from_outside(
-    outputs: Sequence[Any], arguments: Sequence[Tensor], start: int
+    outputs: Sequence[Any], arguments: Sequence[Tensor], start: int, *, in_body: bool = False
 ) -> list[Edge]:
     """Return where gradients leave the graph that was recorded since `start`.
 
@@ -25,6 +25,9 @@ def edges_from_outside(
         What the function returned; what is no tensor does not matter.
     arguments : sequence of Tensor
         Leaves whose gradients are accounted for.
+    in_body : bool
+        Whether this is the body of a loop, so that traced leaves may be from outside. Of a whole
+        function they are leaves that it made, which nobody sees.
     """
     own = {id(argument) for argument in arguments}
     found: dict[Edge, None] = {}
@@ -40,7 +43,8 @@ def edges_from_outside(
         if node is None:
             continue
         if isinstance(node, AccumulateGrad):
-            if id(node.variable) not in own:
+            is_inner = isinstance(node.variable, TracedTensor) and not in_body
+            if id(node.variable) not in own and not is_inner:
                 found[edge] = None
         elif node.sequence < start:
             found[edge] = None

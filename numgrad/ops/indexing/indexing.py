@@ -448,7 +448,8 @@ def _is_plain(part: Tensor, source: Tensor) -> bool:
 def _write(part: Tensor, key: Any, source: Tensor) -> None:
     """Write into the memory of a tensor."""
     check_inplace(part)
-    check_overlap(part, (source,), key is not ...)
+    if source._counter is part._counter:
+        check_overlap(part, (source,), key is not ...)
     values = source._array
     if np.may_share_memory(place_of(part._array), place_of(values)):
         values = values.copy()

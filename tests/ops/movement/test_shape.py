@@ -271,6 +271,11 @@ def test_axis_is_another_word_for_dim(ours: Any, same: Any) -> None:
     assert ours(x).tolist() == same(x).tolist()
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "norm", "var"])
+def test_keepdim_without_a_dim_keeps_all_of_them(name: str) -> None:
+    assert getattr(ng, name)(ng.arange(6.0).view(2, 3), keepdim=True).shape == (1, 1)
+
+
 def test_naming_both_dim_and_axis_is_an_error() -> None:
     with pytest.raises(TypeError, match="invalid combination of arguments"):
         ng.ones(1).squeeze(dim=0, axis=0)
