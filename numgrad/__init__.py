@@ -170,8 +170,8 @@ __all__ = [
     "uint32",
     "uint64",
     "utils",
-    "while_loop",
     "vmap",
+    "while_loop",
 ]
 
 # The functions of the catalogue, under their public names.

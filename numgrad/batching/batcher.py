@@ -99,7 +99,7 @@ class Batcher:
         # It may be opened again, later, by the backward pass of a custom Function.
         self._outside, self._may_record = _Outside(), modes.grad
         modes.trace, modes.saved_hooks = self, ()
-        watch(self)
+        watch(self, sees_calls=True)
         try:
             yield
         finally:

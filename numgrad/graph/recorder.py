@@ -24,6 +24,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 
 __all__ = [
+    "LoopRecorder",
     "Recorder",
     "Storage",
     "TraceError",
@@ -97,38 +98,6 @@ class Recorder(Protocol):
         results are to be differentiated in turn.
         """
 
-    def scan(
-        self,
-        step: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
-        carry: list[Any],
-        columns: list[Any],
-        length: int,
-        reverse: bool,
-    ) -> tuple[list[Any], list[Any]]:
-        """Return the last carry of a loop over rows, and what its steps gave, stacked.
-
-        ``step(carry, row)`` returns the next carry, and what is stacked: lists of tensors and None.
-        """
-
-    def while_loop(
-        self,
-        predicate: Callable[[list[Any]], Any],
-        step: Callable[[list[Any]], list[Any]],
-        carry: list[Any],
-    ) -> list[Any]:
-        """Return the first carry for which ``predicate(carry)`` does not hold."""
-
-    def switch(
-        self,
-        index: Tensor,
-        branches: Sequence[Callable[[list[Any]], list[Any]]],
-        operands: list[Any],
-    ) -> list[Any]:
-        """Return what a branch gives: that at an index, or for a truth value the first or second.
-
-        The first is for False. All give alike tensors.
-        """
-
     def writable(self, tensor: Tensor) -> Any:
         """Return the array to write to of a tensor that was there before the trace, or raise."""
 
@@ -181,6 +150,45 @@ class Recorder(Protocol):
 
     def describe(self, tensor: Tensor) -> str:
         """Return how a tensor is printed."""
+
+
+class LoopRecorder(Protocol):
+    """What a recorder has besides if it records loops and branches, as `numgrad.func` has them.
+
+    Without it Python's own loops run, over what is recorded.
+    """
+
+    def scan(
+        self,
+        step: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]],
+        carry: list[Any],
+        columns: list[Any],
+        length: int,
+        reverse: bool,
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the last carry of a loop over rows, and what its steps gave, stacked.
+
+        ``step(carry, row)`` returns the next carry, and what is stacked: lists of tensors and None.
+        """
+
+    def while_loop(
+        self,
+        predicate: Callable[[list[Any]], Any],
+        step: Callable[[list[Any]], list[Any]],
+        carry: list[Any],
+    ) -> list[Any]:
+        """Return the first carry for which ``predicate(carry)`` does not hold."""
+
+    def switch(
+        self,
+        index: Tensor,
+        branches: Sequence[Callable[[list[Any]], list[Any]]],
+        operands: list[Any],
+    ) -> list[Any]:
+        """Return what a branch gives: that at an index, or for a truth value the first or second.
+
+        The first is for False. All give alike tensors.
+        """
 
 
 class Storage:

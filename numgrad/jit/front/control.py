@@ -27,7 +27,7 @@ def record_scan(
     length: int,
     reverse: bool,
 ) -> tuple[Leaves, Leaves]:
-    """Record a loop over rows; see `numgrad.graph.recorder.Recorder.scan`."""
+    """Record a loop over rows; see `numgrad.graph.recorder.LoopRecorder.scan`."""
     given: list[Leaves] = []
 
     def turn(current: Sequence[Tensor], row: Sequence[Tensor]) -> Turn:
@@ -45,7 +45,7 @@ def record_while(
     step: Callable[[Leaves], Leaves],
     carry: Leaves,
 ) -> Leaves:
-    """Record a loop without a limit; see `numgrad.graph.recorder.Recorder.while_loop`."""
+    """Record a loop without a limit; see `numgrad.graph.recorder.LoopRecorder.while_loop`."""
 
     def flag(current: Leaves) -> Tensor:
         found = predicate(current)
@@ -72,7 +72,7 @@ def record_switch(
     branches: Sequence[Callable[[Leaves], Leaves]],
     operands: Leaves,
 ) -> Leaves:
-    """Record branches; see `numgrad.graph.recorder.Recorder.switch`."""
+    """Record branches; see `numgrad.graph.recorder.LoopRecorder.switch`."""
     with tracer.body(), no_grad():  # what they return is not known before
         like, *_ = [branch(operands) for branch in branches]
     with no_grad():

@@ -28,7 +28,7 @@ from numgrad.graph.inplace import (
 from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.overlap import check_overlap
-from numgrad.graph.recorder import Traced, address_of
+from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.graph.upward import upward

@@ -22,9 +22,8 @@ from numba import njit
 import numgrad as ng
 from numgrad.jit.capture.meaning import Lost, Tokens, Value
 from numgrad.jit.capture.origins import Libraries
-from numgrad.jit.capture.stack import follow
-from numgrad.jit.capture.values import Values
 from numgrad.jit.capture.stack import Run
+from numgrad.jit.capture.values import Values
 
 Pair = collections.namedtuple("Pair", "a b")
 
