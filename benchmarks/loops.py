@@ -2,7 +2,7 @@
 
 Each program is written once, over a ``scan`` that it is given: `numgrad.func.scan`, or
 `python_loop` below, which is a plain ``for``. The first argument is what to differentiate with
-respect to. Here they run eagerly, some steps of each.
+respect to. They run eagerly, some steps of each, and compiled.
 """
 
 from __future__ import annotations
@@ -259,6 +259,25 @@ class ValueAndGradient:
         steps = 1 if program == "hamiltonian" else STEPS
         self.function = ng.func.value_and_grad(PROGRAMS[program](ng.func.scan, steps))
         self.arguments = tensors(arguments(program, steps))
+        self.function(*self.arguments)
+
+    def time_value_and_grad(self, program: str) -> None:
+        self.function(*self.arguments)
+
+
+class Compiled:
+    """200 steps of each program, compiled: as a ``scan``, and for some as a plain ``for``."""
+
+    params = tuple(PROGRAMS) + tuple(f"{name}, for" for name in ("populations", "recurrent_net"))
+    param_names = ("program",)
+    steps = 200
+
+    def setup(self, program: str) -> None:
+        name, _, kind = program.partition(", ")
+        steps = 10 if name == "hamiltonian" else self.steps
+        scan = python_loop if kind else ng.func.scan
+        self.function = ng.jit(ng.func.value_and_grad(PROGRAMS[name](scan, steps)))
+        self.arguments = tensors(arguments(name, steps))
         self.function(*self.arguments)
 
     def time_value_and_grad(self, program: str) -> None:

@@ -37,7 +37,7 @@ FLOORS = [
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
     ["jit/lowering", "jit/schedule"],
-    ["jit/emit"],
+    ["jit/emit", "jit/rolling"],
     ["jit/run"],
     ["jit/capture"],
     ["jit/front"],

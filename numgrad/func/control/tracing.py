@@ -1,11 +1,11 @@
 """Control flow in functions that are traced: the one seam to who traces.
 
 A recorder (`numgrad.graph.recorder.LoopRecorder`) records a loop or a branch as one step with a
-body, which is compiled once. It gets lists of leaves (tensors and Nones) and functions of such lists,
-which check what the user's functions return and name these in errors; pytrees are put together
-again behind it. Where tangents are computed in the trace (`numgrad.autograd.forward_ad`), loops of
-known length are unrolled, because the Python loop just runs, and what goes by numbers that are not
-there is refused.
+body, which is compiled once. It gets lists of leaves (tensors and Nones) and functions of such
+lists, which check what the user's functions return and name these in errors; pytrees are put
+together again behind it. Where tangents are computed in the trace (`numgrad.autograd.forward_ad`),
+loops of known length are unrolled, because the Python loop just runs, and what goes by numbers that
+are not there is refused.
 """
 
 from __future__ import annotations

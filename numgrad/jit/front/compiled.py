@@ -19,7 +19,7 @@ from numgrad.jit.front.signature import Static, array_of
 from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.ir.graph import Graph
-from numgrad.jit.lowering.prepare import prepared
+from numgrad.jit.rolling.prepare import prepared
 from numgrad.jit.run.program import Program, build
 
 __all__ = ["Compiled", "Leaf"]

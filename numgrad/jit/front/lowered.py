@@ -12,7 +12,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.ir.cost import Cost, cost
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.lowering.prepare import prepared
+from numgrad.jit.rolling.prepare import prepared
 from numgrad.jit.run.program import Program, build
 
 __all__ = ["Lowered"]

@@ -15,9 +15,9 @@ from numgrad.jit.front.trace_function import trace_function
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.ir.validate import validate
 from numgrad.jit.lowering.loops import Loop
-from numgrad.jit.lowering.prepare import prepared
-from numgrad.jit.lowering.repetition import OPERATIONS
-from numgrad.jit.lowering.rolling import rolled
+from numgrad.jit.rolling.prepare import prepared
+from numgrad.jit.rolling.repetition import OPERATIONS
+from numgrad.jit.rolling.rolling import rolled
 from tests.cases import examples
 from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 

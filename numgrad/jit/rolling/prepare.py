@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from numgrad.jit.ir.graph import Graph
-from numgrad.jit.lowering.rolling import rolled
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
+from numgrad.jit.rolling.rolling import rolled
 
 __all__ = ["prepared"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from numgrad.jit.ir.constructors import apply, update
 from numgrad.jit.ir.graph import Value
-from numgrad.jit.lowering.tokens import Operation, Path
+from numgrad.jit.rolling.tokens import Operation, Path
 
 __all__ = ["Window", "place_of_path", "window_of"]
 

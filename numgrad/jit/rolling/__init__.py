@@ -1,0 +1,1 @@
+"""Loops found in traces."""

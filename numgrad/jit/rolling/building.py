@@ -1,0 +1,142 @@
+"""Put a loop into the place of turns that are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from numgrad.jit.ir.constructors import broadcast, constant
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.bodies import cut_out
+from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.lowering.opaque_calls import results_of
+from numgrad.jit.rolling.rows import stack, step
+from numgrad.jit.rolling.tokens import followed_back, rebased, row_of
+from numgrad.jit.rolling.turns import Carry, Turns, Unlike
+
+__all__ = ["with_loop"]
+
+
+def with_loop(turns: Turns) -> Graph:
+    """Return the graph with a loop in the place of turns, of which is known what they take.
+
+    Raises
+    ------
+    Unlike
+        If what is needed of them can't be had from a loop.
+    """
+    trace = turns.trace
+    first, period, count = turns.run
+    used = _used(turns)
+    filled = {window.final: window for window in turns.windows.values()}
+    written = {made: used.pop(made) for made in filled if made in used}
+    if any(when != {count - 1} for when in written.values()):
+        raise Unlike
+    if any(made in used for made in turns.windows):
+        raise Unlike
+    handed = [*used, *(carry.made for carry in turns.carries)]
+    if any(turns.body[made].operation == "call" for made in handed):
+        raise Unlike  # its results are had by other operations, which are not of the same turn
+    before = constant(0, np.dtype(bool)).number
+    reverse = _is_reverse(turns)
+    last = {made for made, when in used.items() if when == {count - 1}}
+    stacked = [made for made in used if made not in last]
+    for made in last - {carry.made for carry in turns.carries}:  # of a carry the last is known
+        like = turns.body[made]
+        turns.carry(Carry(made, 1, (broadcast(constant(0, like.dtype), like.shape),)))
+    own, nexts, inits, finals = _carried(turns)
+    parts = {made: k for k, made in enumerate(turns.windows, len(nexts) + len(stacked))}
+    given = [*nexts, *(turns.body[made] for made in stacked), *turns.parts.values()]
+    graph, captured = cut_out([*own, *turns.rows.values()], given)
+    loop = Loop(graph, len(nexts), len(turns.rows), count, reverse)
+    operands = [*inits, *(stack(row, reverse) for row in turns.rows), *captured]
+    origin = trace.operations[first].value.origin
+    results = results_of(loop, operands, loop.metas(), origin)
+    new: dict[Value, Value] = {}
+    for made in written:
+        window = filled[made]
+        zeros = trace.operations[first + window.made].value.operands[0]
+        array = window.filled(results[parts[window.made]], reverse, zeros)
+        new[trace.operations[first + (count - 1) * period + made].value] = array
+    for value in Graph([], [*results, *new.values()]).values():
+        if value.number > before:  # in the order of the trace they are where the turns were
+            value.number = trace.operations[first].value.number
+    for made, when in used.items():
+        for turn in when:
+            value = trace.operations[first + turn * period + made].value
+            if made in last:
+                new[value] = results[finals[made]]
+            else:
+                whole = results[len(nexts) + stacked.index(made)]
+                new[value] = row_of(whole, count - 1 - turn if reverse else turn)
+    return _rebuilt(turns, new)
+
+
+def _carried(
+    turns: Turns,
+) -> tuple[list[Value], list[Value], list[Value], dict[int, int]]:
+    """Return a body's inputs for carries, what they are next, and what they begin with.
+
+    And which of them an operation's last result is.
+    """
+    own: list[Value] = []
+    nexts: list[Value] = []
+    inits: list[Value] = []
+    finals: dict[int, int] = {}
+    for carry, stand_in in turns.carries.items():
+        finals.setdefault(carry.made, len(own))
+        # The value of the last turn, of the one before ...: the oldest one is what is taken.
+        chain = [
+            Value("input", (), stand_in.shape, stand_in.dtype, position=0)
+            for _ in range(carry.back - 1)
+        ]
+        own += [*chain, stand_in]
+        nexts += [turns.body[carry.made], *chain]
+        inits += reversed(carry.inits)
+    return own, nexts, inits, finals
+
+
+def _used(turns: Turns) -> dict[int, set[int]]:
+    """Return which results are needed outside, and of which turns."""
+    first, period, count = turns.run
+    found: dict[int, set[int]] = {}
+    behind = turns.trace.operations[first + period * count :]
+    bases = [base for each in behind for base in each.bases]
+    bases += [followed_back(output)[1] for output in turns.trace.graph.outputs]
+    for base in bases:
+        place = turns.place(base)
+        if place is not None:
+            found.setdefault(place[1], set()).add(place[0])
+    return dict(sorted(found.items()))
+
+
+def _is_reverse(turns: Turns) -> bool:
+    """Whether more rows are taken from the last to the first."""
+    steps = [step(row) for row in turns.rows]
+    return sum(each < 0 for each in steps) > sum(each > 0 for each in steps)
+
+
+def _rebuilt(turns: Turns, new: dict[Value, Value]) -> Graph:
+    """Return the graph with other values for some."""
+    first, period, count = turns.run
+    graph = turns.trace.graph
+
+    def entered(value: Value) -> Value:
+        path, base = followed_back(value)
+        found = new.get(base, base)
+        return value if found is base else rebased(path, found)
+
+    for operation in turns.trace.operations[first + period * count :]:
+        value = operation.value
+        operands = [entered(operand) for operand in value.operands]
+        if any(a is not b for a, b in zip(operands, value.operands, strict=True)):
+            fresh = Value(
+                value.operation,
+                operands,
+                value.shape,
+                value.dtype,
+                value.origin,
+                **value.attributes,
+            )
+            fresh.number = value.number
+            new[value] = fresh
+    return Graph(graph.inputs, [entered(output) for output in graph.outputs])

@@ -1,0 +1,94 @@
+"""Roll up what repeats itself in a trace: a plain ``for`` of the traced function becomes a loop.
+
+A loop written in Python records the same operations in every turn. Where they take what the turn
+before computed (or one further back), what is the same in all turns, or the next row of something,
+they become one `Loop`, which is compiled once, however many turns it has. The backward half of a
+gradient repeats itself the other way round; it reads row by row what the forward half stacks.
+"""
+
+from __future__ import annotations
+
+from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.bodies import replaced
+from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.rolling.building import with_loop
+from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
+from numgrad.jit.rolling.tokens import Tokens
+from numgrad.jit.rolling.trace import Trace
+from numgrad.jit.rolling.turns import Turns, Unlike
+
+__all__ = ["rolled"]
+
+PEELED = 2  # turns at either end that may be unlike the others
+
+
+def rolled(graph: Graph) -> Graph:
+    """Return a graph in which what repeats itself is done in loops.
+
+    Parameters
+    ----------
+    graph : Graph
+        As it was traced: the order in which values were made is that of the function.
+    """
+    refused: set[tuple[int, int]] = set()
+    tokens = Tokens()
+    while True:
+        found = _rolled_once(graph, tokens, refused)
+        if found is None:
+            return _rolled_bodies(graph)
+        graph = found
+
+
+def _rolled_once(graph: Graph, tokens: Tokens, refused: set[tuple[int, int]]) -> Graph | None:
+    """Return the graph with one loop more; None if there is none.
+
+    `refused` gets what was looked at in vain.
+    """
+    trace = Trace(graph, tokens)
+    if sum(trace.weights) < OPERATIONS:
+        return None
+    for run in runs([each.token for each in trace.operations], trace.last_used, trace.weights):
+        key = (trace.operations[run.first].value.number, run.period)
+        if key in refused:
+            continue
+        found = _as_loop(trace, run)
+        if found is not None:
+            return found
+        refused.add(key)
+    return None
+
+
+def _as_loop(trace: Trace, run: Run) -> Graph | None:
+    """Return the graph with a run of turns as a loop, but for some at its ends if need be."""
+    for peeled in range(PEELED + 1):
+        for cut in range(PEELED + 1):
+            left = run.turns - peeled - cut
+            if left < 2:
+                continue
+            turns = Turns(trace, Run(run.first + peeled * run.period, run.period, left))
+            try:
+                turns.find()
+                return with_loop(turns)
+            except Unlike:
+                continue
+    return None
+
+
+def _rolled_bodies(graph: Graph) -> Graph:
+    """Return the graph with the bodies of its loops rolled up."""
+    new: dict[Value, Value] = {}
+    for value in graph.values():
+        loop = value.attributes.get("primitive")
+        if isinstance(loop, Loop):
+            body = rolled(loop.graph)
+            if body is not loop.graph:
+                fresh = replaced(value, new)
+                smaller = loop.with_body(body, loop.carries, loop.rows)
+                fresh.attributes = {**fresh.attributes, "primitive": smaller}
+                new[value] = fresh
+                continue
+        if any(operand in new for operand in value.operands):
+            new[value] = replaced(value, new)
+    if not new:
+        return graph
+    return Graph(graph.inputs, [new.get(output, output) for output in graph.outputs])
