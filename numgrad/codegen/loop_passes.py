@@ -33,6 +33,7 @@ from numgrad.codegen.loops import (
 __all__ = [
     "assigned",
     "calls",
+    "in_order",
     "names_in",
     "read_arrays",
     "rewritten",
@@ -109,6 +110,52 @@ def statement_count(nodes: Any) -> int:
 def names_in(nodes: Any) -> dict[str, None]:
     """Return the variables that are read, in the order in which they are met."""
     return {node.id: None for node in walk(nodes) if type(node) is Name and not node.module}
+
+
+def in_order(
+    statements: Sequence[Statement], given: Sequence[str]
+) -> tuple[list[Statement], dict[str, str]]:
+    """Return statements whose variables are named by the order in which they come.
+
+    What does the same under other names becomes equal.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        Without a `Fold` or `Interpreted` in them.
+    given : sequence of str
+        Variables that they are given, which come first.
+
+    Returns
+    -------
+    statements : list of Statement
+    names : dict
+        The new names.
+    """
+    new = {name: f"a{k}" for k, name in enumerate(given)}
+    for node in walk(statements):
+        kind = type(node)
+        targets = node.targets if kind is Unpack else ()
+        if kind is Assign or kind is For:
+            targets = (node.target if kind is Assign else node.index,)
+        for target in targets:
+            new.setdefault(target, f"v{len(new) - len(given)}")
+
+    def change(node: Any) -> Any:
+        match node:
+            case Name(name, ""):
+                return Name(new[name]) if name in new else node
+            case Assign():
+                return Assign(new[node.target], node.value)
+            case Unpack():
+                return Unpack(tuple([new[target] for target in node.targets]), node.value)
+            case For():
+                return replace(node, index=new[node.index])
+            case Store() | Do() if node.origin:
+                return replace(node, origin="")
+        return node
+
+    return rewritten(list(statements), change), new
 
 
 def assigned(statements: Iterable[Statement]) -> set[str]:

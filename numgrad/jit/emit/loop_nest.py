@@ -344,7 +344,7 @@ def band_statements(
     nests : sequence of LoopNest
         In the order of their positions.
     values : mapping, optional
-        What the sizes are; the statements are for just these.
+        What the sizes are; the statements are for just these, and do all items.
     """
     k = nests[0].position
     items = f"items{k}" if len(nests) == 1 else f"band{k}"
@@ -359,11 +359,13 @@ def band_statements(
     first = nests[0].loops
     if len(nests) > 1 or first.inner or first.rows:
         body = [For("item", Name("first"), Name("last"), body)]
+    finish = [line for nest in nests for line in nest.parts.finish]
+    if values is not None:  # all items, on one thread
+        return [Assign("first", ZERO), Assign("last", Name(items)), *before, *body, *finish]
     lines: list[Statement] = [
         Unpack(("first", "last"), call(SPAN, k, "header", items)),
         If(combine("<", "first", "last"), before + body),
     ]
-    finish = [line for nest in nests for line in nest.parts.finish]
     if finish:
         lines.append(If(call(FINISHES, k, "header"), finish))
     return lines

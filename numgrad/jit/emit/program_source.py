@@ -8,6 +8,7 @@ For use in compiled code, sizes and constants are written into the function.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from math import prod
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.codegen.loop_passes import names_in, read_arrays
+from numgrad.codegen.loop_passes import in_order, names_in, read_arrays
 from numgrad.codegen.loops import (
     Assign,
     Blank,
@@ -127,30 +128,67 @@ class Emitted:
         """The size of the room."""
         return self.values["room_bytes"]
 
-    def body(self, *, literal: bool, short: bool = False) -> list[Statement]:
-        """Return what the function does; `literal` with sizes and constants written out.
-
-        Of these, one that is `short` is made for few elements.
-        """
-        widths = [
-            nest.facts.length(self.values) for nest in self.nests.values() if nest.code.is_dear
-        ]
-        is_wide = any(not short or width >= WIDE for width in widths)
-        lines: list[Statement] = [Do(call(_USE_WIDE_VECTORS))] if is_wide else []
-        lines += self._literals() if literal else self._from_header()
-        for array in self.arrays:
-            if array.role == "room":
-                name = array.name
-                place = f"at_{name}", f"size_{name}", type_code(array.dtype)
-                lines.append(Assign(name, call(PART, "room", *place)))
-        values = self.values if literal else None
-        if short:
-            for nest in self.nests.values():
-                lines += [Blank(), *nest_statements(nest, self.values)]
-        else:
-            for band in self.bands:
-                lines += [Blank(), *band_statements([self.nests[k] for k in band], values)]
+    def body(self) -> list[Statement]:
+        """Return what the function does."""
+        lines = self._wide(self.nests.values()) + self._from_header() + self._rooms()
+        for band in self.bands:
+            lines += [Blank(), *band_statements([self.nests[k] for k in band])]
         return lines
+
+    def short_body(self) -> list[Statement]:
+        """Return the same for few elements, sizes and constants written out."""
+        dear = [each for each in self.nests.values() if each.facts.length(self.values) >= WIDE]
+        lines = self._wide(dear) + self._literals() + self._rooms()
+        for nest in self.nests.values():
+            lines += [Blank(), *nest_statements(nest, self.values)]
+        return lines
+
+    def _wide(self, nests: Iterable[LoopNest]) -> list[Statement]:
+        """Return what has wide vectors used, if some nests have something dear to compute."""
+        return [Do(call(_USE_WIDE_VECTORS))] if any(nest.code.is_dear for nest in nests) else []
+
+    def _rooms(self) -> list[Statement]:
+        """Return what finds the arrays that are in the room."""
+        return [
+            Assign(
+                array.name,
+                call(
+                    PART,
+                    "room",
+                    f"at_{array.name}",
+                    f"size_{array.name}",
+                    type_code(array.dtype),
+                ),
+            )
+            for array in self.arrays
+            if array.role == "room"
+        ]
+
+    def part(self, name: str, steps: range, decorator: Name) -> Function:
+        """Return the function of the nests among some steps, sizes and constants written out.
+
+        Its parameters are the arrays that these use (`arrays_of`). Names are by the order in which
+        they come, so that what does the same to other arrays has the same text.
+        """
+        nests, arrays = self._whole_nests(steps)
+        known = {line.target: line for line in self._literals() if isinstance(line, Assign)}
+        lines: list[Statement] = [Do(call(_DISTINCT))]
+        lines += self._wide([nest for k, nest in self.nests.items() if k in steps])
+        lines += [known[each] for each in names_in(nests) if each in known]
+        body, new = in_order([*lines, *nests], arrays)
+        return Function(name, [new[array] for array in arrays], body, decorator)
+
+    def arrays_of(self, steps: range) -> list[str]:
+        """Return the names of the arrays that the nests among some steps use."""
+        return self._whole_nests(steps)[1]
+
+    def _whole_nests(self, steps: range) -> tuple[list[Statement], list[str]]:
+        nests: list[Statement] = []
+        for band in self.bands:
+            if band.start in steps:
+                nests += [Blank(), *band_statements([self.nests[k] for k in band], self.values)]
+        own = {array.name for array in self.arrays}
+        return nests, [name for name in names_in(nests) if name in own]
 
     def _literals(self) -> list[Statement]:
         sizes = [Assign(name, Number(self.values[name])) for name in self.size_names]
@@ -178,13 +216,9 @@ class Emitted:
 
         One to be `shown` says where lines came from, and runs as it stands: compiled by Numba.
         """
-        run = self.function("run", literal=False, decorator=_NJIT if shown else None)
+        lines = [Do(call(_DISTINCT)), *self.body()]
+        run = Function("run", self.parameters, lines, _NJIT if shown else None)
         return print_module([run], origins=shown)
-
-    def function(self, name: str, *, literal: bool, decorator: Name | None = None) -> Function:
-        """Return the function of all nests; `literal` with sizes and constants written out."""
-        body = [Do(call(_DISTINCT)), *self.body(literal=literal)]
-        return Function(name, self.parameters, body, decorator)
 
     @property
     def parameters(self) -> list[str]:

@@ -159,9 +159,6 @@ class _Standalone:
         self.read_by_steps = [self.buffers[value] for value in used_by_steps(emitted.plan)]
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
-        self.run = call(Name(f"{name}run"), *emitted.parameters)
-        if emitted.nests and not self.is_short:
-            helpers.append(emitted.function(f"{name}run", literal=True, decorator=_KERNEL))
 
     # --- functions ---
 
@@ -233,14 +230,12 @@ class _Standalone:
             if array.role == "result"
         ]
         lines += self.memory
-        lines.append(on_stack("header", np.dtype(np.int64), 4))
-        lines += [_into_header(2, 0), _into_header(3, -1)]
         if 0 < emitted.room_bytes <= STACK_BYTES:
             lines.append(on_stack("room", np.dtype(np.int64), -(-emitted.room_bytes // 8)))
         else:
             lines.append(new_array("room", emitted.room_bytes, np.dtype(np.uint8)))
         for array in emitted.arrays:
-            if array.role == "room" and array.name in self.read_by_steps:
+            if array.role == "room" and not self.is_short:
                 at, count = self.values[f"at_{array.name}"], prod(array.shape)
                 part = call(PART, "room", at, count, type_code(array.dtype))
                 lines.append(Assign(array.name, part))
@@ -267,8 +262,7 @@ class _Standalone:
     def steps(self) -> list[Statement]:
         steps = self.plan.steps
         if self.is_short:
-            body = self.emitted.body(literal=True, short=True)
-            return [_into_header(0, 0), _into_header(1, len(steps)), *body]
+            return self.emitted.short_body()
         lines: list[Statement] = []
         start: int | None = None
         for position, step in enumerate([*steps, None]):
@@ -276,11 +270,20 @@ class _Standalone:
                 start = position if start is None else start
                 continue
             if start is not None:
-                lines += [_into_header(0, start), _into_header(1, position), Do(self.run)]
+                lines += self._nests(range(start, position))
                 start = None
             if step is not None:
                 lines += self._opaque_step(step.value)
         return lines
+
+    def _nests(self, steps: range) -> list[Statement]:
+        """Return what runs the nests of consecutive steps, in a function of their own."""
+        part = self.emitted.part(f"{self.name}run_{steps.start}", steps, _KERNEL)
+        same = [f for f in self.helpers if f.body == part.body and f.parameters == part.parameters]
+        if not same:
+            self.helpers.append(part)
+        arrays = self.emitted.arrays_of(steps)
+        return [Do(call(Name((same or [part])[0].name), *arrays))]
 
     def _opaque_step(self, value: Value) -> list[Statement]:
         if (
@@ -350,10 +353,6 @@ class _Standalone:
         self.memory.append(new_array(name, shape, operand.dtype))
         lines.append(copy)
         return name
-
-
-def _into_header(position: int, number: int) -> Statement:
-    return Store(Name("header"), Number(position), Number(number), subscript=True)
 
 
 def _terms(product: Value) -> int:
