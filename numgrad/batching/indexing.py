@@ -7,6 +7,7 @@ examples, these dims may come to stand elsewhere, and are moved.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -157,11 +158,22 @@ def _put_number(size: int, input: Part, indices: Indices, value: Part) -> Tensor
     return _index_put("index_put")(size, input, value, indices)
 
 
+def _put(size: int, input: Part, source: Part, index: Part, accumulate: bool) -> Tensor:
+    count = math.prod(input.shape)  # of an example's elements, behind those of the ones before it
+    first = np.arange(size).reshape(size, *[1] * index.ndim) * count
+    positions = index.every(size) + fresh(first)
+    result: Tensor = CATALOGUE["put"].apply(
+        input.every(size), source.every(size), index=positions._array, accumulate=accumulate
+    )
+    return result
+
+
 INDEXING: dict[str, Callable[..., Any]] = {
     "index": _index,
     "index_backward": _index_backward,
     "index_put": _index_put("index_put"),
     "index_put_accumulate": _index_put("index_put_accumulate"),
+    "put": _put,
     "gather": _along("gather"),
     **{
         name: _along(name, scatters=True)

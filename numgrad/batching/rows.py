@@ -15,7 +15,7 @@ from numgrad.graph.tensor import Tensor, fresh
 __all__ = ["can_batch", "unit_rows"]
 
 # Elements of the vectors of one batch.
-TOGETHER = 1 << 20
+ELEMENTS = 1 << 20
 
 
 def can_batch(nodes: Iterable[Any], tensors: Sequence[Tensor]) -> bool:
@@ -26,7 +26,7 @@ def can_batch(nodes: Iterable[Any], tensors: Sequence[Tensor]) -> bool:
     trace = modes.trace
     if (trace is not None and not isinstance(trace, Batcher)) or modes.dual is not None:
         return False
-    if anomaly.enabled or any(tensor._array.size**2 > TOGETHER for tensor in tensors):
+    if anomaly.enabled or any(tensor._array.size**2 > ELEMENTS for tensor in tensors):
         return False
     return all(node.attached is None and not hasattr(node, "ctx") for node in nodes)
 

@@ -136,6 +136,7 @@ ARGUMENTS: dict[str, str] = {
     "take": "k",
     "index_select": "0, i | 2, i",
     "index_fill": "0, i, 1.0",
+    "put": "k, y | k, y, True",
     "index_put": "(i,), y[i] | (i,), y[i], True",
     "lerp": "y, 0.5 | y, y",
     "view_as_real": "@(c)",

@@ -216,9 +216,11 @@ class Emitted:
 
         One to be `shown` says where lines came from, and runs as it stands: compiled by Numba.
         """
-        lines = [Do(call(_DISTINCT)), *self.body()]
-        run = Function("run", self.parameters, lines, _NJIT if shown else None)
-        return print_module([run], origins=shown)
+        return print_module([self.function(_NJIT if shown else None)], origins=shown)
+
+    def function(self, decorator: Name | None = None) -> Function:
+        """Return the function ``run``."""
+        return Function("run", self.parameters, [Do(call(_DISTINCT)), *self.body()], decorator)
 
     @property
     def parameters(self) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from numgrad.base.dtypes import of_numpy
 from numgrad.base.halves import HALF
 from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
@@ -379,7 +380,9 @@ class Tracer:
 
     def describe(self, tensor: Tensor) -> str:
         """Return what can be said of a tensor without numbers."""
-        return f"tensor(traced, size={tuple(tensor.shape)}, dtype={tensor.dtype!r})"
+        array: Any = tensor
+        array = array._traced  # `_array` is refused once the function has been left
+        return f"tensor(traced, size={tuple(array.shape)}, dtype={of_numpy(array.dtype)!r})"
 
     def numbers(self, what: str, array: Traced) -> Array:
         """Raise for a request for numbers."""

@@ -206,7 +206,6 @@ def test_a_recorder_gets_lists_of_leaves(monkeypatch):
             {"a": x.sum()},
             (x, x.unsqueeze(0) + x.unsqueeze(1)),
             reverse=True,
-            checkpoint=2,
         )
         i, y = func.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0 * x[0], x))
         z = func.cond(x[0] > 0, lambda x: (x, x * 2), lambda x: (-x, x), x)

@@ -39,7 +39,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Graph], Any]:
 
     def compile_graph(graph: Graph) -> Any:
         program = build(graph)
-        run = program._emitted.function("run", literal=False)
+        run = program._emitted.function()
         function = compile_source("run", print_module([run], origins=True))  # none that is known
         arrays = [np.ones(array.shape, array.dtype) for array in program._emitted.arguments]
         header = program._emitted.header()

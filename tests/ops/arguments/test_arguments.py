@@ -84,6 +84,8 @@ TARGETS: dict[str, Any] = {
     "behind": lambda memory, n: memory[2 : 2 + n * n].view(n, n),
     "before": lambda memory, n: memory[: n * n].view(n, n),
 }
+# Those in which an element of the operand lies where another one of the result does.
+OVERLAPPING = ("the operand turned", "behind", "before")
 
 
 @pytest.mark.filterwarnings("ignore:unsupported operation")
@@ -105,5 +107,9 @@ def test_out_gets_what_a_copy_of_the_result_is(watched: bool, n: int, target: st
             expected = call(*[each.clone() for each in operands])
             out = TARGETS[target](memory, n)
             with ng.autograd.set_detect_anomaly(watched):
+                if n > 1 and target in OVERLAPPING:
+                    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+                        call(*operands, out=out)
+                    continue
                 assert call(*operands, out=out) is out
             assert ng.equal(out, expected.to(out.dtype)), function

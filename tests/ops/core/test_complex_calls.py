@@ -217,6 +217,8 @@ CALLS: dict[str, list[str]] = {
     "any": ["torch.any(m)", "torch.any(z, 1)"],
     "count_nonzero": ["torch.count_nonzero(z)", "torch.count_nonzero(z, 0)"],
     "unfold": ["m.unfold(1, 3, 1)"],
+    "alias_in_shape": ["m.reshape(4, 3)"],
+    "put": ["m.put(torch.tensor([0, 2]), v[:2])", "m.put(torch.tensor([1, 1]), v[:2], True)"],
 }
 LINES = [pytest.param(line, id=f"{name}: {line}") for name, ls in CALLS.items() for line in ls]
 
