@@ -237,3 +237,26 @@ def test_a_captured_index_is_read_anew_and_checked_in_every_call() -> None:
     index.fill_(3)
     with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
         function(x)
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("second", range(4))
+def test_positions_taken_in_several_shapes_are_written_before_they_are_read(
+    first: int, second: int
+) -> None:
+    """They are looked at once, in one shape, and kept in memory in another."""
+    looks = [
+        lambda x, i: x[0][i],
+        lambda x, i: x.gather(0, i[:, None].expand(3, 3)),
+        lambda x, i: x.gather(1, i.expand(3, 3)),
+        lambda x, i: x[i[:, None].expand(3, 3), ng.arange(3)],
+    ]
+
+    def function(x: Any, i: Any) -> Any:
+        return looks[first](x, i), looks[second](x, i)
+
+    x, i = ng.arange(9.0).reshape(3, 3), ng.tensor([0, 2, 1])
+    expected = [each.tolist() for each in function(x, i)]
+    assert [each.tolist() for each in ng.jit(function)(x, i)] == expected
+    compiled = ng.jit(function).lower(x, i).dispatcher
+    assert [each.tolist() for each in compiled(x.numpy(), i.numpy())] == expected

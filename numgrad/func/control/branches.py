@@ -20,7 +20,7 @@ from numgrad.func.control.arguments import (
 )
 from numgrad.func.control.tracing import is_traced, is_true, read_predicate, recorder_of
 from numgrad.graph.frames import where_user_is
-from numgrad.graph.modes import no_grad
+from numgrad.graph.modes import modes, no_grad
 from numgrad.graph.recorder import TraceError, note_numbers
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.creation.generator import default_generator
@@ -174,6 +174,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 def _position(index: Tensor) -> int:
     if is_traced(index):
+        if modes.dual is None:  # one of a batch, of which each has its own: that says so
+            return int(index)
         raise TraceError(
             f"{where_user_is()}switch goes by a traced index, which has no numbers while a "
             "function is traced, and is not compiled where forward-mode tangents are computed: use "

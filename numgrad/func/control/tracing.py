@@ -73,6 +73,8 @@ def is_true(predicate: Any, api: str, what: str) -> bool:
         return predicate
     array = predicate._array
     if is_traced_array(array):
+        if modes.dual is None:  # one of a batch, of which each has its own: that says so
+            return bool(predicate)
         raise TraceError(
             f"{where_user_is()}{api} goes by a traced {what}, which has no numbers while a "
             "function is traced, and is not compiled where forward-mode tangents are computed: use "

@@ -402,7 +402,9 @@ def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
             _arrange_update(plan, value)
         elif operation == "check":
             index, flag = value.operands
-            position = plan.step_of[value] = plan.step_of[flag]
+            # The positions may be written after what the flag goes by, in another shape.
+            position = max(plan.step_of[flag], plan.step_of[index])
+            plan.step_of[value] = position
             plan.in_place[value] = index
             nest = plan.steps[position]
             assert isinstance(nest, Nest)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import interceptors, is_grad_enabled
+from numgrad.graph.modes import interceptors, is_grad_enabled, modes
 from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 
@@ -62,7 +62,7 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         raise RuntimeError(_NEEDS_DETACH)
     array = tensor._array
     if interceptors:
-        note_numbers(array)
+        _note_numbers(array)
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
@@ -123,15 +123,22 @@ def item(tensor: Tensor) -> Any:
     if array.size != 1:
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     if interceptors:
-        note_numbers(array)
+        _note_numbers(array)
     return array.item()
 
 
 def tolist(tensor: Tensor) -> Any:
     """Return nested lists of Python numbers; one number for a tensor without dimensions."""
     if interceptors:
-        note_numbers(tensor._array)
+        _note_numbers(tensor._array)
     return tensor._array.tolist()
+
+
+def _note_numbers(array: Any) -> None:
+    """Say that what runs goes by numbers: a trace, and a call that might be remembered."""
+    note_numbers(array)
+    if modes.steps is not None:
+        modes.steps.failed = True
 
 
 def _scalar(tensor: Tensor, warns: bool = True) -> Any:
@@ -139,7 +146,7 @@ def _scalar(tensor: Tensor, warns: bool = True) -> Any:
     if tensor._array.size != 1:
         raise ValueError(_ONE_ELEMENT)
     if interceptors:
-        note_numbers(tensor._array)
+        _note_numbers(tensor._array)
     number = tensor._array.item()
     if warns and _is_tracked(tensor):
         warnings.warn(_SCALAR_REQUIRES_GRAD, UserWarning, stacklevel=3)
@@ -206,7 +213,7 @@ def to_bool(tensor: Tensor) -> bool:
         what = "more than one value" if array.size else "no values"
         raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
     if interceptors:
-        note_numbers(array)
+        _note_numbers(array)
     return bool(array.item() if type(array) is np.ndarray else array)
 
 
@@ -222,7 +229,7 @@ def to_index(tensor: Tensor) -> int:
     if array.size != 1 or array.dtype.kind not in "iub":
         raise TypeError(_NO_INDEX)
     if interceptors:
-        note_numbers(array)
+        _note_numbers(array)
     return operator.index(array.item())
 
 

@@ -698,3 +698,12 @@ def test_a_tensor_that_was_saved_and_written_to_is_refused_every_time() -> None:
         y.add_(1)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             z.sum().backward()
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_call_that_goes_by_a_number_in_a_tensor_is_not_remembered(requires_grad):
+    x = ng.arange(6.0).reshape(2, 3).requires_grad_(requires_grad)
+    for start in (0, 0, 0, 1, 0, 1):
+        assert x.narrow(0, ng.tensor(start), 1).tolist() == x[start : start + 1].tolist()
+    with pytest.raises(IndexError):
+        x.narrow(0, ng.tensor(5), 1)
