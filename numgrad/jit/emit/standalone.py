@@ -51,7 +51,7 @@ from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.schedule import Nest
 
-__all__ = ["is_short", "literal_dispatcher", "literal_loop"]
+__all__ = ["is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
 
 Build = Callable[[Graph], Any]
 
@@ -128,6 +128,36 @@ def is_short(emitted: Emitted) -> bool:
         prod(emitted.values[name] for name in nest.nest.domain) <= INLINED_ELEMENTS
         for nest in emitted.nests.values()
     )
+
+
+def is_native_loop(emitted: Emitted) -> bool:
+    """Whether a program is loops with bodies, and little around them that compiled code can't do.
+
+    A dispatcher does all of that without the interpreter, in one call.
+    """
+    graph, steps = emitted.plan.graph, emitted.plan.steps
+    loops = [step for step in steps if not isinstance(step, Nest)]
+    return (
+        bool(loops)
+        and all(isinstance(each.value.attributes.get("primitive"), Loop) for each in loops)
+        and all(_is_native(value) for value in graph.values())
+        and all(
+            prod(emitted.values[name] for name in nest.nest.domain) <= INLINED_ELEMENTS
+            for nest in emitted.nests.values()
+        )
+    )
+
+
+def _is_native(value: Value) -> bool:
+    """Whether compiled code computes a value without the interpreter."""
+    if value.operation == "array":
+        return False
+    if value.operation == "matmul":
+        return _terms(value) <= LOOP_PRODUCT_TERMS and 0 not in value.shape
+    if value.operation != "call":
+        return True
+    loop = value.attributes["primitive"]
+    return isinstance(loop, Loop | Rows) and all(map(_is_native, loop.graph.values()))
 
 
 class _Standalone:
@@ -286,11 +316,7 @@ class _Standalone:
         return [Do(call(Name((same or [part])[0].name), *arrays))]
 
     def _opaque_step(self, value: Value) -> list[Statement]:
-        if (
-            value.operation == "matmul"
-            and _terms(value) <= LOOP_PRODUCT_TERMS
-            and 0 not in value.shape
-        ):
+        if value.operation == "matmul" and _is_native(value):
             return [self._small_product(value)]
         loop = value.attributes.get("primitive")
         if isinstance(loop, Rows | Loop):

@@ -89,7 +89,8 @@ class Jitted:
 
     def _first_run(self, compiled: Compiled) -> Any:
         """Return what runs calls of a trace, made for its first one."""
-        compiled.run = leaves_call(compiled)
+        at_once = compiled.is_specialised and compiled.program.is_native_loop
+        compiled.run = leaves_call(compiled, specialised=at_once)
         return compiled.run
 
     def _go_first(self, compiled: Compiled) -> None:

@@ -113,9 +113,13 @@ class Compiled:
 
     @property
     def is_specialised(self) -> bool:
-        """Whether sizes are compiled in after some calls: where there is little to compute."""
+        """Whether sizes are compiled in after some calls: where there is little to compute.
+
+        Loops are compiled for their sizes in any case, and so from the first call on.
+        """
         graph = self.program.graph
         is_small = len(graph.values()) <= UNSPECIALISED_OPERATIONS and self.program.is_short
+        is_small = is_small or self.program.is_native_loop
         is_new = all(output.operation not in ("input", "array") for output in graph.outputs)
         return is_small and is_new and len(set(graph.outputs)) == len(graph.outputs)
 

@@ -8,6 +8,8 @@ gradient repeats itself the other way round; it reads row by row what the forwar
 
 from __future__ import annotations
 
+from math import prod
+
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import replaced
 from numgrad.jit.lowering.loops import Loop
@@ -19,6 +21,8 @@ from numgrad.jit.rolling.turns import Turns, Unlike
 
 __all__ = ["rolled"]
 
+LARGE = 1 << 14  # elements of an array from which on it matters how often memory is gone through
+TOO_MANY_TO_UNROLL = 2_000  # operations, which take half a minute to compile
 PEELED = 2  # turns at either end that may be unlike the others
 
 
@@ -49,13 +53,25 @@ def _rolled_once(graph: Graph, tokens: Tokens, refused: set[tuple[int, int]]) ->
         return None
     for run in runs([each.token for each in trace.operations], trace.last_used, trace.weights):
         key = (trace.operations[run.first].value.number, run.period)
-        if key in refused:
+        if key in refused or _is_better_unrolled(trace, run):
             continue
         found = _as_loop(trace, run)
         if found is not None:
             return found
         refused.add(key)
     return None
+
+
+def _is_better_unrolled(trace: Trace, run: Run) -> bool:
+    """Whether turns compute so many elements, and are so few, that time goes into elements.
+
+    Unrolled they share passes over memory, and threads.
+    """
+    end = run.first + run.period * run.turns
+    if sum(trace.weights[run.first : end]) >= TOO_MANY_TO_UNROLL:
+        return False
+    turn = trace.operations[run.first : run.first + run.period]
+    return max(prod(each.value.shape) for each in turn) > LARGE
 
 
 def _as_loop(trace: Trace, run: Run) -> Graph | None:

@@ -10,7 +10,7 @@ from numba import from_dtype, types
 
 from numgrad.codegen.compile.compile import compile_source
 from numgrad.jit.emit.program_source import emit
-from numgrad.jit.emit.standalone import is_short, literal_dispatcher, literal_loop
+from numgrad.jit.emit.standalone import is_native_loop, is_short, literal_dispatcher, literal_loop
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run.program_call import ProgramCall, call_lines, define_call
 from numgrad.runtime.forks import lazy
@@ -76,6 +76,11 @@ class Program:
     def is_short(self) -> bool:
         """Whether a call takes no longer than what is around it in Python."""
         return is_short(self._emitted)
+
+    @property
+    def is_native_loop(self) -> bool:
+        """Whether it is loops with bodies, and all of it can be done without the interpreter."""
+        return is_native_loop(self._emitted)
 
     def call_lines(self, given: Sequence[str]) -> ProgramCall:
         """Return the source of a call, with what gives each input; what it runs is compiled."""

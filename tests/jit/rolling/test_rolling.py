@@ -169,6 +169,17 @@ def test_results_that_are_written_one_by_one_are_written_at_once() -> None:
         assert 1 <= len(_loops(found)) <= 2
 
 
+def test_so_does_what_goes_through_large_arrays() -> None:
+    def function(x: Any) -> Any:
+        for _ in range(60):
+            x = x * 3.7 * (1.0 - x) + 0.01
+        return x
+
+    graph = _traced(function, [ng.ones(20_000)])
+    assert rolled(graph) is graph
+    assert rolled(_traced(function, [ng.ones(20)])) is not graph
+
+
 def test_few_operations_stay_as_they_are() -> None:
     def function(x: Any) -> Any:
         for _ in range(5):
