@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -189,6 +190,7 @@ class _Standalone:
         self.read_by_steps = [self.buffers[value] for value in used_by_steps(emitted.plan)]
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
+        self.numbers = count()  # of what is named here
 
     # --- functions ---
 
@@ -340,7 +342,7 @@ class _Standalone:
 
     def _loop(self, value: Value, loop: Rows | Loop) -> list[Statement]:
         """Return what does a loop."""
-        name = f"{self.name}loop_{len(self.memory)}"
+        name = f"{self.name}loop_{next(self.numbers)}"
         emitted = emit(loop.graph)
         self.helpers.append(_loop_function(loop, emitted, self.build, self.helpers, name, _KERNEL))
         lines: list[Statement] = []
@@ -348,12 +350,12 @@ class _Standalone:
         given += [self._compact(operand, lines) for operand in value.operands]
         results = self.emitted.results_of(value)
         for position, (shape, dtype) in enumerate(loop.metas()):
-            found = f"unread_{len(self.memory)}"
+            found = f"unread_{next(self.numbers)}"
             if position in results:
                 found = self.buffers[results[position]]
             if isinstance(loop, Loop) and loop.grows(position):
-                count = Load(Name(given[loop.fixed - 1]), ZERO)
-                sizes = Tuple((count, *map(Number, shape[1:])))
+                turns = Load(Name(given[loop.fixed - 1]), ZERO)
+                sizes = Tuple((turns, *map(Number, shape[1:])))
                 lines.append(new_array(found, sizes, dtype))
             else:
                 self.memory.append(new_array(found, shape, dtype))
@@ -366,7 +368,7 @@ class _Standalone:
         strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
         if strided is None:
             return self.buffers[operand]
-        name = f"compact_{len(self.memory)}"
+        name = f"compact_{next(self.numbers)}"
         source: list[Any] = [strided.start.evaluate(self.values)]
         target: Expression = ZERO
         for dim, stride in enumerate(strided.strides):
