@@ -129,6 +129,26 @@ def test_the_compiled_function_is_one_for_all_numbers() -> None:
     assert [int(steps(ng.tensor(x))[1]) for x in (60.0, 30.0, 1.0, 200.0)] == [1, 2, 7, 0]
 
 
+@pytest.mark.parametrize("calls", [1, 3])
+def test_what_a_loop_gives_is_returned_as_it_is(calls: int) -> None:
+    """No operation is between a loop and a result: carries, stacks, one of them twice, both."""
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: ng.func.map(lambda r: (r * x).sum(), ng.ones(5, 3, dtype=F64)),
+        lambda x: scan(lambda c, r: (c * r, c), x, _rows(4)),
+        lambda x: scan(lambda c, r: (c * r, c), x, _rows(4))[0],
+        lambda x: (lambda found: (found[1], found[0], found[1]))(
+            scan(lambda c, r: (c * r, (c + r).sum()), x, _rows(4))
+        ),
+        lambda x: while_loop(lambda x, n: x.sum() < 9.0, lambda x, n: (x * 2, n + 1), (x, x * 0)),
+        lambda x: cond(x.sum() > 0, lambda: (x, x.sum()), lambda: (-x, x.prod())),
+    ]
+    for function in functions:
+        compiled = ng.jit(function)
+        for k in range(calls):
+            x = _x() + k
+            _close(compiled(x), function(x))
+
+
 def test_loops_run_in_compiled_code_of_users() -> None:
     def loss(w: Any, x: Any) -> Any:
         last, _ = scan(lambda c, r: (ng.tanh(c * w + r), None), x, _rows(6))

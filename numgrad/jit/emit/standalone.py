@@ -191,12 +191,15 @@ class _Standalone:
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
         self.numbers = count()  # of what is named here
+        self.outside: set[str] = set()  # results that the caller has made
 
     # --- functions ---
 
     def call(self, into: bool) -> Function:
         """Return the function of `literal_dispatcher`."""
         emitted, outputs = self.emitted, self.graph.outputs
+        if into:
+            self.outside = {self.array_name(value) for value in outputs if value.shape}
         lines = self.given(self.graph.inputs)
         for array in emitted.arrays:
             if array.role != "output":
@@ -259,7 +262,7 @@ class _Standalone:
         lines: list[Statement] = [
             new_array(array.name, (0,) * len(array.shape), array.dtype)
             for array in emitted.arrays
-            if array.role == "result"
+            if array.role == "result" and array.name not in self.outside
         ]
         lines += self.memory
         if 0 < emitted.room_bytes <= STACK_BYTES:
@@ -357,7 +360,7 @@ class _Standalone:
                 turns = Load(Name(given[loop.fixed - 1]), ZERO)
                 sizes = Tuple((turns, *map(Number, shape[1:])))
                 lines.append(new_array(found, sizes, dtype))
-            else:
+            elif found not in self.outside:
                 self.memory.append(new_array(found, shape, dtype))
             given.append(found)
         return [*lines, Do(call(Name(name), *given))]
