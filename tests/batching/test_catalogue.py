@@ -162,6 +162,10 @@ def test_compiled(name, number):
     in_dims = call.choices()[-1]
     arguments = call.arguments(in_dims)
     mapped = vmap(lambda *x: tuple(call.results(*x)), in_dims)
+    if name == "masked_select":  # of a shape that follows from numbers
+        with pytest.raises(ng.TraceError, match="asks a traced tensor for"):
+            ng.jit(mapped)(*arguments)
+        return
     found = ng.jit(mapped)(*arguments)
     for one, wanted in zip(found, mapped(*arguments), strict=True):
         np.testing.assert_allclose(flat(one)[0], flat(wanted)[0], rtol=1e-9, atol=1e-12)
