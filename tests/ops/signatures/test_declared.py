@@ -23,7 +23,7 @@ from tests.ops.signatures.wrong_calls import GOOD, agree, complaint, wrong_calls
 # arguments, a format that can't be None, and the last stand elsewhere.
 NOT_COMPARED = ("from_dlpack", "norm", "is_shared", "is_storage", "share_memory_", "storage")
 NOT_COMPARED += ("storage_type", "untyped_storage", "nonzero", "round", "round_", "is_contiguous")
-NOT_COMPARED += ("contiguous", "split", "unflatten")
+NOT_COMPARED += ("contiguous", "split", "tensor_split", "unflatten")
 NOT_COMPARED += ("logsigmoid", "softplus")
 PARSED = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
