@@ -202,7 +202,7 @@ def test_a_write_to_a_flattened_result_reaches_what_it_does_in_pytorch(
 
 
 @pytest.mark.sampled(0.25)
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "requires_grad_"])  # leaves
 def test_an_empty_result_can_be_written_to(name: str) -> None:
     for line in CALLS[name]:
         for shape in ((0, 3, 4), (2, 0, 4), (2, 3, 0)):
