@@ -40,7 +40,7 @@ from numgrad.jit.schedule.index_maps import LEAVES
 from numgrad.jit.schedule.loop_fusion import find_bands
 from numgrad.jit.schedule.schedule import Nest, OpaqueStep, Schedule, schedule
 
-__all__ = ["WHAT", "Array", "Emitted", "emit", "used_by_steps"]
+__all__ = ["WHAT", "Array", "Emitted", "emit"]
 
 WHAT = 4  # numbers of the header that say what to run
 ALIGNMENT = 64
@@ -269,7 +269,7 @@ def emit(graph: Graph) -> Emitted:
 def _drop_unread(found: Emitted) -> None:
     """Drop arrays that are only written to: their values are used where they are computed."""
     read = read_arrays([band_statements([nest]) for nest in found.nests.values()])
-    read |= {found.buffers[value] for value in used_by_steps(found.plan)}
+    read |= {found.buffers[value] for value in _used_by_steps(found.plan)}
     for array in list(found.arrays):
         if array.role == "room" and array.name not in read:
             found.arrays.remove(array)
@@ -277,7 +277,7 @@ def _drop_unread(found: Emitted) -> None:
                 nest.unread.add(array.name)
 
 
-def used_by_steps(plan: Schedule) -> list[Value]:
+def _used_by_steps(plan: Schedule) -> list[Value]:
     """Return the kept values that opaque steps read or write."""
     found = []
     for step in plan.steps:

@@ -45,7 +45,7 @@ from numgrad.codegen.printer import print_module
 from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.body_loops import carried_loop, copied, unit_vector_loop
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
-from numgrad.jit.emit.program_source import Array, Emitted, emit, used_by_steps
+from numgrad.jit.emit.program_source import Array, Emitted, emit
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
@@ -187,7 +187,6 @@ class _Standalone:
         self.emitted, self.graph, self.build, self.helpers = emitted, graph, build, helpers
         self.buffers, self.values, self.plan = emitted.buffers, emitted.values, emitted.plan
         self.is_short = is_short(emitted)
-        self.read_by_steps = [self.buffers[value] for value in used_by_steps(emitted.plan)]
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
         self.numbers = count()  # of what is named here

@@ -118,9 +118,25 @@ def _attributes(value: Value) -> Any:
         primitive = value.attributes["primitive"]
         body = getattr(primitive, "graph", None)
         if isinstance(body, Graph):
-            return repr(primitive), str(body)
-        template = repr(getattr(primitive, "template", None))
-        return primitive.name, template, repr(value.attributes["parameters"])
+            return repr(primitive), _meaning(body)
+        told = [getattr(primitive, name, None) for name in ("template", "order")]
+        return primitive.name, repr(told), repr(value.attributes["parameters"])
     if value.operation == "update":
         return value.attributes["strides"]
     return tuple(sorted(value.attributes.items()))
+
+
+def _meaning(body: Graph) -> Any:
+    """Return what is equal for bodies that compute the same."""
+    values = body.values()
+    place = {value: k for k, value in enumerate(values)}
+    lines = []
+    for value in values:
+        own: Any = _attributes(value)
+        if value.operation == "constant":
+            own = repr(value.attributes["value"])  # which tells -0.0 from 0.0
+        elif value.operation == "update":
+            own = (own, value.attributes["offset"])
+        operands = tuple([place[operand] for operand in value.operands])
+        lines.append((value.operation, value.shape, value.dtype, value.origin, own, operands))
+    return tuple(lines), tuple([place[output] for output in body.outputs])

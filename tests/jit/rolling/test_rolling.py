@@ -18,6 +18,7 @@ from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.rolling.prepare import prepared
 from numgrad.jit.rolling.repetition import OPERATIONS
 from numgrad.jit.rolling.rolling import rolled
+from numgrad.jit.rolling.tokens import Tokens
 from tests.cases import examples
 from tests.jit.interpreter import by_numpy, fold_by_numpy, interpret
 
@@ -149,6 +150,22 @@ def test_loops_within_loops_are_rolled_up_too() -> None:
     (outer,) = _loops(found)
     (inner,) = _loops(outer.graph)
     assert (outer.length, inner.length) == (30, 60)
+
+
+def test_loops_are_alike_only_if_their_operations_are_told_the_same() -> None:
+    def function(x: Any, rows: Any) -> Any:
+        for dim in (0, 1, 0):
+            for k in range(60):
+                x = x.cumsum(dim) * 0.5 - rows[k] * x.sum() * 0.1
+            x = ng.cos(x)
+        return x
+
+    graph = rolled(_traced(function, [ng.ones(2, 2), ng.ones(60, 2)]))
+    loops = [v for v in graph.values() if isinstance(v.attributes.get("primitive"), Loop)]
+    tokens = Tokens()
+    first, second, third = (tokens.operation(each).token for each in loops)
+    assert first != second
+    assert first == third
 
 
 def test_results_that_are_written_one_by_one_are_written_at_once() -> None:
