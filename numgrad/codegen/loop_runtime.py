@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from numgrad.codegen.compile.dispatchers import inline
-from numgrad.codegen.llvm.quick_calls import QUICK, Quick
+from numgrad.codegen.llvm.quick_calls import QUICK, Quick, itemsize_of
 from numgrad.codegen.numba_private import (
     cgutils,
     empty_array,
@@ -48,7 +48,7 @@ def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
         of_element = context.get_data_type(array_type.dtype)
         size = context.get_constant(types.intp, length)
         data = cgutils.alloca_once(builder, of_element, size=size)
-        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        itemsize = itemsize_of(context, array_type)
         array = context.make_array(array_type)(context, builder)
         populate_array(array, data, (size,), (itemsize,), itemsize, meminfo=None)
         return array._getvalue()
@@ -123,7 +123,7 @@ def _borrowed_part(context: Any, builder: Any, values: list[Any], kinds: list[An
     data = context.make_array(kinds[0])(context, builder, room).data
     of_element = context.get_data_type(result.dtype)
     place = builder.gep(builder.bitcast(data, byte), [first])
-    itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+    itemsize = itemsize_of(context, result)
     array = context.make_array(result)(context, builder)
     place = builder.bitcast(place, of_element.as_pointer())
     populate_array(array, place, (size,), (itemsize,), itemsize, meminfo=None)

@@ -92,9 +92,16 @@ class FunctionWriter:
         self.loops: list[Any] = []  # where `break` leads to
         self.counting: set[str] = set()  # variables that count upward from no less than 0
         self.several = _assigned_apart(function)
+        arguments = self._arguments()
         self.start = self.builder.block
-        for name, value in zip(function.parameters, self._arguments(), strict=True):
-            self._bind(name, value, typed.variables[name])
+        for name, value in zip(function.parameters, arguments, strict=True):
+            kind = typed.variables[name]
+            if is_main or not isinstance(kind, types.Array):
+                self._bind(name, value, kind)
+            elif name in self.several:
+                self._bind(name, array_at(context, self.builder, kind, value), kind)
+            else:
+                self.data[name] = value  # an array is made of it where it is needed
         body = self.builder.append_basic_block("body")
         self.builder.position_at_end(body)
         self._body(function.body)
@@ -111,13 +118,8 @@ class FunctionWriter:
             return list(
                 context.call_conv.decode_arguments(self.builder, typed.arguments, self.target)
             )
-        given = context.call_conv.decode_arguments(
-            self.builder, passed(typed.arguments), self.target
-        )
-        return [
-            array_at(context, self.builder, kind, value) if isinstance(kind, types.Array) else value
-            for kind, value in zip(typed.arguments, given, strict=True)
-        ]
+        kinds = passed(typed.arguments)
+        return list(context.call_conv.decode_arguments(self.builder, kinds, self.target))
 
     # --- variables ---
 
@@ -380,6 +382,9 @@ class FunctionWriter:
                 return self.builder.load(self.places[name.id])
             if name.id in self.values:
                 return self.values[name.id]
+            if name.id in self.data:
+                kind = self.typed.variables[name.id]
+                return array_at(self.context, self.builder, kind, self.data[name.id])
         return self._constant_of(self.typed.of(name), self.typed.module.known(name))
 
     def _constant(self, number: Number) -> Any:
@@ -412,9 +417,12 @@ class FunctionWriter:
 
     def _address(self, array: Expression, index: Expression) -> Any:
         at = self.cast(index, types.intp)
-        name = array.id if isinstance(array, Name) else ""
-        data = self.data.get(name) or self.builder.extract_value(self.value(array), _DATA)
-        return self.builder.gep(data, [at])
+        return self.builder.gep(self._data(array), [at])
+
+    def _data(self, array: Expression) -> Any:
+        """Return where the elements of an array are."""
+        known = self.data.get(array.id) if isinstance(array, Name) else None
+        return known or self.builder.extract_value(self.value(array), _DATA)
 
     # --- calls ---
 
@@ -440,9 +448,9 @@ class FunctionWriter:
 
     def _call(self, node: Call) -> Any:
         helper = self.typed.helper(node)
-        values = [(self.value(each), self.typed.of(each)) for each in node.arguments]
         if helper is not None:
-            return self._call_helper(helper, [value for value, _ in values])
+            return self._call_helper(helper, node.arguments)
+        values = [(self.value(each), self.typed.of(each)) for each in node.arguments]
         quick = self.typed.quick(node)
         if quick is not None:
             given = [value for value, _ in values]
@@ -455,11 +463,11 @@ class FunctionWriter:
             before.append(self.value(node.function.value))
         return self._run(function_type, signature, values, *before)
 
-    def _call_helper(self, helper: Typed, values: list[Any]) -> Any:
+    def _call_helper(self, helper: Typed, nodes: Sequence[Expression]) -> Any:
         """Write down a call of another function of the module: of arrays, the elements go there."""
         given = [
-            self.builder.extract_value(value, _DATA) if isinstance(kind, types.Array) else value
-            for kind, value in zip(helper.arguments, values, strict=True)
+            self._data(node) if isinstance(kind, types.Array) else self.value(node)
+            for kind, node in zip(helper.arguments, nodes, strict=True)
         ]
         status, result = self.context.call_conv.call_function(
             self.builder, self.write(helper), helper.result, passed(helper.arguments), given

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from numgrad.codegen.numba_private import empty_array, populate_array
+from numgrad.codegen.numba_private import as_dtype, empty_array, populate_array
 
-__all__ = ["QUICK", "Quick", "array_at"]
+__all__ = ["QUICK", "Quick", "array_at", "itemsize_of"]
 
 
 class Quick(NamedTuple):
@@ -45,17 +45,25 @@ def _least(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> A
 
 
 def _type_of_empty(shape: Any, dtype: Any) -> Any:
-    sizes: Any = [shape] if isinstance(shape, types.Integer) else shape
-    if not (isinstance(sizes, list | types.BaseTuple) and isinstance(dtype, types.NumberClass)):
+    sizes: tuple[Any, ...] = _sizes(shape)
+    if not (sizes and isinstance(dtype, types.NumberClass)):
         return None
     if not all(isinstance(size, types.Integer) for size in sizes):
         return None
     return types.Array(dtype.dtype, len(sizes), "C")
 
 
+def _sizes(shape: Any) -> Any:
+    """Return the types of the sizes in a shape, which may be one number."""
+    if isinstance(shape, types.Integer):
+        return (shape,)
+    each: Any = shape
+    return tuple(each) if isinstance(shape, types.BaseTuple) else ()
+
+
 def _empty(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
     is_one = isinstance(kinds[0], types.Integer)
-    of_sizes = [kinds[0]] if is_one else list(kinds[0])
+    of_sizes = _sizes(kinds[0])
     given = (
         [values[0]]
         if is_one
@@ -73,9 +81,13 @@ def array_at(context: Any, builder: Any, kind: Any, data: Any) -> Any:
     array = context.make_array(kind)(context, builder)
     zero = context.get_constant(types.intp, 0)
     sizes = (zero,) * kind.ndim
-    itemsize = context.get_constant(types.intp, context.get_abi_sizeof(data.type.pointee))
-    populate_array(array, data, sizes, sizes, itemsize, meminfo=None)
+    populate_array(array, data, sizes, sizes, itemsize_of(context, kind), meminfo=None)
     return array._getvalue()
+
+
+def itemsize_of(context: Any, kind: Any) -> Any:
+    """Return the bytes that an element of a type of arrays takes; LLVM takes long to say it."""
+    return context.get_constant(types.intp, as_dtype(kind.dtype).itemsize)
 
 
 #: By the function that is called.
