@@ -18,7 +18,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import lower_builtin
 
-from numgrad.codegen.llvm.function_ir import FunctionWriter, passed
+from numgrad.codegen.llvm.function_expressions import passed
+from numgrad.codegen.llvm.function_ir import FunctionWriter
 from numgrad.codegen.llvm.function_types import Signatures, Typed
 from numgrad.codegen.loops import Function, Interpreted, Name
 from numgrad.codegen.numba_private import AbstractTemplate, cgutils, infer_global, signature
