@@ -17,7 +17,8 @@ ROOT = Path(numgrad.__file__).parent
 FLOORS = [
     ["base"],
     ["runtime"],
-    ["codegen/numba_private"],
+    ["codegen/loops", "codegen/numba_private"],
+    ["codegen/printer"],
     ["codegen/llvm"],
     ["codegen/compile"],
     ["codegen"],
