@@ -41,7 +41,7 @@ class _Modes(threading.local):
     grad = True  # whether operations record
     inference = False
     claimed = False  # in inference mode: what `is_grad_enabled` says although nothing records
-    steps: Any = None  # while a call is found out: what notes its steps (numgrad.ops.core.steps)
+    steps: Any = None  # while a call is found out: what notes its steps (numgrad.ops.calls.steps)
     trace: Any = None  # while a function is traced: what records it (numgrad.graph.recorder)
     # The level of forward mode that is open (numgrad.autograd.forward.duals), set on the class, for
     # all threads; a thread that computes tangents hides it from itself.

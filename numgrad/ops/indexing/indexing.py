@@ -17,7 +17,7 @@ from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexe
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
 from numgrad.ops.arguments.scalar_arrays import scalar_array
-from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (

@@ -33,8 +33,8 @@ from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import layout_of
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.registry import METHODS
-from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.mutation.history import enter_view, rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
 

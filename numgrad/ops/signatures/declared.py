@@ -12,7 +12,7 @@ parameters of the docstring and the types of the stub:
 A function is a few lines of straight Python (`numgrad.ops.signatures.declared_source`), written and
 compiled when it is called for the first time: a condition that holds for whatever is not plainly as
 declared, the key of the call and what that leads to, where calls are remembered
-(`numgrad.ops.core.dispatch`), and the call of the rule. Only where the condition holds,
+(`numgrad.ops.calls.dispatch`), and the call of the rule. Only where the condition holds,
 `numgrad.ops.signatures.argument_parser` reads the call as PyTorch would.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import public
@@ -193,8 +193,8 @@ def declare(
         Whether the dtype is that of `out` where no other is asked for. Where a rule does not take
         the `out` of its signature, its result is written there.
     dispatched : bool
-        Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
-        apply primitives to its tensors, by what they are and by the other arguments, whatever
+        Whether calls are remembered (`numgrad.ops.calls.dispatch`): for a rule that does nothing
+        but apply primitives to its tensors, by what they are and by the other arguments, whatever
         numbers they hold.
     plain : ElementwisePrimitive, optional
         What the rule comes to where nothing but the operands is given, and they are tensors of its

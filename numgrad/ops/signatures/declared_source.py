@@ -13,7 +13,7 @@ For ``narrow(Tensor input, int dim, int length=1)`` that is
         return rule(input, dim, length)
 
 What is missing has a default of its own, and what is too much is taken, so that `read` can say
-what is wrong with it. Where calls are remembered (`numgrad.ops.core.dispatch`), this comes before
+what is wrong with it. Where calls are remembered (`numgrad.ops.calls.dispatch`), this comes before
 the last line:
 
         if type(input) is Tensor and not call_interceptors:
@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
+from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
-from numgrad.ops.core import dispatch
-from numgrad.ops.core.dispatch import Calls, _go_the_long_way, typed
+from numgrad.ops.calls import dispatch
+from numgrad.ops.calls.dispatch import Calls, _go_the_long_way
+from numgrad.ops.calls.keys import typed
 from numgrad.ops.signatures.declared import DECLARED
 from tests.ops.catalogue_strategies import array_primitives
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.graph.tensor import NO_EDGE, Tensor
-from numgrad.ops.core.node_source import (
+from numgrad.ops.calls.node_source import (
     Saved,
     define_lines,
     edge_lines,
@@ -18,7 +18,7 @@ from numgrad.ops.core.node_source import (
     pack_lines,
     record_lines,
 )
-from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
+from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 
 __all__ = ["CallWriter", "Value", "compile_call", "number_source"]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, move_retained
-from numgrad.ops.core.node_source import define_lines, pack_lines
-from numgrad.ops.core.programs import CallWriter, Value
-from numgrad.ops.core.steps import Step, Steps
+from numgrad.ops.calls.node_source import define_lines, pack_lines
+from numgrad.ops.calls.programs import CallWriter, Value
+from numgrad.ops.calls.steps import Step, Steps
 
 __all__ = ["compile_write"]
 

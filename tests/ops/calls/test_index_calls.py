@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
-from numgrad.ops.core import dispatch
-from numgrad.ops.core.dispatch import _TABLES, _go_the_long_way
+from numgrad.ops.calls import dispatch
+from numgrad.ops.calls.dispatch import _TABLES, _go_the_long_way
 from tests.cases import examples
 
 CALLS: dict[str, Callable[..., Any]] = {
