@@ -1,7 +1,7 @@
 """The one call path of public functions: tables of calls, from their keys to what runs them.
 
 A function that reads arguments and applies primitives has a table, which the lines in front of it
-look into (`numgrad.ops.signatures.declared_source`) by what matters about a call
+look into (`numgrad.ops.signatures.remembered_source`) by what matters about a call
 (`numgrad.ops.calls.keys`). A call whose key was met before runs the straight-line Python that was
 made for it (`numgrad.ops.calls.programs`, and of writes `numgrad.ops.calls.write_programs`): array
 functions, wraps, nodes. Every other call goes the long way, through all checks: the first two of a

@@ -3,7 +3,7 @@
 The key of a call holds the dtypes, shapes and strides of its tensors, which of them require grad,
 and the arguments as they were written, with their types; of a tensor that the call writes to also
 what decides whether it may be, and where its history goes on. The lines stand in functions that
-`numgrad.ops.signatures.declared_source` writes; tables of what keys lead to are in
+`numgrad.ops.signatures.remembered_source` writes; tables of what keys lead to are in
 `numgrad.ops.calls.dispatch`.
 """
 

@@ -34,9 +34,10 @@ from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete, of_method_in_place
-from numgrad.ops.signatures.declared_source import check_remembered, function_source
+from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
+from numgrad.ops.signatures.remembered_source import check_remembered
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
 __all__ = ["DECLARED", "declare", "declared_function"]
