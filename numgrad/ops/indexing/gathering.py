@@ -17,7 +17,8 @@ from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
 from numgrad.ops.indexing.index_keys import are_inside
-from numgrad.ops.movement.shape import expand, reshape
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [

@@ -24,8 +24,8 @@ from numgrad.kernels.move.memory_order import copy_like
 from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.movement.shape import unsqueeze
 from numgrad.ops.movement.slicing import select_view, slice_view
+from numgrad.ops.movement.unit_dims import unsqueeze
 
 __all__ = [
     "Indices",

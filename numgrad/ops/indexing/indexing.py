@@ -30,8 +30,9 @@ from numgrad.ops.indexing.index_keys import (
     written_key,
 )
 from numgrad.ops.movement.casts import cast
-from numgrad.ops.movement.shape import expand, unsqueeze, view
+from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.slicing import alias, slice_view
+from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import copy
 from numgrad.ops.signatures.declared import declare
 
