@@ -397,5 +397,9 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
 
 
 def tensor_type_name(numpy_dtype: Any) -> str:
-    """Return the legacy type name that PyTorch's messages use, such as ``torch.FloatTensor``."""
-    return f"torch.{dtypes.of_numpy(numpy_dtype).scalar_name}Tensor"
+    """Return the type name that PyTorch's messages use, such as ``torch.FloatTensor``.
+
+    Dtypes that came after those names are told otherwise.
+    """
+    name = dtypes.of_numpy(numpy_dtype).scalar_name
+    return f"CPU{name}Type" if numpy_dtype.kind in "bc" else f"torch.{name}Tensor"

@@ -12,6 +12,7 @@ from typing import Any
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.calls.node_source import (
     Saved,
+    are_constants,
     define_lines,
     edge_lines,
     edges_source,
@@ -182,7 +183,10 @@ class CallWriter:
                 return False
             if any(id(array) in self.counted for array in step.read):
                 return False
-            self._record(number, step, operands, outputs, arguments, node)
+            held = [self.values.get(id(tensor)) for tensor in step.held]
+            if None in held:
+                return False
+            self._record(number, step, operands, outputs, arguments, node, held)
             if sources:
                 self._renew(number, step, sources, node)
         return True
@@ -280,6 +284,7 @@ class CallWriter:
         outputs: Sequence[Value],
         arguments: Sequence[str],
         node: Any,
+        held: Sequence[Any],
     ) -> None:
         """Write how the node of a step is recorded."""
         name = f"node{number}"
@@ -290,7 +295,7 @@ class CallWriter:
         saved, tensors = [], []
         for kind, at in self.places(node):
             tensors.append("")
-            if kind == "held":
+            if kind == "held" and type(at) is str:
                 saved.append(f"{at!r}, None, 0")
             elif kind == "number":
                 self.namespace[f"convert{number}"] = step.primitive.number_converter(
@@ -298,11 +303,12 @@ class CallWriter:
                 )
                 saved.append(f"convert{number}({arguments[at]}), None, 0")
             else:
-                value = operands[at] if kind == "input" else outputs[at]
+                value = {"held": held, "input": operands, "output": outputs}[kind][at]
                 saved.append(self._saved(value))
                 tensors[-1] = self.given(value)
         made = (name, f"class{number}", f"call{number}")
-        self.lines += record_lines(*made, edges_source(edges), saved)
+        constants = are_constants(self.places(node), len(node.targets))
+        self.lines += record_lines(*made, edges_source(edges), saved, constants)
         for index, (output, value) in enumerate(zip(step.outputs, outputs, strict=True)):
             if output._edge is None or output._edge[0] is not node:
                 continue

@@ -370,11 +370,15 @@ class ElementwisePrimitive(Primitive):
         return tensor
 
     def _hand_on_tangents(
-        self, inputs: Sequence[Any], outputs: Sequence[Tensor], parameters: dict[str, Any]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
         if outputs[0]._array.dtype.kind in "fc":
-            super()._hand_on_tangents(inputs, outputs, parameters)
+            super()._hand_on_tangents(inputs, outputs, parameters, held)
 
     def _resolve_operands(
         self, operands: Sequence[Any]
@@ -436,6 +440,7 @@ class ElementwisePrimitive(Primitive):
         inputs: Sequence[Any],
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
+        held: Sequence[Tensor],
     ) -> tuple[Any, str, Sequence[Any]]:
         """Return what nodes of such calls share, the kinds of the operands, and what is kept.
 

@@ -32,6 +32,7 @@ __all__ = [
     "apply_key",
     "are_inside",
     "check_indices",
+    "held_in",
     "key_of",
     "mask_in",
     "select_first",
@@ -134,6 +135,11 @@ def _read_sequence(items: Any) -> Array:
     return array.astype(np.int64)
 
 
+def held_in(items: Sequence[Any]) -> list[Tensor]:
+    """Return the tensors among indices whose numbers a graph keeps: not those of a view."""
+    return [item for item in items if isinstance(item, Tensor) and item._array.ndim]
+
+
 def _plain(items: Any) -> Any:
     """Return nested sequences with arrays and numbers in the place of tensors."""
     if isinstance(items, Tensor):
@@ -225,15 +231,18 @@ def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> 
     return select_view(input, dim, position % size)
 
 
-def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
+def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None, Sequence[Tensor]]:
     """Return the view that a key's views make, and what to index it with; None for nothing.
+
+    Behind these come the tensors that was read from.
 
     Raises
     ------
     IndexError, TypeError, ValueError
         In PyTorch's words, for what is no index or leads outside.
     """
-    items = [_read(item) for item in _as_tuple(key)]
+    written = _as_tuple(key)
+    items = [_read(item) for item in written]
     ndim = input._array.ndim
     specified = sum(map(_dims_of, items))
     if specified > ndim:
@@ -264,9 +273,9 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
             indices[dim] = item
             dim += 1
     if not indices:
-        return view, None
+        return view, None, ()
     found = [indices.get(position) for position in range(max(indices) + 1)]
-    return view, check_indices(found, view._array.shape)
+    return view, check_indices(found, view._array.shape), held_in(written)
 
 
 def mask_in(key: Any, ndim: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -13,6 +14,7 @@ from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
+from numgrad.graph.upward import upward
 from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
@@ -23,6 +25,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
+    held_in,
     key_of,
     mask_in,
     select_first,
@@ -167,7 +170,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
     "IndexPutBackward0",
     lambda array, values, indices: laid_out_like(add_indexed(array, indices, values), array),
     ["input", "values"],
-    [lambda g: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
+    [lambda g, indices: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
     linear=True,
     lies=like_input,
     samples=[
@@ -246,10 +249,10 @@ def _getitem(input: Tensor, key: Any) -> Tensor:
         return unsqueeze(input, 0)
     if key is Ellipsis:
         return alias(input)
-    part, indices = apply_key(input, key)
+    part, indices, held = apply_key(input, key)
     if indices is None:
         return alias(part) if part is input else part
-    result: Tensor = _INDEX.apply(part, indices=indices)
+    result: Tensor = _INDEX.apply(part, indices=indices, held=held)
     return result
 
 
@@ -290,9 +293,20 @@ def index_put(
     tensor([2., 0., 0.])
     """
     found = to_indices(indices, input._array.shape)
-    _check_values(input, found, values)
+    return _put_at(input, values, found, held_in(indices), accumulate)
+
+
+def _put_at(
+    input: Tensor,
+    values: Tensor,
+    indices: Indices,
+    held: Sequence[Tensor],
+    accumulate: bool = False,
+) -> Tensor:
+    """Return a copy of the input with values at positions that were checked."""
+    _check_values(input, indices, values)
     primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT
-    result: Tensor = primitive.apply(input, values, indices=found)
+    result: Tensor = primitive.apply(input, values, indices=indices, held=held)
     return result
 
 
@@ -349,6 +363,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     indices: Indices | None = None
+    held: Sequence[Tensor] = ()
     part: Any
     if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
         part = getitem(input, key)
@@ -367,7 +382,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
             return
         if mask is not None and casts:
             source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
-        part, indices = apply_key(input, key)
+        part, indices, held = apply_key(input, key)
     if indices is not None:
         if source._array.shape[:1] == (1,):
             source = _without_leading_ones(source)
@@ -375,7 +390,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
             _check_values(part, indices, source)
             _write(part, tuple([slice(None) if i is None else i for i in indices]), source)
         else:
-            part.index_put_(indices, source)
+            upward.perform(_put_at, "index_put", part, source, indices, held)
         return
     array, target = source._array, part._array
     if array.dtype.kind == "c" and target.dtype.kind not in "bc":

@@ -365,11 +365,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             forget_steps()  # it goes by the number
             if type(value._array) is np.ndarray and modes.trace is None:
                 scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
-        result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
+        result = _MASKED_FILL_TENSOR.apply(
+            input, value, mask=frozen(mask._array, input, value), held=(mask,)
+        )
     else:
         result = _MASKED_FILL.apply(
             input,
             mask=frozen(mask._array, input),
             value=scalar_array(value, input._array.dtype),
+            held=(mask,),
         )
     return result

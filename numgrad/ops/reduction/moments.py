@@ -156,7 +156,7 @@ def _call(
             UserWarning,
             stacklevel=4,
         )
-    parameters = {
+    parameters: dict[str, Any] = {
         "dims": dims,
         "keepdim": keepdim,
         "correction": correction,

@@ -417,17 +417,6 @@ def test_gradient_of_any_key_counts_how_often_an_element_was_taken(parts: list[A
     assert x.grad.view(-1).tolist() == counts.tolist()
 
 
-def test_a_write_to_an_index_after_the_call_leaves_the_gradient_alone() -> None:
-    x = ng.ones(3, requires_grad=True)
-    index, mask = ng.tensor([0, 1]), ng.tensor([True, False, True])
-    taken, filled = x[index] * 2, x.masked_fill(mask, 0)
-    index.fill_(2)
-    mask.fill_(True)
-    (taken.sum() + filled.sum()).backward()
-    assert x.grad is not None
-    assert x.grad.tolist() == [2, 3, 0]
-
-
 def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:
     x = ng.tensor([1.0, float("nan"), 0.0, 1.0])
     assert ng.sort(x).indices.tolist() == [2, 0, 3, 1]
