@@ -9,12 +9,14 @@ what decides whether it may be, and where its history goes on. The lines stand i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.base import dtypes
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
+from numgrad.ops.calls.index_facts import key_of
+from numgrad.ops.calls.node_source import define_lines
 
 __all__ = [
     "NAMES",
@@ -22,7 +24,9 @@ __all__ = [
     "tensor_lines",
     "told_number",
     "typed",
+    "watches_writes",
     "written_condition",
+    "written_facts",
 ]
 
 # What an argument of a call that is remembered can be, beside sequences of these.
@@ -76,6 +80,13 @@ def facts_of(tensors: Any) -> Any:
         bit <<= 1
     facts.append(needs if modes.grad else -needs)
     return tuple(facts)
+
+
+def watches_writes() -> bool:
+    """Return whether something is open that has to see writes: all but hooks on saved tensors."""
+    return bool(
+        call_interceptors or modes.inference or modes.level is not None or modes.keeper is not None
+    )
 
 
 def view_fact(view: Tensor) -> str | None:
@@ -184,6 +195,17 @@ def tensor_lines(
     return lines, facts
 
 
+def written_facts(names: Sequence[str]) -> Callable[..., Any]:
+    """Return a function of tensors, of which the first is written to, that gives what a key has.
+
+    It returns None where the long way may have to say something.
+    """
+    lines, facts = tensor_lines(names, written=True)
+    condition = written_condition(names[0])
+    lines.append(f"return ({', '.join(facts)}) if {condition} else None")
+    return define_lines("facts", ", ".join(names), lines, NAMES)
+
+
 def told_number(name: str) -> str:
     """Return what tells a number in a key, beside its type: 0.0 and -0.0 differ as text alone."""
     return f"({name} if type({name}) is not float or {name} else repr({name}))"
@@ -223,8 +245,10 @@ NAMES = {
     "call_interceptors": call_interceptors,
     "defaults": dtypes.defaults,
     "facts_of": facts_of,
+    "key_of": key_of,
     "modes": modes,
     "interceptors": interceptors,
     "refresh_view": refresh_view,
     "view_fact": view_fact,
+    "watches_writes": watches_writes,
 }

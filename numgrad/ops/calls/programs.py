@@ -206,7 +206,9 @@ class CallWriter:
         fixed = {k: v for k, v in node.parameters.items() if k not in sources}
         call = node.call.with_numbers(fixed)
         numbers = [each for name in sources for each in arrays_in(step.parameters[name])]
+        # So is that of the call that was noted: both share what runs their rules.
         call.counted = any(id(each) in self.counted for each in (*step.written, *numbers))
+        node.call.counted = call.counted
         self.namespace |= {f"call{number}": call, f"fixed{number}": fixed}
         given = ", ".join([f"**fixed{number}", *[f"{k!r}: {v}" for k, v in sources.items()]])
         metas = ""

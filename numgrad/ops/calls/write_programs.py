@@ -30,7 +30,9 @@ class _WriteWriter(CallWriter):
         self.dtype = arguments[0]._array.dtype
         self.copied = False  # whether what the tensor held is
         self.write = ""  # what writes the result
-        self.alone = len(steps.steps) == 1
+        # Only the step that the result comes from takes what is written to.
+        taking = [any(each is arguments[0] for each in step.operands) for step in steps.steps]
+        self.alone = sum(taking) == 1 and taking[-1]
 
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
@@ -41,8 +43,9 @@ class _WriteWriter(CallWriter):
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         writes = step.primitive.writes
-        if writes is not None and self.alone:
-            self.namespace["writes"] = partial(writes, **step.parameters)
+        if writes is not None and self.alone and step.outputs[0] is self.result:
+            fixed = {k: v for k, v in step.parameters.items() if k not in step.numbers}
+            self.namespace["writes"] = partial(writes, **fixed)
             self.write = f"writes({', '.join(arguments)})"
             return
         super()._compute(number, step, arguments)

@@ -188,7 +188,12 @@ def _fill(primitives: tuple[Primitive, Primitive], input: Tensor, value: Any) ->
     return result
 
 
-@declare("fill(Tensor input, Tensor value)", "fill(Tensor input, number value)", method=False)
+@declare(
+    "fill(Tensor input, Tensor value)",
+    "fill(Tensor input, number value)",
+    method=False,
+    dispatched=True,
+)
 def fill(input: Tensor, value: Any) -> Tensor:
     """Return a tensor of the input's shape and dtype, filled with one value.
 

@@ -32,7 +32,7 @@ __all__ = ["check_remembered", "remembered_lines"]
 # Of these kinds, values that are equal are the same.
 _TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
 _TENSORS = {"Tensor", "operand", "mask"}
-_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number", "index[]"}
 
 
 def check_remembered(declaration: Declaration) -> None:
@@ -73,6 +73,8 @@ class _Given(NamedTuple):
         Those that are tensors, and those that may be something else.
     factors : list of str
         Numbers, also among `mixed`, that are operands where they are floats of an ordinary size.
+    indices : list of str
+        Tuples of indices, of which there may be one.
     statics, key : list of str
         The others, and what stands for them in the key.
     absent : list of str
@@ -83,6 +85,7 @@ class _Given(NamedTuple):
     tensors: list[str]
     mixed: list[str]
     factors: list[str]
+    indices: list[str]
     statics: list[str]
     key: list[str]
     absent: list[str]
@@ -92,7 +95,7 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
     """Return how the arguments of a function stand in the keys of its calls."""
     parameters = {each.name: each for each in declaration.signature.parameters}
     owner = ["self"] * declaration.bound
-    given = _Given([*owner], [*owner], [], [], [], [], ["out is None"] * ("out" in parameters))
+    given = _Given([*owner], [*owner], [], [], [], [], [], ["out is None"] * ("out" in parameters))
     # What stands for another argument is no rare thing, as what may be left out is.
     needed = {one for each in given_at_least(declaration, local) for one in each.split(" and ")}
     for name in declaration.handed:
@@ -101,6 +104,9 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
+        if kinds == {"index[]"}:
+            given.indices.append(value)
+            continue
         if name in declaration.factors:
             given.factors.append(value)
         are_tensors = kinds <= _TENSORS - {"operand"}
@@ -138,13 +144,25 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
         conditions = [f"type({each}) is Tensor" for each in given.tensors]
         if not conditions:  # of these one is, if they are no symbols of a formula
             conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]
-        conditions.append("not interceptors" if writes else "not call_interceptors")
+        conditions.append(
+            "(not interceptors or not watches_writes())" if writes else "not call_interceptors"
+        )
     missed = f"meet(key_, {tensors}, {tuple_of(given.statics)}, {tuple_of(given.arguments)}"
     if given.mixed or given.factors:
         constants = [_is_constant(each, given, declaration.direct) for each in handed]
         missed += f", constants={tuple_of(constants)}"
+    for indices in given.indices:
+        look += [f"operands_ = [{', '.join(handed)}]", f"found_ = key_of({indices}, operands_)"]
+        missed = missed.replace(tensors, "operands_", 1)
+        facts, handed = [*facts, "found_[0]"], ["*operands_"]
+        if writes:
+            look.append(
+                "if any([each._counter is counter_ for each in operands_[1:]]): view_ = None"
+            )
     lines = [f"key_ = {tuple_of([*facts, *given.key])}", "program_ = find(key_)"]
     lines += program_lines(handed, f"{missed})")
+    if given.indices:
+        lines = ["if found_ is not None:", *[f"    {one}" for one in lines]]
     if writes:
         lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
     conditions += given.absent

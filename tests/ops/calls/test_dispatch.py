@@ -25,6 +25,7 @@ SAMPLES = [
     for number, sample in enumerate(primitive.samples)
 ]
 CALLS: dict[str, Callable[..., Any]] = {
+    "fill": lambda x, y: ng.fill(x, 2.0) * ng.fill(x, y[0, 0]),
     "index": lambda x, y: x[1],
     "index from behind": lambda x, y: x[-1, 0],
     "slice": lambda x, y: x[1:],
