@@ -42,7 +42,7 @@ from numgrad.codegen.loops import (
     type_code,
 )
 from numgrad.codegen.short_loops import on_stack
-from numgrad.jit.emit.body_loops import carried_loop, copied, unit_vector_loop
+from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
@@ -114,9 +114,7 @@ def _loop_function(
     decorator: Name | None = None,
 ) -> Function:
     body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_")
-    if isinstance(loop, Rows):
-        return unit_vector_loop(body, name, decorator)
-    return carried_loop(body, loop, name, decorator)
+    return loop_function(body, loop, name, decorator)
 
 
 def is_short(emitted: Emitted) -> bool:
