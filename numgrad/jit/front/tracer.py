@@ -64,6 +64,7 @@ class Tracer:
     """A recorder (see `numgrad.graph.recorder.Recorder`) that builds the values of a graph."""
 
     transforms = False
+    has_numbers = False
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
