@@ -1,4 +1,4 @@
-"""Functions without a signature: those that are Python's own in PyTorch, and say so in its words."""
+"""Functions without a signature: those that are Python functions in PyTorch, too."""
 
 from __future__ import annotations
 
