@@ -115,7 +115,7 @@ class Signatures:
         if one == other:
             return one
         found = self.context.unify_types(one, other)
-        if found is None:
+        if found not in (one, other):  # it would not be what Numba makes of either by itself
             raise errors.TypingError(f"{one} meets {other}")
         return found
 
