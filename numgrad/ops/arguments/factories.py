@@ -131,7 +131,7 @@ def checked_number(value: Any, dtype: dtypes.dtype, name: str | None = None) -> 
         name = dtype.c_name
     if _overflows(value, dtype):
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    if isinstance(value, complex) and not dtype.is_complex:
+    if isinstance(value, complex) and not dtype.is_complex and dtype.category != dtypes.BOOL:
         value = value.real
     if dtype.category == dtypes.INTEGER:
         bits = 8 * dtype.itemsize

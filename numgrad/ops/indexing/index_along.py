@@ -387,6 +387,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             )
         result = _INDEX_FILL.apply(input, value, dim=at, index=positions, held=(index,))
     else:
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            )
         number = scalar_array(value, input._array.dtype)
         result = _INDEX_FILL_NUMBER.apply(
             input, dim=at, index=positions, value=number, held=(index,)

@@ -437,6 +437,8 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     """Return what is to be written as a tensor."""
     if isinstance(value, Tensor):
         return value
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         return fresh(scalar_array(value, input._array.dtype, checks_half=False))
     kind = type(value)
