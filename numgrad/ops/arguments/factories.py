@@ -91,7 +91,7 @@ def finish(
                 f"dtype {dtypes.of_numpy(array.dtype).scalar_name} does not match dtype of out "
                 f"parameter ({out.dtype.scalar_name})"
             )
-    tensor = fresh(array) if out is None else write(array, out)
+    tensor = fresh(array) if out is None else write(array, out, warns=False)
     if requires_grad:
         require_grad(tensor)
     return tensor

@@ -18,7 +18,7 @@ from numgrad.graph.upward import upward
 from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
-from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
 from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
@@ -292,7 +292,29 @@ def index_put(
     tensor([2., 0., 0.])
     """
     found = to_indices(indices, input._array.shape)
+    if not accumulate and values._array.size == 1 and _is_one_mask(indices):
+        values = _filling(values, input)
     return _put_at(input, values, found, held_in(indices), accumulate)
+
+
+def _is_one_mask(indices: Sequence[Any]) -> bool:
+    """Return whether positions are those of a mask: then one value is filled in, whatever it is."""
+    given = [each for each in indices if each is not None]
+    return (
+        len(given) == 1
+        and isinstance(given[0], Tensor)
+        and given[0]._array.dtype in (np.bool_, np.uint8)
+    )
+
+
+def _filling(value: Tensor, input: Tensor) -> Tensor:
+    """Return one value in the dtype of the input, as `masked_fill` takes it."""
+    dtype = input._array.dtype
+    if value._array.dtype == dtype:
+        return value
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise overflow_error(dtype)
+    return cast(value, dtype)
 
 
 def _put_at(

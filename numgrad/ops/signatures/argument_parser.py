@@ -128,7 +128,7 @@ def _bind_one(
                     values[parameter.name] = arguments
                     position = count
                     continue
-                if isinstance(value, (tuple, list)) and count > 1:
+                if count > 1:
                     return fail(_too_many, count)
             position += 1
         else:

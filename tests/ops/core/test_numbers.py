@@ -50,7 +50,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "index_fill": lambda m, x, k: x.index_fill(0, m.tensor([0]), k),
     "scatter": lambda m, x, k: x.scatter(0, m.tensor([1]), k),
     "a write": lambda m, x, k: written(x.clone(), k),
-    "maximum of a sum": lambda m, x, k: (x.abs().sum() + k),
+    "maximum of a sum": lambda m, x, k: x.abs().sum() + k,
     "fmod": lambda m, x, k: x.fmod(k),
     "new_full": lambda m, x, k: x.new_full((2,), k),
 }
