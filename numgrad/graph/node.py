@@ -27,6 +27,7 @@ __all__ = [
     "OutputMeta",
     "SavedArray",
     "next_sequence",
+    "node_type",
     "unpack_array",
 ]
 
@@ -322,6 +323,23 @@ class Node:
         follow from the rule for gradients.
         """
         return None
+
+
+_node_types: dict[Any, Any] = {}
+
+
+def node_type(name: str, base: type[Node], module: str = "numgrad", **attributes: Any) -> Any:
+    """Return the class of nodes that are those of a class but for a name and some attributes.
+
+    >>> node_type("TwiceBackward", Node, num_outputs=2).num_outputs
+    2
+    """
+    key = (name, base, module, *attributes.items())
+    found = _node_types.get(key)
+    if found is None:
+        members = {"__slots__": (), "__module__": module, **attributes}
+        found = _node_types[key] = type(name, (base,), members)
+    return found
 
 
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:

@@ -14,10 +14,10 @@ from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
-from numgrad.ops.core.node_source import Saved
+from numgrad.ops.calls.node_source import Saved
+from numgrad.ops.calls.rule_programs import Gradients, note_rules
 from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.plan import Plan, Rule
-from numgrad.ops.core.rule_programs import Gradients, note_rules
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
 __all__ = ["Call", "PrimitiveNode", "fitted", "make_node_class"]

@@ -25,11 +25,11 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap
+from numgrad.ops.calls.node_source import attach_for
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
-from numgrad.ops.core.node_source import attach_for
 from numgrad.ops.core.nodes import Call, PrimitiveNode, make_node_class
 from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
-from numgrad.ops.core.steps import read_array
 
 __all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
 

@@ -13,13 +13,14 @@ from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.index_keys import are_inside
-from numgrad.ops.movement.shape import expand, reshape
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [

@@ -12,9 +12,9 @@ from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
-from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
 from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from tests.ops.core.same_call import assert_same_call, assert_same_error, assert_same_gradients
+from tests.ops.calls.same_call import assert_same_call, assert_same_error, assert_same_gradients
 
 CALLS = [
     "x[:1].squeeze((0,1))",

@@ -1,7 +1,7 @@
 """Source that makes nodes: `record_lines` is the one place that says how.
 
 Calls that take the long way run it (`attach_for`), plain calls of elementwise functions
-(`attach_plain`), and the programs that `numgrad.ops.core.programs` makes of calls.
+(`attach_plain`), and the programs that `numgrad.ops.calls.programs` makes of calls.
 """
 
 from __future__ import annotations

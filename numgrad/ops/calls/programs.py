@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.graph.tensor import NO_EDGE, Tensor
-from numgrad.ops.core.node_source import (
+from numgrad.ops.calls.node_source import (
     Saved,
     are_constants,
     define_lines,
@@ -19,7 +19,7 @@ from numgrad.ops.core.node_source import (
     pack_lines,
     record_lines,
 )
-from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
+from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 
 __all__ = ["CallWriter", "Value", "compile_call", "number_source"]
 
@@ -206,7 +206,9 @@ class CallWriter:
         fixed = {k: v for k, v in node.parameters.items() if k not in sources}
         call = node.call.with_numbers(fixed)
         numbers = [each for name in sources for each in arrays_in(step.parameters[name])]
+        # So is that of the call that was noted: both share what runs their rules.
         call.counted = any(id(each) in self.counted for each in (*step.written, *numbers))
+        node.call.counted = call.counted
         self.namespace |= {f"call{number}": call, f"fixed{number}": fixed}
         given = ", ".join([f"**fixed{number}", *[f"{k!r}: {v}" for k, v in sources.items()]])
         metas = ""

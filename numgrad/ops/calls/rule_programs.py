@@ -9,9 +9,9 @@ import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.node_source import define_lines
-from numgrad.ops.core.programs import number_source
-from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
+from numgrad.ops.calls.node_source import define_lines
+from numgrad.ops.calls.programs import number_source
+from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 
 __all__ = ["Gradients", "note_rules"]
 
