@@ -19,6 +19,7 @@ __all__ = [
     "broadcast",
     "cast",
     "constant",
+    "delinearised",
     "join",
     "permute",
     "reduce",
@@ -169,7 +170,7 @@ def strided(value: Value, shape: tuple[int, ...], strides: Sequence[int], offset
     """Return what lies at a place of the value's memory, given in elements, as if it lay there."""
     if math.prod(shape) == 0:
         return view(value, [Affine(0, ())] * len(value.shape), shape)
-    maps = _delinearised(value.shape, shape, strides, offset)
+    maps = delinearised(value.shape, shape, strides, offset)
     if maps is not None:
         if shape == value.shape and all(
             m == Affine(0, ((dim, 1),) if shape[dim] > 1 else ()) for dim, m in enumerate(maps)
@@ -192,7 +193,7 @@ def _is_contiguous(shape: tuple[int, ...], strides: Sequence[int]) -> bool:
     return True
 
 
-def _delinearised(
+def delinearised(
     base: tuple[int, ...], shape: tuple[int, ...], strides: Sequence[int], offset: int
 ) -> list[Affine] | None:
     """Return for each dim of the base its index, if a place can be said in such terms."""

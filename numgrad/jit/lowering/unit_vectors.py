@@ -32,6 +32,7 @@ class Rows:
     __slots__ = ("graph",)
 
     name = "rows"
+    own = ()  # inputs of the body that may be written over
 
     def __init__(self, graph: Graph) -> None:
         self.graph = simplify(graph)
