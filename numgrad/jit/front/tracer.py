@@ -11,12 +11,14 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from numgrad.base.dtypes import of_numpy
 from numgrad.base.halves import HALF
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
@@ -25,6 +27,7 @@ from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.jit.front.branch_advice import advice_for
 from numgrad.jit.front.control import record_scan, record_switch, record_while
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
+from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import (
     Order,
@@ -91,7 +94,8 @@ class Tracer:
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
         watch(self, sees_calls=True)
         try:
-            yield
+            with without_collections():
+                yield
         finally:
             restore({**modes.__dict__, **before})  # with hooks that were entered and not left
 
@@ -116,6 +120,8 @@ class Tracer:
             )
         whole = storage.whole
         value: Value = storage.value
+        if place is whole:
+            return value
         offset = address_of(place) - address_of(whole)
         key = (value, place.shape, place.strides, offset, place.dtype)
         found = self._views.get(key)
@@ -480,7 +486,7 @@ class Tracer:
         frame = user_frame()
         if frame is None:
             return name
-        return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        return _named(name, frame.f_code.co_filename, frame.f_lineno)
 
     def _array(
         self,
@@ -559,6 +565,11 @@ def _has_inputs(value: Value) -> bool:
             seen.add(each)
             todo += each.operands
     return False
+
+
+@lru_cache(REMEMBERED_CALLS)
+def _named(name: str, file: str, line: int) -> str:
+    return f"{name} at {os.path.basename(file)}:{line}"
 
 
 def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:

@@ -63,9 +63,11 @@ def cast(value: Value, dtype: np.dtype[Any], origin: str = "") -> Value:
 
 def apply(operation: str, *operands: Value, origin: str = "") -> Value:
     """Return an elementwise operation on operands that broadcast."""
-    shape = broadcast_shapes([(), *(operand.shape for operand in operands)])
+    shape = broadcast_shapes([operand.shape for operand in operands])
     voting = operands[1:] if operation == "where" else operands
-    dtype = np.result_type(*{operand.dtype for operand in voting})
+    dtype = voting[0].dtype
+    if any([operand.dtype is not dtype for operand in voting]):
+        dtype = np.result_type(*{operand.dtype for operand in voting})
     if dtype.kind == "c":
         operands = (*operands[: len(operands) - len(voting)], *(cast(v, dtype) for v in voting))
     dtype = SCALAR_OPS[operation].result_dtype(dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
@@ -10,6 +11,7 @@ from numgrad.jit.rolling.rolling import rolled
 __all__ = ["prepared"]
 
 
+@without_collections()
 def prepared(graph: Graph) -> Graph:
     """Return a graph that computes the same bits in fewer operations.
 
