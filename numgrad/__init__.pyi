@@ -91,6 +91,7 @@ IntTensor: Any
 LongTensor: Any
 ShortTensor: Any
 TraceError: Any
+UnrolledWarning: Any
 bool: dtype
 cdouble: dtype
 cfloat: dtype

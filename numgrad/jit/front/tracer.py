@@ -83,6 +83,8 @@ class Tracer:
         self._grown: dict[Storage, Value] = {}
         # What the body of a loop made, while one is recorded.
         self._own: list[set[Storage]] = []
+        # Where the user's lines are that record.
+        self.files: set[str] = set()
         # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
         self.given: dict[int, Any] = {}
 
@@ -486,7 +488,13 @@ class Tracer:
         frame = user_frame()
         if frame is None:
             return name
-        return _named(name, frame.f_code.co_filename, frame.f_lineno)
+        file = frame.f_code.co_filename
+        self.files.add(file)
+        return _named(name, file, frame.f_lineno)
+
+    def here(self) -> str:
+        """Return the line of the user's that runs, as operations name it."""
+        return self._origin("").removeprefix(" at ")
 
     def _array(
         self,

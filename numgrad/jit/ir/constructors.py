@@ -66,7 +66,7 @@ def apply(operation: str, *operands: Value, origin: str = "") -> Value:
     shape = broadcast_shapes([operand.shape for operand in operands])
     voting = operands[1:] if operation == "where" else operands
     dtype = voting[0].dtype
-    if any([operand.dtype is not dtype for operand in voting]):
+    if any(operand.dtype is not dtype for operand in voting):
         dtype = np.result_type(*{operand.dtype for operand in voting})
     if dtype.kind == "c":
         operands = (*operands[: len(operands) - len(voting)], *(cast(v, dtype) for v in voting))

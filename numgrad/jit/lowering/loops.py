@@ -67,7 +67,7 @@ class Loop:
 
     @property
     def own(self) -> tuple[Value, ...]:
-        """The body's inputs that may be written over: the carries, of which each turn has copies."""
+        """The body's inputs that may be written over: the carries."""
         return self.graph.inputs[: self.carries]
 
     def metas(self) -> list[tuple[tuple[int, ...], Any]]:

@@ -8,6 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from numgrad.jit.ir.graph import Value
+from numgrad.jit.rolling.columns import (
+    added_to,
+    are_zeros,
+    is_same_number,
+    moves_in,
+    offsets_of,
+    scale_of,
+    where_written,
+)
 from numgrad.jit.rolling.positions import Positions
 from numgrad.jit.rolling.repetition import Run
 from numgrad.jit.rolling.rows import Row, is_even
@@ -57,6 +66,7 @@ class Turns:
         self.parts: dict[int, Value] = {}  # and what it writes
         self.positions = Positions(self._row)
         self.added: dict[int, tuple[int, int]] = {}  # sums: the update of zeros that they add
+        self.nested: dict[int, int] = {}  # updates of zeros, and those that are all they write
         self.without_zeros: set[Carry] = set()  # carries that are not to begin with -0.0
 
     def turn(self, position: int) -> list[Operation]:
@@ -82,19 +92,13 @@ class Turns:
 
     def _find(self) -> None:
         for position, column in enumerate(self.columns):
-            if column[0].value.operation == "update" and _moves(column, len(column[0].bases)):
-                window = None if position in self.in_turns else self._window(column, position)
-                if window is not None:
-                    self.windows[position] = window
-                elif position not in self.whole:
-                    found = self._zeros_added(column, position)
-                    if found is not None:
-                        self.added[found[0]] = (position, found[1])
+            if column[0].value.operation == "update":
+                self._find_written(column, position)
         done_elsewhere = {window.added for window in self.windows.values()}
-        done_elsewhere |= {made for made, _ in self.added.values()}
+        done_elsewhere |= {made for made, _ in self.added.values()} | set(self.nested.values())
         for position, column in enumerate(self.columns):
             if position in self.windows:
-                self.parts[position] = self._operand(column, 1, _moves(column, 1))
+                self.parts[position] = self._operand(column, 1)
             elif position not in done_elsewhere:
                 self.body[position] = self._operation(column, position)
         for position, (made, _) in self.added.items():
@@ -105,23 +109,26 @@ class Turns:
         value = column[0].value
         if position in self.added:
             made, slot = self.added[position]
-            array = self._operand(column, 1 - slot, _moves(column, 1 - slot))
+            array = self._operand(column, 1 - slot)
             return self._written(made, array, adds=True)
-        if value.operation == "update" and _moves(column, len(value.operands)):
-            return self._written(position, self._operand(column, 0, _moves(column, 0)), adds=False)
-        operands = [
-            self._operand(column, slot, _moves(column, slot)) for slot in range(len(value.operands))
-        ]
+        if value.operation == "update" and moves_in(column, len(value.operands)):
+            return self._written(position, self._operand(column, 0), adds=False)
+        operands = [self._operand(column, slot) for slot in range(len(value.operands))]
         return Value(
             value.operation, operands, value.shape, value.dtype, value.origin, **value.attributes
         )
 
     def _written(self, made: int, array: Value, *, adds: bool) -> Value:
         """Return an array with what an update writes, at positions."""
+        offsets, strides = where_written(self.columns[made])
+        while made in self.nested:  # a part of a part
+            scale = scale_of(self.columns[made])
+            assert scale is not None
+            made = self.nested[made]
+            inner, steps = where_written(self.columns[made])
+            offsets, strides = offsets + scale * inner, tuple([scale * step for step in steps])
         column = self.columns[made]
-        part = self._operand(column, 1, _moves(column, 1))
-        offsets = np.array([each.offsets[-1] for each in column], np.int64)
-        strides = column[0].value.attributes["strides"]
+        part = self._operand(column, 1)
         return self.positions.written(array, part, offsets, strides, adds=adds)
 
     def _uses(self) -> dict[int, list[tuple[int, int]]]:
@@ -149,11 +156,45 @@ class Turns:
 
     # --- what is written ---
 
+    def _find_written(self, column: Sequence[Operation], position: int) -> None:
+        """Find out how to do an update that is another in each turn."""
+        moves = moves_in(column, len(column[0].bases))
+        nested = self._nested(column, position)
+        if moves and not nested and position not in self.in_turns:
+            window = self._window(column, position)
+            if window is not None:
+                self.windows[position] = window
+                return
+        moves = moves or any(
+            moves_in(self.columns[each], len(self.columns[each][0].bases)) for each in nested
+        )
+        if moves and position not in self.whole:
+            found = self._zeros_added(column, position)
+            if found is not None:
+                self.added[found[0]] = (position, found[1])
+                self.nested.update(zip([position, *nested], nested, strict=False))
+
+    def _nested(self, column: Sequence[Operation], position: int) -> list[int]:
+        """Return the updates of zeros that are all that an update writes, each of the next."""
+        found: list[int] = []
+        while scale_of(column) is not None:
+            made = self.place(column[0].bases[1])
+            if made is None or self.uses.get(made[1]) != [(position, 1)] or made[1] in self.used:
+                break
+            inner, outer = self.columns[made[1]], column
+            if inner[0].value.operation != "update" or not are_zeros(inner):
+                break
+            if any(a.bases[1] is not b.value for a, b in zip(outer, inner, strict=True)):
+                break
+            position, column = made[1], inner
+            found.append(position)
+        return found
+
     def _window(self, column: Sequence[Operation], made: int) -> Window | None:
         """Return the windows that an update writes, if all can be written behind the loop."""
         found: Window | None = None
         before = [self.place(each.bases[0]) for each in column]
-        if _moves(column, 0):
+        if moves_in(column, 0):
             return None
         if before[0] is None and not column[0].paths[0]:  # an array that is handed on
             if before[1:] == [(turn, made) for turn in range(len(before) - 1)]:
@@ -177,8 +218,7 @@ class Turns:
         sums, value = self.columns[added], column[0].value
         if sums[0].value.operation != "add" or any(any(each.paths) for each in sums):
             return None
-        bases = [each.bases[0] for each in column]
-        if not _same_number(bases) or bases[0].attributes["value"] != 0:
+        if not are_zeros(column):
             return None
         if any(each.bases[slot] is not column[turn].value for turn, each in enumerate(sums)):
             return None
@@ -189,7 +229,7 @@ class Turns:
     def _added_window(
         self, column: Sequence[Operation], made: int, added: int, slot: int
     ) -> Window | None:
-        """Return the windows of an update of zeros that is added to an array, which nobody reads."""
+        """Return the windows of an update of zeros that is added to an array, unread."""
         others = [each.bases[1 - slot] for each in self.columns[added]]
         places = [self.place(base) for base in others]
         is_carried = places == [None, *((turn, added) for turn in range(len(places) - 1))]
@@ -202,12 +242,12 @@ class Turns:
         It can't where all that happens to the array is that numbers are added to it, and zeros put:
         then what it begins with is all that may be -0.0.
         """
-        root = _added_to(self.body[position])
+        root = added_to(self.body[position])
         for carry, stand_in in self.carries.items():
-            if stand_in is root and carry.back == 1:
-                if _added_to(self.body[carry.made]) is root:
-                    self.without_zeros.add(carry)
-                    return
+            is_handed_on = stand_in is root and carry.back == 1
+            if is_handed_on and added_to(self.body[carry.made]) is root:
+                self.without_zeros.add(carry)
+                return
         self.whole.add(made)
         raise _Otherwise
 
@@ -232,8 +272,9 @@ class Turns:
 
     # --- what is read ---
 
-    def _operand(self, column: Sequence[Operation], slot: int, moves: bool) -> Value:
+    def _operand(self, column: Sequence[Operation], slot: int) -> Value:
         """Return what stands in the body for an operand of an operation."""
+        moves = moves_in(column, slot)
         bases = [each.bases[slot] for each in column]
         places = [self.place(base) for base in bases]
         path = column[0].paths[slot]
@@ -244,7 +285,7 @@ class Turns:
                 if is_same and not is_even(row):
                     return self._read(column, slot, bases[0])
                 return self._row(row)
-            if is_same or _same_number(bases):
+            if is_same or is_same_number(bases):
                 return rebased(path, bases[0])
             return rebased(path, self._row(Row(tuple(bases))))
         of_window = self._of_window(column, slot, places)
@@ -276,7 +317,7 @@ class Turns:
 
     def _read(self, column: Sequence[Operation], slot: int, base: Value) -> Value:
         """Return what is read of a value, elsewhere in each turn."""
-        first, stop = _offsets_of(column[0], slot)
+        first, stop = offsets_of(column[0], slot)
         offsets = np.array([each.offsets[first:stop] for each in column], np.int64)
         return self.positions.read(base, column[0].paths[slot], offsets)
 
@@ -303,38 +344,3 @@ class Turns:
             found = Value("input", (), like.shape, like.dtype, position=0)
             self.rows[row] = found
         return found
-
-
-def _added_to(value: Value) -> Value:
-    """Return to what numbers were added at positions, or zeros put."""
-    while value.operation == "scatter":
-        part = value.operands[1]
-        while part.operation in ("view", "reshape"):
-            part = part.operands[0]
-        is_zero = part.operation == "constant" and repr(part.attributes["value"])[0] != "-"
-        if not (value.attributes["adds"] or (is_zero and part.attributes["value"] == 0)):
-            break
-        value = value.operands[0]
-    return value
-
-
-def _offsets_of(operation: Operation, slot: int) -> tuple[int, int]:
-    """Return which of the offsets are those of an operand; behind them is where an update writes."""
-    counts = [
-        sum(len(step.attributes.get("maps", ())) for step in path) for path in operation.paths
-    ]
-    start = sum(counts[:slot])
-    return start, start + counts[slot] if slot < len(counts) else len(operation.offsets)
-
-
-def _moves(column: Sequence[Operation], slot: int) -> bool:
-    """Whether the views that lead to an operand begin elsewhere in each turn."""
-    start, stop = _offsets_of(column[0], slot)
-    return len({each.offsets[start:stop] for each in column}) > 1
-
-
-def _same_number(values: Sequence[Value]) -> bool:
-    if any(value.operation != "constant" for value in values):
-        return False
-    first = repr(values[0].attributes["value"])
-    return all(repr(value.attributes["value"]) == first for value in values)
