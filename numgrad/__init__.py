@@ -75,6 +75,7 @@ from numgrad.graph.tensor import Size, is_inference
 from numgrad.io.printing import get_printoptions, printoptions, set_printoptions
 from numgrad.io.serialization import load, save
 from numgrad.jit.front.decorator import jit
+from numgrad.jit.front.unrolled import UnrolledWarning
 from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation.from_data import tensor
@@ -101,6 +102,7 @@ __all__ = [
     "Tensor",
     "TraceError",
     "TypedStorage",
+    "UnrolledWarning",
     "UntypedStorage",
     "autograd",
     "bool",

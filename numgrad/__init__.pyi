@@ -105,6 +105,7 @@ TraceError: Any
 UInt16Storage: Any
 UInt32Storage: Any
 UInt64Storage: Any
+UnrolledWarning: Any
 bool: dtype
 cdouble: dtype
 cfloat: dtype

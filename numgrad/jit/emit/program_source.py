@@ -8,7 +8,7 @@ For use in compiled code, sizes and constants are written into the function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from math import prod
@@ -229,9 +229,9 @@ class Emitted:
         return [*(array.name for array in self.arguments), "header", "room"]
 
 
-def emit(graph: Graph) -> Emitted:
-    """Schedule a graph and write its nests."""
-    plan = schedule(graph)
+def emit(graph: Graph, own: Collection[Value] = ()) -> Emitted:
+    """Schedule a graph and write its nests, which may write over inputs that are their `own`."""
+    plan = schedule(graph, own)
     found = Emitted(plan, {}, find_bands(plan))
     _name_arrays(found, graph)
     constants = _name_constants(found, graph)

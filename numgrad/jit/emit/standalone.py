@@ -353,7 +353,7 @@ class _Standalone:
     def _loop(self, value: Value, loop: Rows | Loop) -> list[Statement]:
         """Return what does a loop."""
         name = f"{self.name}loop_{next(self.numbers)}"
-        emitted = emit(loop.graph)
+        emitted = emit(loop.graph, loop.own)
         self.helpers.append(_loop_function(loop, emitted, self.build, self.helpers, name, _KERNEL))
         lines: list[Statement] = []
         given: list[Any] = [0, loop.count] if isinstance(loop, Rows) else []

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-__all__ = ["advice_for"]
+__all__ = ["advice_for", "leave", "outline", "stored_in", "written_as_function"]
 
 Place = tuple[int, int, int, int]  # line, last line, column, last column
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
@@ -182,13 +182,13 @@ def _branch(func: str, statement: ast.If, following: ast.stmt | None, known: Any
         return [f"return {_cond(func, test, *[f'lambda: {value}' for value in values])}"]
     changed = [
         name
-        for name in _stored([*body, *other])
-        if name in known or (name in _stored(body) and name in _stored(other))
+        for name in stored_in([*body, *other])
+        if name in known or (name in stored_in(body) and name in stored_in(other))
     ]
-    if not changed or _leave([*body, *other]):
+    if not changed or leave([*body, *other]):
         return [
-            *_outline("true_fn", [], "what to do if it holds, up to a return"),
-            *_outline("false_fn", [], "and if it does not"),
+            *outline("true_fn", [], "what to do if it holds, up to a return"),
+            *outline("false_fn", [], "and if it does not"),
             _cond(func, test, "true_fn", "false_fn"),
         ]
     assigned = [_values(block, ast.Assign) for block in (body, other)]
@@ -198,17 +198,17 @@ def _branch(func: str, statement: ast.If, following: ast.stmt | None, known: Any
     given = [name for name in changed if name in known]
     lines: list[str] = []
     for name, block in (("true_fn", body), ("false_fn", other)):
-        lines += _function(name, given, block, changed)
+        lines += written_as_function(name, given, block, changed)
     results = ", ".join(changed)
     return [*lines, f"{results} = {_cond(func, test, 'true_fn', 'false_fn', *given)}"]
 
 
 def _loop(func: str, statement: ast.While, known: Any) -> list[str]:
     """Return a `while` as a call of `while_loop`."""
-    carried = [name for name in _stored(statement.body) if name in known]
-    step = _function("body_fn", carried, statement.body, carried)
-    if not carried or _leave(statement.body):
-        step = _outline("body_fn", carried, "one step; what would leave the loop is its condition")
+    carried = [name for name in stored_in(statement.body) if name in known]
+    step = written_as_function("body_fn", carried, statement.body, carried)
+    if not carried or leave(statement.body):
+        step = outline("body_fn", carried, "one step; what would leave the loop is its condition")
     return [*step, _while_loop(func, carried, _test(statement.test, known))]
 
 
@@ -221,17 +221,17 @@ def _is_range(node: ast.expr) -> bool:
 def _counted_loop(func: str, statement: ast.For, known: Any) -> list[str]:
     """Return a `for` over a range as a call of `fori_loop`."""
     counter = ast.unparse(statement.target)
-    carried = [name for name in _stored(statement.body) if name in known and name != counter]
+    carried = [name for name in stored_in(statement.body) if name in known and name != counter]
     bounds = ", ".join([_tensor_in(bound) for bound in statement.iter.args])  # type: ignore[attr-defined]
     if "," not in bounds:
         bounds = f"0, {bounds}"
     names = ", ".join(carried) or "..."
     carry = names if len(carried) == 1 else f"({names})"
-    if not carried or _leave(statement.body):
-        step = _outline("body_fn", [counter, "carry"], "one step; what leaves the loop is no part")
+    if not carried or leave(statement.body):
+        step = outline("body_fn", [counter, "carry"], "one step; what leaves the loop is no part")
     else:
         single = len(carried) == 1
-        step = _function(
+        step = written_as_function(
             "body_fn", [counter, names if single else "carry"], statement.body, carried
         )
         if not single:
@@ -252,11 +252,11 @@ def _tensor_in(node: ast.expr) -> str:
 
 def _broken_loop(func: str, loop: ast.While, statement: ast.If, known: Any) -> list[str]:
     """Return a `while` that breaks at a test as the outline of a `while_loop`."""
-    carried = [name for name in _stored(loop.body) if name in known]
+    carried = [name for name in stored_in(loop.body) if name in known]
     stop: ast.expr = ast.UnaryOp(ast.Not(), statement.test)
     if not isinstance(loop.test, ast.Constant):
         stop = ast.BoolOp(ast.And(), [loop.test, stop])
-    lines = _outline("body_fn", carried, "one step, without the break")
+    lines = outline("body_fn", carried, "one step, without the break")
     return [*lines, _while_loop(func, carried, _test(stop, known))]
 
 
@@ -266,12 +266,12 @@ def _while_loop(func: str, carried: list[str], test: str) -> str:
     return f"{names} = {func}.while_loop(lambda {names}: {test}, body_fn, {carry})"
 
 
-def _outline(name: str, parameters: Sequence[str], what: str) -> list[str]:
+def outline(name: str, parameters: Sequence[str], what: str) -> list[str]:
     """Return the lines of a function that is left to write."""
     return [f"def {name}({', '.join(parameters)}):", f"    ...  # {what}"]
 
 
-def _function(
+def written_as_function(
     name: str, parameters: Sequence[str], block: Sequence[ast.stmt], results: Sequence[str]
 ) -> list[str]:
     """Return the lines of a function that does what a block does."""
@@ -294,7 +294,7 @@ def _values(block: Sequence[ast.stmt], kind: type[ast.stmt]) -> str | None:
     return None if value is None else ast.unparse(value)
 
 
-def _stored(block: Sequence[ast.stmt]) -> list[str]:
+def stored_in(block: Sequence[ast.stmt]) -> list[str]:
     """Return the names that a block assigns to, or whose elements or attributes it does."""
     names: dict[str, None] = {}
     for node in _own(block):
@@ -312,7 +312,7 @@ def _stored(block: Sequence[ast.stmt]) -> list[str]:
     return list(names)
 
 
-def _leave(block: Sequence[ast.stmt]) -> bool:
+def leave(block: Sequence[ast.stmt]) -> bool:
     """Whether a block may be left on the way."""
     return any(isinstance(node, _LEAVES) for node in _own(block))
 

@@ -17,6 +17,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.signature import Static, array_of
 from numgrad.jit.front.trace_function import Trace
+from numgrad.jit.front.unrolled import warn_of_unrolled
 from numgrad.jit.front.watch import Watch
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.rolling.prepare import prepared
@@ -77,7 +78,9 @@ class Compiled:
         for output in trace.outputs:
             if output.laid is not None:
                 computed[output.which] = output.laid.in_memory(computed[output.which])
-        self.program: Program = build(prepared(Graph(trace.graph.inputs, computed)))
+        graph = prepared(Graph(trace.graph.inputs, computed))
+        warn_of_unrolled(graph, trace.files, trace.caller)
+        self.program: Program = build(graph)
         # The strides that it is for, by the numbers of leaves; and the traces for others.
         self.strides = trace.strides
         self.others: list[Compiled] = []

@@ -10,6 +10,7 @@ from numba.extending import typeof_impl
 
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.trace_function import Trace
+from numgrad.jit.front.unrolled import warn_of_unrolled
 from numgrad.jit.ir.cost import Cost, cost
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.rolling.prepare import prepared
@@ -59,6 +60,7 @@ class Lowered:
 
     def __init__(self, trace: Trace) -> None:
         self.graph: Graph = prepared(Graph(trace.graph.inputs, list(_results(trace))))
+        warn_of_unrolled(self.graph, trace.files, trace.caller)
         self._program: Program = build(self.graph)
 
     @property

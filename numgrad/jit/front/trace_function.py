@@ -48,6 +48,8 @@ class Trace(NamedTuple):
     given: dict[int, Any]  # arrays and numbers of NumPy's that operations were given; by id
     required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
     strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
+    files: frozenset[str]  # of the lines that recorded it
+    caller: str  # the line that called the function, as operations name it
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -84,6 +86,7 @@ def _overlaps(leaf: Any) -> bool:
 def _trace(
     tracer: Tracer, function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]
 ) -> Trace:
+    caller = tracer.here()
     with tracer.open():
         start = next_sequence()
         stand_ins = list(leaves)
@@ -135,6 +138,8 @@ def _trace(
         tracer.given,
         required,
         strides,
+        frozenset(tracer.files),
+        caller,
     )
 
 

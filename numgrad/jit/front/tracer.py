@@ -11,12 +11,14 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from numgrad.base.dtypes import of_numpy
 from numgrad.base.halves import HALF
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
@@ -26,6 +28,7 @@ from numgrad.jit.front.control import record_scan, record_switch, record_while
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
+from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import (
     Order,
@@ -80,6 +83,8 @@ class Tracer:
         self._stacks = GrownStacks()
         # What the body of a loop made, while one is recorded.
         self._own: list[set[Storage]] = []
+        # Where the user's lines are that record.
+        self.files: set[str] = set()
         # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
         self.given: dict[int, Any] = {}
 
@@ -91,7 +96,8 @@ class Tracer:
         modes.trace, modes.saved_hooks = self, ()  # what is traced is saved by nobody yet
         watch(self, sees_calls=True)
         try:
-            yield
+            with without_collections():
+                yield
         finally:
             restore({**modes.__dict__, **before})  # with hooks that were entered and not left
 
@@ -116,6 +122,8 @@ class Tracer:
             )
         whole = storage.whole
         value: Value = storage.value
+        if place is whole:
+            return value
         offset = address_of(place) - address_of(whole)
         key = (value, place.shape, place.strides, offset, place.dtype)
         found = self._views.get(key)
@@ -427,7 +435,13 @@ class Tracer:
         frame = user_frame()
         if frame is None:
             return name
-        return f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        file = frame.f_code.co_filename
+        self.files.add(file)
+        return _named(name, file, frame.f_lineno)
+
+    def here(self) -> str:
+        """Return the line of the user's that runs, as operations name it."""
+        return self.origin("").removeprefix(" at ")
 
     def _array(
         self,
@@ -492,6 +506,11 @@ class Tracer:
             [self._array(*both, follows, primitive.gaps) for both in zip(items, found, strict=True)]
         )
         return results[0] if single else results
+
+
+@lru_cache(REMEMBERED_CALLS)
+def _named(name: str, file: str, line: int) -> str:
+    return f"{name} at {os.path.basename(file)}:{line}"
 
 
 def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:

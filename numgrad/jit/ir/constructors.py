@@ -19,6 +19,7 @@ __all__ = [
     "broadcast",
     "cast",
     "constant",
+    "delinearised",
     "join",
     "permute",
     "reduce",
@@ -62,9 +63,11 @@ def cast(value: Value, dtype: np.dtype[Any], origin: str = "") -> Value:
 
 def apply(operation: str, *operands: Value, origin: str = "") -> Value:
     """Return an elementwise operation on operands that broadcast."""
-    shape = broadcast_shapes([(), *(operand.shape for operand in operands)])
+    shape = broadcast_shapes([operand.shape for operand in operands])
     voting = operands[1:] if operation == "where" else operands
-    dtype = np.result_type(*{operand.dtype for operand in voting})
+    dtype = voting[0].dtype
+    if any(operand.dtype is not dtype for operand in voting):
+        dtype = np.result_type(*{operand.dtype for operand in voting})
     if dtype.kind == "c":
         operands = (*operands[: len(operands) - len(voting)], *(cast(v, dtype) for v in voting))
     dtype = SCALAR_OPS[operation].result_dtype(dtype)
@@ -169,7 +172,7 @@ def strided(value: Value, shape: tuple[int, ...], strides: Sequence[int], offset
     """Return what lies at a place of the value's memory, given in elements, as if it lay there."""
     if math.prod(shape) == 0:
         return view(value, [Affine(0, ())] * len(value.shape), shape)
-    maps = _delinearised(value.shape, shape, strides, offset)
+    maps = delinearised(value.shape, shape, strides, offset)
     if maps is not None:
         if shape == value.shape and all(
             m == Affine(0, ((dim, 1),) if shape[dim] > 1 else ()) for dim, m in enumerate(maps)
@@ -192,7 +195,7 @@ def _is_contiguous(shape: tuple[int, ...], strides: Sequence[int]) -> bool:
     return True
 
 
-def _delinearised(
+def delinearised(
     base: tuple[int, ...], shape: tuple[int, ...], strides: Sequence[int], offset: int
 ) -> list[Affine] | None:
     """Return for each dim of the base its index, if a place can be said in such terms."""

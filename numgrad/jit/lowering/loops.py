@@ -65,6 +65,11 @@ class Loop:
         """Which of the body's inputs is the first that is the same in all turns."""
         return self.carries + self.rows + self.counted
 
+    @property
+    def own(self) -> tuple[Value, ...]:
+        """The body's inputs that may be written over: the carries."""
+        return self.graph.inputs[: self.carries]
+
     def metas(self) -> list[tuple[tuple[int, ...], Any]]:
         """Return shape and dtype of each result.
 

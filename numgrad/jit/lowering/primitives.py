@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.codegen.expression import Symbol
 from numgrad.jit.ir.constructors import (
     apply,
@@ -28,6 +30,7 @@ from numgrad.jit.ir.constructors import (
 from numgrad.jit.ir.graph import Value
 from numgrad.jit.ir.memory_order import Order, flipped
 from numgrad.jit.lowering.storage import update_at
+from numgrad.kernels.move.strides import extent, may_overlap
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 
 __all__ = ["IN_MEMORY_ORDER", "LOWERINGS", "lower_elementwise"]
@@ -85,16 +88,14 @@ def lower_elementwise(
     positions = [p for p, v in enumerate(operands) if isinstance(v, Value)]
     voting = [p for p in positions if p not in primitive.masks] or positions
     compute = operands[voting[0]].dtype if voting else dtype
-    symbols = {
-        name: Symbol.input(name, isinstance(v, Value) and v.dtype.kind == "c")
-        for name, v in zip(primitive.inputs, operands, strict=True)
-    }
+    is_complex = tuple([isinstance(v, Value) and v.dtype.kind == "c" for v in operands])
+    inputs, result = _formula_of(primitive, is_complex)
     values: dict[int, Value] = {}
-    for position, (name, operand) in enumerate(zip(primitive.inputs, operands, strict=True)):
+    for position, (symbol, operand) in enumerate(zip(inputs, operands, strict=True)):
         if not isinstance(operand, Value):
             is_mask = position in primitive.masks
             operand = constant(operand, np.dtype(bool) if is_mask else compute)
-        values[id(symbols[name])] = operand
+        values[id(symbol)] = operand
 
     def evaluate(symbol: Symbol) -> Value:
         value = values.get(id(symbol))
@@ -109,8 +110,20 @@ def lower_elementwise(
             values[id(symbol)] = value
         return value
 
-    (result,) = primitive._formula(symbols)
     return cast(evaluate(result), dtype, origin)
+
+
+@lru_cache(REMEMBERED_CALLS)
+def _formula_of(
+    primitive: ElementwisePrimitive, is_complex: tuple[bool, ...]
+) -> tuple[list[Symbol], Symbol]:
+    """Return symbols for the operands of a primitive, and what it computes of them."""
+    symbols = {
+        name: Symbol.input(name, of_it)
+        for name, of_it in zip(primitive.inputs, is_complex, strict=True)
+    }
+    (result,) = primitive._formula(symbols)
+    return list(symbols.values()), result
 
 
 # --- copies ---------------------------------------------------------------------------------------
@@ -362,6 +375,15 @@ def _as_strided_scatter(value: Value, source: Value, outer: Any, inner: Any) -> 
         raise NotImplementedError
     found = update_at(in_memory, source, inner[2], inner[1])
     return permute(found, [order.index(dim) for dim in range(len(order))])
+
+
+@lowering("as_strided_backward")
+def _as_strided_backward(value: Value, source: Any, target: Any, shared: Any) -> Value:
+    low, high = extent(source)
+    if may_overlap(source) or may_overlap(shared) or low < 0 or high > math.prod(target[0]):
+        raise NotImplementedError  # what adds up, or is not seen
+    zeros = broadcast(constant(0, value.dtype), target[0])
+    return _as_strided_scatter(zeros, value, target, source)
 
 
 @lowering("slice_backward")

@@ -32,6 +32,7 @@ class Rows:
     __slots__ = ("graph",)
 
     name = "rows"
+    own = ()  # inputs of the body that may be written over
     # As a `Loop`: it takes nothing of turns, and its first operand follows from which turn it is.
     carries = rows = 0
     fixed = 1

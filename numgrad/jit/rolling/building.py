@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numgrad.jit.ir.constructors import broadcast, constant
+from numgrad.jit.ir.constructors import apply, broadcast, constant
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.loops import Loop
@@ -26,12 +26,10 @@ def with_loop(turns: Turns) -> Graph:
     """
     trace = turns.trace
     first, period, count = turns.run
-    used = _used(turns)
+    used = dict(turns.used)
     filled = {window.final: window for window in turns.windows.values()}
     written = {made: used.pop(made) for made in filled if made in used}
-    if any(when != {count - 1} for when in written.values()):
-        raise Unlike
-    if any(made in used for made in turns.windows):
+    if any(made not in turns.body for made in used):
         raise Unlike
     handed = [*used, *(carry.made for carry in turns.carries)]
     if any(turns.body[made].operation == "call" for made in handed):
@@ -91,22 +89,20 @@ def _carried(
         ]
         own += [*chain, stand_in]
         nexts += [turns.body[carry.made], *chain]
-        inits += reversed(carry.inits)
+        is_clean = carry not in turns.without_zeros
+        inits += reversed(carry.inits) if is_clean else map(_without_negative_zeros, carry.inits)
+    for counter in turns.positions.counters.values():
+        own.append(counter.value)
+        dtype = counter.value.dtype
+        nexts.append(apply("add", counter.value, constant(counter.step, dtype)))
+        inits.append(constant(counter.first, dtype))
     return own, nexts, inits, finals
 
 
-def _used(turns: Turns) -> dict[int, set[int]]:
-    """Return which results are needed outside, and of which turns."""
-    first, period, count = turns.run
-    found: dict[int, set[int]] = {}
-    behind = turns.trace.operations[first + period * count :]
-    bases = [base for each in behind for base in each.bases]
-    bases += [followed_back(output)[1] for output in turns.trace.graph.outputs]
-    for base in bases:
-        place = turns.place(base)
-        if place is not None:
-            found.setdefault(place[1], set()).add(place[0])
-    return dict(sorted(found.items()))
+def _without_negative_zeros(value: Value) -> Value:
+    if value.dtype.kind not in "fc":
+        return value
+    return apply("add", value, broadcast(constant(0, value.dtype), value.shape))
 
 
 def _is_reverse(turns: Turns) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.lowering.handed_over import with_less_kept
 from numgrad.jit.lowering.unneeded import needed_loops
@@ -11,6 +12,7 @@ from numgrad.jit.rolling.rolling import rolled
 __all__ = ["prepared"]
 
 
+@without_collections()
 def prepared(graph: Graph) -> Graph:
     """Return a graph that computes the same bits in fewer operations.
 

@@ -11,7 +11,7 @@ from numgrad.jit.ir.constructors import join, reshape, view
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.jit.rolling.tokens import rebased
 
-__all__ = ["Row", "stack", "step"]
+__all__ = ["Row", "is_even", "stack", "step"]
 
 
 class Row(NamedTuple):
@@ -25,6 +25,11 @@ def step(row: Row) -> int:
     """Return by how much each turn is further on in what it takes; 0 if it is no such row."""
     found = _strided(row)
     return 0 if found is None else sum(found[1])
+
+
+def is_even(row: Row) -> bool:
+    """Whether it is views of one value, each as far behind the one before."""
+    return _strided(row) is not None
 
 
 def _strided(row: Row) -> tuple[list[int], list[int]] | None:

@@ -67,10 +67,11 @@ class Tokens:
                 part, found = self._of_view(step)
                 parts.append(part)
                 offsets += found
-            parts.append((len(path), base.shape, base.dtype))
+            parts += (len(path), base.shape, base.dtype)
         if value.operation == "update":
             offsets.append(value.attributes["offset"])
-        key = (value.operation, value.shape, value.dtype, value.origin, _attributes(value), *parts)
+        told = _attributes(value) if value.attributes else ()
+        key = (value.operation, value.shape, value.dtype, value.origin, told, *parts)
         token = self.known.setdefault(key, len(self.known))
         return Operation(value, token, paths, bases, tuple(offsets))
 
@@ -87,6 +88,8 @@ class Tokens:
 
 def followed_back(value: Value) -> tuple[Path, Value]:
     """Return the views that lead to what a value is a view of, and that."""
+    if value.operation not in ("view", "reshape"):
+        return (), value
     path = []
     while value.operation in ("view", "reshape"):
         path.append(value)

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from numgrad.jit.ir.graph import Value
+from numgrad.jit.rolling.columns import (
+    added_to,
+    are_zeros,
+    is_same_number,
+    moves_in,
+    offsets_of,
+    scale_of,
+    where_written,
+)
+from numgrad.jit.rolling.positions import Positions
 from numgrad.jit.rolling.repetition import Run
-from numgrad.jit.rolling.rows import Row
-from numgrad.jit.rolling.tokens import Operation, rebased
+from numgrad.jit.rolling.rows import Row, is_even
+from numgrad.jit.rolling.tokens import Operation, followed_back, rebased
 from numgrad.jit.rolling.trace import Trace
 from numgrad.jit.rolling.windows import Window, place_of_path, window_of
 
@@ -19,6 +31,10 @@ FURTHEST = 4  # turns back from which a value may be taken
 
 class Unlike(Exception):
     """The turns are not alike after all."""
+
+
+class _Otherwise(Exception):
+    """What is written has to be written in the loop, or all of it added."""
 
 
 class Carry(NamedTuple):
@@ -34,16 +50,29 @@ class Turns:
 
     def __init__(self, trace: Trace, run: Run) -> None:
         self.trace, self.run = trace, run
+        self.columns = [self.turn(position) for position in range(run.period)]
+        self.uses = self._uses()
+        self.used = self._used()
+        # Updates that can't be done at once behind the loop, and those to be added as a whole.
+        self.in_turns: set[int] = set()
+        self.whole: set[int] = set()
+        self._clear()
+
+    def _clear(self) -> None:
         self.carries: dict[Carry, Value] = {}  # and the body's input that stands for each
         self.rows: dict[Row, Value] = {}
         self.body: dict[int, Value] = {}
         self.windows: dict[int, Window] = {}  # by the operation that writes
         self.parts: dict[int, Value] = {}  # and what it writes
+        self.positions = Positions(self._row)
+        self.added: dict[int, tuple[int, int]] = {}  # sums: the update of zeros that they add
+        self.nested: dict[int, int] = {}  # updates of zeros, and those that are all they write
+        self.without_zeros: set[Carry] = set()  # carries that are not to begin with -0.0
 
     def turn(self, position: int) -> list[Operation]:
         """Return an operation of a turn, in all turns."""
         first, period, turns = self.run
-        return [self.trace.operations[first + k * period + position] for k in range(turns)]
+        return self.trace.operations[first + position : first + period * turns : period]
 
     # --- what the turns take ---
 
@@ -55,81 +84,172 @@ class Turns:
         Unlike
             If they take it from different places.
         """
-        uses = self._uses()
-        for position in range(self.run.period):
-            column = self.turn(position)
-            if _moves(column, len(column[0].bases)):
-                window = self._window(column, position, uses)
-                self.windows[position] = window
-        added = {window.added for window in self.windows.values()}
-        for position in range(self.run.period):
-            column = self.turn(position)
-            value = column[0].value
-            if position in added:
-                continue
+        while True:
+            try:
+                return self._find()
+            except _Otherwise:
+                self._clear()
+
+    def _find(self) -> None:
+        for position, column in enumerate(self.columns):
+            if column[0].value.operation == "update":
+                self._find_written(column, position)
+        done_elsewhere = {window.added for window in self.windows.values()}
+        done_elsewhere |= {made for made, _ in self.added.values()} | set(self.nested.values())
+        for position, column in enumerate(self.columns):
             if position in self.windows:
-                self.parts[position] = self._operand(column, 1, _moves(column, 1))
-                continue
-            operands = [
-                self._operand(column, slot, _moves(column, slot))
-                for slot in range(len(value.operands))
-            ]
-            self.body[position] = Value(
-                value.operation,
-                operands,
-                value.shape,
-                value.dtype,
-                value.origin,
-                **value.attributes,
-            )
+                self.parts[position] = self._operand(column, 1)
+            elif position not in done_elsewhere:
+                self.body[position] = self._operation(column, position)
+        for position, (made, _) in self.added.items():
+            self._check_added(position, made)
+
+    def _operation(self, column: Sequence[Operation], position: int) -> Value:
+        """Return an operation of the body."""
+        value = column[0].value
+        if position in self.added:
+            made, slot = self.added[position]
+            array = self._operand(column, 1 - slot)
+            return self._written(made, array, adds=True)
+        if value.operation == "update" and moves_in(column, len(value.operands)):
+            return self._written(position, self._operand(column, 0), adds=False)
+        operands = [self._operand(column, slot) for slot in range(len(value.operands))]
+        return Value(
+            value.operation, operands, value.shape, value.dtype, value.origin, **value.attributes
+        )
+
+    def _written(self, made: int, array: Value, *, adds: bool) -> Value:
+        """Return an array with what an update writes, at positions."""
+        offsets, strides = where_written(self.columns[made])
+        while made in self.nested:  # a part of a part
+            scale = scale_of(self.columns[made])
+            assert scale is not None
+            made = self.nested[made]
+            inner, steps = where_written(self.columns[made])
+            offsets, strides = offsets + scale * inner, tuple([scale * step for step in steps])
+        column = self.columns[made]
+        part = self._operand(column, 1)
+        return self.positions.written(array, part, offsets, strides, adds=adds)
 
     def _uses(self) -> dict[int, list[tuple[int, int]]]:
         """Return which operations of a turn take a result, of this turn or the one before."""
         found: dict[int, list[tuple[int, int]]] = {}
-        for position in range(self.run.period):
-            for slot, base in enumerate(self.turn(position)[1].bases):
+        for position, column in enumerate(self.columns):
+            for slot, base in enumerate(column[1].bases):
                 place = self.place(base)
                 if place is not None:
                     found.setdefault(place[1], []).append((position, slot))
         return found
 
-    def _window(
-        self, column: Sequence[Operation], made: int, uses: dict[int, list[tuple[int, int]]]
-    ) -> Window:
-        """Return the windows that an update writes, if each turn writes another."""
-        found: Window | None = None
-        before = [self.place(each.bases[0]) for each in column]
-        if column[0].value.operation == "update" and not _moves(column, 0):
-            if before[0] is None and not column[0].paths[0]:  # an array that is handed on
-                if before[1:] == [(turn, made) for turn in range(len(before) - 1)]:
-                    found = window_of(column, made, None, column[0].bases[0])
-            elif all(place is None for place in before) and len(uses.get(made, ())) == 1:
-                found = self._added_window(column, made, uses)
-        if found is None:
-            raise Unlike
+    def _used(self) -> dict[int, set[int]]:
+        """Return which results are needed outside, and of which turns."""
+        first, period, count = self.run
+        found: dict[int, set[int]] = {}
+        behind = self.trace.operations[first + period * count :]
+        bases = [base for each in behind for base in each.bases]
+        bases += [followed_back(output)[1] for output in self.trace.graph.outputs]
+        for base in bases:
+            place = self.place(base)
+            if place is not None:
+                found.setdefault(place[1], set()).add(place[0])
+        return dict(sorted(found.items()))
+
+    # --- what is written ---
+
+    def _find_written(self, column: Sequence[Operation], position: int) -> None:
+        """Find out how to do an update that is another in each turn."""
+        moves = moves_in(column, len(column[0].bases))
+        nested = self._nested(column, position)
+        if moves and not nested and position not in self.in_turns:
+            window = self._window(column, position)
+            if window is not None:
+                self.windows[position] = window
+                return
+        moves = moves or any(
+            moves_in(self.columns[each], len(self.columns[each][0].bases)) for each in nested
+        )
+        if moves and position not in self.whole:
+            found = self._zeros_added(column, position)
+            if found is not None:
+                self.added[found[0]] = (position, found[1])
+                self.nested.update(zip([position, *nested], nested, strict=False))
+
+    def _nested(self, column: Sequence[Operation], position: int) -> list[int]:
+        """Return the updates of zeros that are all that an update writes, each of the next."""
+        found: list[int] = []
+        while scale_of(column) is not None:
+            made = self.place(column[0].bases[1])
+            if made is None or self.uses.get(made[1]) != [(position, 1)] or made[1] in self.used:
+                break
+            inner, outer = self.columns[made[1]], column
+            if inner[0].value.operation != "update" or not are_zeros(inner):
+                break
+            if any(a.bases[1] is not b.value for a, b in zip(outer, inner, strict=True)):
+                break
+            position, column = made[1], inner
+            found.append(position)
         return found
 
-    def _added_window(
-        self, column: Sequence[Operation], made: int, uses: dict[int, list[tuple[int, int]]]
-    ) -> Window | None:
-        """Return the windows of an update of zeros, if all it does is to be added to an array."""
-        ((added, slot),) = uses[made]
-        sums = self.turn(added)
+    def _window(self, column: Sequence[Operation], made: int) -> Window | None:
+        """Return the windows that an update writes, if all can be written behind the loop."""
+        found: Window | None = None
+        before = [self.place(each.bases[0]) for each in column]
+        if moves_in(column, 0):
+            return None
+        if before[0] is None and not column[0].paths[0]:  # an array that is handed on
+            if before[1:] == [(turn, made) for turn in range(len(before) - 1)]:
+                found = window_of(column, made, None, column[0].bases[0])
+        else:
+            sums = self._zeros_added(column, made)
+            if sums is not None:
+                found = self._added_window(column, made, *sums)
+        last = {len(column) - 1}
+        return None if found is None or self.used.get(found.final, last) != last else found
+
+    def _zeros_added(self, column: Sequence[Operation], made: int) -> tuple[int, int] | None:
+        """Return who adds an update of zeros to an array, and as which operand.
+
+        None if that is not all that is done with it.
+        """
+        uses = self.uses.get(made, ())
+        if len(uses) != 1 or made in self.used:
+            return None
+        ((added, slot),) = uses
+        sums, value = self.columns[added], column[0].value
         if sums[0].value.operation != "add" or any(any(each.paths) for each in sums):
             return None
-        is_zero = _same_number([each.bases[0] for each in column])
-        if not is_zero or column[0].bases[0].attributes["value"] != 0:
+        if not are_zeros(column):
             return None
-        others = [each.bases[1 - slot] for each in sums]
+        if any(each.bases[slot] is not column[turn].value for turn, each in enumerate(sums)):
+            return None
+        other = sums[0].bases[1 - slot]
+        is_whole = other.shape == value.shape == sums[0].value.shape
+        return (added, slot) if is_whole and value.dtype.kind != "b" else None
+
+    def _added_window(
+        self, column: Sequence[Operation], made: int, added: int, slot: int
+    ) -> Window | None:
+        """Return the windows of an update of zeros that is added to an array, unread."""
+        others = [each.bases[1 - slot] for each in self.columns[added]]
         places = [self.place(base) for base in others]
         is_carried = places == [None, *((turn, added) for turn in range(len(places) - 1))]
-        own = [each.bases[slot] is column[turn].value for turn, each in enumerate(sums)]
-        is_alone = uses.get(added) == [(added, 1 - slot)]
-        if not (is_carried and all(own) and is_alone):
-            return None
-        if others[0].shape != sums[0].value.shape or column[0].value.shape != sums[0].value.shape:
-            return None
-        return window_of(column, made, added, others[0])
+        is_alone = self.uses.get(added) == [(added, 1 - slot)]
+        return window_of(column, made, added, others[0]) if is_carried and is_alone else None
+
+    def _check_added(self, position: int, made: int) -> None:
+        """Have all of an update of zeros added if the sum may tell: -0.0 becomes 0.0.
+
+        It can't where all that happens to the array is that numbers are added to it, and zeros put:
+        then what it begins with is all that may be -0.0.
+        """
+        root = added_to(self.body[position])
+        for carry, stand_in in self.carries.items():
+            is_handed_on = stand_in is root and carry.back == 1
+            if is_handed_on and added_to(self.body[carry.made]) is root:
+                self.without_zeros.add(carry)
+                return
+        self.whole.add(made)
+        raise _Otherwise
 
     def _of_window(
         self, column: Sequence[Operation], slot: int, places: Sequence[tuple[int, int] | None]
@@ -139,33 +259,43 @@ class Turns:
         window = None if made is None else self.windows.get(made)
         if window is None or made is None or window.added is not None:
             return None
-        if places != [None, *((turn, made) for turn in range(len(places) - 1))]:
-            raise Unlike
         paths = tuple([each.paths[slot] for each in column])
-        for turn, path in enumerate(paths):
-            if place_of_path(path, window.init) != (window.offset_in(turn), window.strides):
-                raise Unlike
+        is_before = places == [None, *((turn, made) for turn in range(len(places) - 1))]
+        if not is_before or any(
+            place_of_path(path, window.init) != (window.offset_in(turn), window.strides)
+            for turn, path in enumerate(paths)
+        ):
+            self.in_turns.add(made)
+            raise _Otherwise
         # Nobody has written there yet.
         return self._row(Row((window.init,) * len(column), paths))
 
-    def _operand(self, column: Sequence[Operation], slot: int, moves: bool) -> Value:
+    # --- what is read ---
+
+    def _operand(self, column: Sequence[Operation], slot: int) -> Value:
         """Return what stands in the body for an operand of an operation."""
+        moves = moves_in(column, slot)
         bases = [each.bases[slot] for each in column]
         places = [self.place(base) for base in bases]
         path = column[0].paths[slot]
-        is_same = all(base is bases[0] for base in bases)
         if all(place is None for place in places):
+            is_same = all(base is bases[0] for base in bases)
             if moves:
-                paths = tuple([each.paths[slot] for each in column])
-                return self._row(Row(tuple(bases), paths))
-            if is_same or _same_number(bases):
+                row = Row(tuple(bases), tuple([each.paths[slot] for each in column]))
+                if is_same and not is_even(row):
+                    return self._read(column, slot, bases[0])
+                return self._row(row)
+            if is_same or is_same_number(bases):
                 return rebased(path, bases[0])
             return rebased(path, self._row(Row(tuple(bases))))
         of_window = self._of_window(column, slot, places)
         if of_window is not None:
             return of_window
-        if moves:
-            raise Unlike
+        base = self._carried(bases, places)
+        return self._read(column, slot, base) if moves else rebased(path, base)
+
+    def _carried(self, bases: list[Value], places: list[tuple[int, int] | None]) -> Value:
+        """Return what stands in the body for what some turn computed."""
         for back in range(FURTHEST + 1):
             place = places[back] if back < len(places) else None
             if place is None:
@@ -177,10 +307,19 @@ class Turns:
                 raise Unlike
             if any(places[k] != (k - back, made) for k in range(back, len(places))):
                 raise Unlike
-            if back == 0:
-                return rebased(path, self.body[made])
-            return rebased(path, self.carry(Carry(made, back, tuple(bases[:back]))))
+            if back > 0:
+                return self.carry(Carry(made, back, tuple(bases[:back])))
+            found = self.body.get(made)
+            if found is None:
+                raise Unlike
+            return found
         raise Unlike
+
+    def _read(self, column: Sequence[Operation], slot: int, base: Value) -> Value:
+        """Return what is read of a value, elsewhere in each turn."""
+        first, stop = offsets_of(column[0], slot)
+        offsets = np.array([each.offsets[first:stop] for each in column], np.int64)
+        return self.positions.read(base, column[0].paths[slot], offsets)
 
     def place(self, base: Value) -> tuple[int, int] | None:
         """Return in which turn a value is computed, and by which operation; None if in none."""
@@ -205,23 +344,3 @@ class Turns:
             found = Value("input", (), like.shape, like.dtype, position=0)
             self.rows[row] = found
         return found
-
-
-def _moves(column: Sequence[Operation], slot: int) -> bool:
-    """Whether the views that lead to an operand begin elsewhere in each turn.
-
-    Behind the operands comes where an update writes.
-    """
-    counts = [
-        sum(len(step.attributes.get("maps", ())) for step in path) for path in column[0].paths
-    ]
-    start = sum(counts[:slot])
-    stop = start + counts[slot] if slot < len(counts) else None
-    return len({each.offsets[start:stop] for each in column}) > 1
-
-
-def _same_number(values: Sequence[Value]) -> bool:
-    if any(value.operation != "constant" for value in values):
-        return False
-    first = repr(values[0].attributes["value"])
-    return all(repr(value.attributes["value"]) == first for value in values)

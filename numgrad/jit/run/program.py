@@ -13,6 +13,7 @@ from numgrad.jit.emit.program_source import emit
 from numgrad.jit.emit.standalone import is_native_loop, is_short, literal_dispatcher, literal_loop
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run.program_call import ProgramCall, call_lines, define_call
+from numgrad.jit.schedule.overwriting import overwriting
 from numgrad.runtime.forks import lazy
 
 __all__ = ["Program", "build"]
@@ -70,7 +71,9 @@ class Program:
 
         See `numgrad.jit.emit.standalone.literal_loop` for what it is called with.
         """
-        return literal_loop(self._emitted, build, loop)
+        writes_over = overwriting(self.graph, loop.own)
+        emitted = emit(self.graph, loop.own) if writes_over else self._emitted
+        return literal_loop(emitted, build, loop)
 
     @property
     def is_short(self) -> bool:

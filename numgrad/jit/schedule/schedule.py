@@ -11,7 +11,7 @@ complete; all else is computed where it is needed. Two kinds of nests do more th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from numgrad.jit.ir.graph import Graph, Value
@@ -27,6 +27,7 @@ from numgrad.jit.schedule.index_maps import (
     Strided,
     weight,
 )
+from numgrad.jit.schedule.overwriting import in_order, overwriting
 
 __all__ = ["LoopOutput", "Nest", "OpaqueStep", "Schedule", "is_loose", "schedule", "writes_over"]
 
@@ -135,12 +136,21 @@ class Schedule:
         What is in memory, the leaves included.
     in_place : dict
         Updates that write over their operand, which nobody else needs.
+    over : mapping
+        Scatters that write over an input, and who reads that before they do.
     """
 
-    def __init__(self, graph: Graph, elements: Elements, kept: set[Value]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        elements: Elements,
+        kept: set[Value],
+        over: Mapping[Value, Collection[Value]],
+    ) -> None:
         self.graph = graph
         self.elements = elements
         self.kept = kept
+        self.over = over
         self.steps: list[Nest | OpaqueStep] = []
         self.in_place: dict[Value, Value] = {}
         self.step_of: dict[Value, int] = {}  # where a kept value is complete
@@ -229,7 +239,8 @@ class Schedule:
         lower = max([0, *(self.step_of[value] for value, _ in needed)])
         if writes_over(output):  # behind what it is a part of
             before = output.value if output.value in self.step_of else self.in_place[output.value]
-            lower = max(lower, self.step_of[before] + 1)
+            readers = self.over.get(output.value, ())
+            lower = max([lower, *(self.step_of[each] + 1 for each in (before, *readers))])
         for position in range(lower, len(self.steps)):
             nest = self.steps[position]
             if isinstance(nest, Nest) and self._join(nest, position, output, needed):
@@ -341,17 +352,21 @@ def is_loose(index: Index) -> bool:
     return isinstance(index, Flat) or any(isinstance(entry, Place) for entry in index)
 
 
-def schedule(graph: Graph) -> Schedule:
+def schedule(graph: Graph, own: Collection[Value] = ()) -> Schedule:
     """Find the nests that compute a graph.
 
     Parameters
     ----------
     graph : Graph
+    own : collection of Value
+        Inputs that may be written over.
     """
     elements = Elements(graph)
+    over = overwriting(graph, own)
     kept = _initially_kept(graph, elements)
+    kept.update(each for readers in over.values() for each in readers if each.operation != "call")
     for _ in range(_KEEPING_ROUNDS):
-        found = _arrange(graph, elements, kept)
+        found = _arrange(graph, elements, kept, over)
         more = _worth_keeping(found)
         if not more:
             break
@@ -377,15 +392,21 @@ def _initially_kept(graph: Graph, elements: Elements) -> set[Value]:
     return kept
 
 
-def _arrange(graph: Graph, elements: Elements, kept: set[Value]) -> Schedule:
+def _arrange(
+    graph: Graph,
+    elements: Elements,
+    kept: set[Value],
+    over: Mapping[Value, Collection[Value]],
+) -> Schedule:
     """Return the nests for a choice of what is kept."""
-    plan = Schedule(graph, elements, kept)
-    for value in graph.values():
+    plan = Schedule(graph, elements, kept, over)
+    values = in_order(graph.values(), over) or []
+    for value in values:
         if value.operation == "scatter" and _is_fill(value.operands[0]):
             output = LoopOutput("store", value, value, elements.domain(value))
             if not plan.needed(output):  # the number may be a result, or what another step takes
                 plan.place(output)
-    for value in graph.values():
+    for value in values:
         operation = value.operation
         if operation in LEAVES:
             plan.step_of[value] = -1
@@ -432,7 +453,8 @@ def _arrange_update(plan: Schedule, value: Value) -> None:
     """Copy what is updated, unless nobody else needs it, then write the part."""
     base, part, *_ = value.operands
     takes = base.operation not in LEAVES and base.operation != "item"
-    if base in plan.kept and takes and writes_in_place(value, plan.users, plan.kept):
+    is_over = base in plan.kept and takes and writes_in_place(value, plan.users, plan.kept)
+    if value in plan.over or is_over:
         plan.in_place[value] = base
     elif value not in plan.step_of:
         plan.place(LoopOutput("store", value, value, plan.elements.domain(value)))
