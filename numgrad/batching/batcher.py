@@ -8,6 +8,7 @@ is recorded inside knows nothing of it: nodes, their rules and the engine see on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
@@ -15,7 +16,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numgrad.batching.branching import run_switch, run_while
-from numgrad.batching.memory import Memory, Part
+from numgrad.batching.compiled import call_compiled
+from numgrad.batching.loops import loop_of_batch, spread_carries
+from numgrad.batching.memory import Memory, Part, Stacked
 from numgrad.batching.rules import batched_result
 from numgrad.batching.selection import Selected
 from numgrad.batching.taken_apart import INSIDE
@@ -111,13 +114,17 @@ class Batcher:
         self._may_record = modes.grad
         self.made = 0  # how many pieces of memory there are inside
         self.selections: list[Selected] = []  # what runs for some of the examples
+        self.run = self.runs = 0  # which run this is of a body that is recorded outside
+        self._has_stacks = False
 
     @contextmanager
     def open(self) -> Iterator[None]:
         """Have this thread's operations come here."""
         names = (*_OWN, "watching")
         before = {name: getattr(modes, name) for name in names}
-        # It may be opened again, later, by the backward pass of a custom Function.
+        # It may be opened again: by the backward pass of a custom Function, or by the body of a
+        # loop outside.
+        outside, may_record = self._outside, self._may_record
         self._outside, self._may_record = _Outside(), modes.grad
         modes.trace, modes.saved_hooks = self, ()
         watch(self, sees_calls=True)
@@ -125,6 +132,24 @@ class Batcher:
             yield
         finally:
             restore({**modes.__dict__, **before})
+            self._outside, self._may_record = outside, may_record
+
+    def reopening(self) -> Callable[[], Any]:
+        """Return what opens it again, for a body that is recorded outside, as it is now."""
+        level, grad, selections = modes.level, modes.grad, list(self.selections)
+
+        @contextmanager
+        def opened() -> Iterator[None]:
+            before = self.selections
+            with self._own_run(), self.open():
+                modes.level, modes.grad = level, grad or modes.grad
+                self.selections = list(selections)
+                try:
+                    yield
+                finally:
+                    self.selections = before
+
+        return opened
 
     def outside(self) -> _Outside:
         """Return the context manager to be in the world outside of the mapped function."""
@@ -133,6 +158,12 @@ class Batcher:
     def inside(self, tensor: Tensor, batched: bool) -> Tensor:
         """Return the tensor inside of one outside."""
         return wrap(self._array(tensor, batched))
+
+    def inside_stacked(self, tensor: Tensor) -> Tensor:
+        """Return the tensor inside of one whose second dim is the examples'."""
+        self._has_stacks = True
+        array: Any = Memory(self, Stacked(tensor, True)).array()
+        return wrap(array)
 
     def part(self, tensor: Tensor) -> Part:
         """Return what a tensor inside is outside."""
@@ -151,7 +182,8 @@ class Batcher:
             storage: Any = array.storage
             if self.selections and self.selections[-1].is_older(storage):
                 with nullcontext() if modes.trace is self else self._outside.left():
-                    array = self._selected(wrap(array))._array
+                    own: Any = array
+                    array = self._selected(wrap(own))._array
                 storage = array.storage
             if array.place is storage.whole:
                 return storage.value
@@ -178,6 +210,57 @@ class Batcher:
     # --- loops and branches: numgrad.graph.recorder.LoopRecorder ---------------------------------
 
     @property
+    def recording(self) -> Any:
+        """What records loops outside; None if nothing is traced there."""
+        outer = self._outside.trace
+        return None if outer is None else outer.recording
+
+    @property
+    def scan(self) -> Any:
+        """What records a loop over rows; None where a loop can run as it is."""
+        return None if self.has_numbers else functools.partial(self.recording.scan, self)
+
+    def loop(self, call: Any) -> list[Tensor]:
+        """Record a loop, as one of all examples."""
+        return loop_of_batch(self, call)
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Record the body of a loop."""
+        with self._own_run(), self._outside.trace.body():
+            yield
+
+    @contextmanager
+    def _own_run(self) -> Iterator[None]:
+        """Run a body, so that what is found out there of what is outside of it stays there."""
+        before = self.run
+        self.runs += 1
+        self.run = self.runs
+        try:
+            yield
+        finally:
+            self.run = before
+
+    def stand_in(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], given: Tensor | None = None
+    ) -> Tensor:
+        """Return a tensor that stands for an input of a body; it is batched as what is given."""
+        batched = given is not None and self.part(given).batched
+        with self.outside():
+            outer: Any = modes.trace
+            found = outer.stand_in((self.size, *shape) if batched else shape, dtype)
+        return self.inside(found, batched)
+
+    def spread(
+        self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool
+    ) -> list[Tensor] | None:
+        """Return a loop's first carries such that the examples have their own where they come to.
+
+        None if they have already.
+        """
+        return spread_carries(self, given, after, stops)
+
+    @property
     def has_numbers(self) -> bool:
         """Whether nothing is traced outside, so that Python's own loops can run."""
         outer = self._outside.trace
@@ -190,6 +273,9 @@ class Batcher:
         carry: list[Any],
     ) -> list[Any]:
         """Go on until all examples are done."""
+        if not self.has_numbers:
+            found: list[Any] = self.recording.while_loop(self, predicate, step, carry)
+            return found
         return run_while(self, predicate, step, carry)
 
     def switch(
@@ -199,7 +285,14 @@ class Batcher:
         operands: list[Any],
     ) -> list[Any]:
         """Take for each example its own branch."""
+        if not self.has_numbers:
+            found: list[Any] = self.recording.switch(self, index, branches, operands)
+            return found
         return run_switch(self, index, branches, operands)
+
+    def call_compiled(self, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a compiled function for all examples at once."""
+        return call_compiled(self, jitted, args, kwargs)
 
     # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
 
@@ -223,13 +316,18 @@ class Batcher:
         with self.outside():
             batched = False
             operands: list[Any] = []
+            kind = Part
             for each in arrays:
                 if type(each) is Traced or type(each) is np.ndarray:
                     part = self._part(each)
+                    if self._has_stacks and type(part) is Stacked:
+                        kind = Stacked
                     batched = batched or part.batched
                     operands.append(part.aligned(len(shape)))
                 else:
                     operands.append(each)
+            if kind is Stacked:
+                return Memory(self, Stacked(primitive.call(operands), True)).array()
             return self._array(primitive.call(operands), batched)
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
@@ -254,7 +352,8 @@ class Batcher:
     def _selected_in(self, value: Any) -> Any:
         """Return a parameter with what stands for arrays inside in the place of these."""
         if type(value) is Traced:
-            return self._selected(self._own(wrap(value)))._array
+            array: Any = value
+            return self._selected(self._own(wrap(array)))._array
         if type(value) in (tuple, list):
             return type(value)([self._selected_in(each) for each in value])
         return value

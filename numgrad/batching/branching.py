@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from numgrad.batching.selection import Numbers, Selected, example_at, numbers_of
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes import recording
 from numgrad.graph.tensor import Tensor
+from numgrad.ops.creation.from_data import as_tensor
 from numgrad.ops.pointwise.selection import where
 
 __all__ = ["run_switch", "run_while"]
@@ -41,7 +42,7 @@ def run_while(
             return carry
         after = _run_selected(batcher, going, numbers, step, carry)
         carry = _merged(going, after, carry)
-        with no_grad():
+        with recording(False):
             going = going.logical_and(_flag(predicate(carry)))
 
 
@@ -72,7 +73,7 @@ def run_switch(
 
 def _flag(found: Any) -> Tensor:
     """Return a truth value as a tensor of no dims, of which nothing is differentiated."""
-    flag = found.detach() if isinstance(found, Tensor) else Tensor(found)
+    flag = found.detach() if isinstance(found, Tensor) else as_tensor(found)
     return flag if not flag._array.ndim else flag.reshape(())
 
 

@@ -18,7 +18,7 @@ from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.strided import geometry_between, strided
 
-__all__ = ["Memory", "Part"]
+__all__ = ["Memory", "Part", "Stacked"]
 
 
 class Part(NamedTuple):
@@ -53,6 +53,19 @@ class Part(NamedTuple):
         return expand_to(self.tensor, (size, *self.tensor._array.shape))
 
 
+class Stacked(Part):
+    """What a loop stacked of which only it knows how many turns it made.
+
+    The turns lie along the first dim, the examples along the second; nobody takes a view of that.
+    """
+
+    __slots__ = ()
+
+    def aligned(self, ndim: int) -> Tensor:
+        """Return the tensor, which goes with others like it."""
+        return self.tensor
+
+
 class Memory(Storage):
     """The storage of arrays inside.
 
@@ -70,7 +83,9 @@ class Memory(Storage):
 
     def __init__(self, recorder: Any, value: Part, made: bool = False) -> None:
         place = place_of(value.tensor._array)
-        if value.batched:
+        if type(value) is Stacked:
+            place = np.empty((len(place), *place.shape[2:]), place.dtype)
+        elif value.batched:
             # An example lies as the first one does.
             place = place[0, ...] if len(place) else np.empty(place.shape[1:], place.dtype)
         super().__init__(recorder, place, value)
@@ -101,7 +116,9 @@ class Memory(Storage):
 
     def _key(self, place: Any) -> Any:
         offset = address_of(place) - address_of(self.whole)
-        return offset, place.shape, place.strides, place.dtype
+        # What a body of a loop that is recorded outside looked at is of that body.
+        batcher: Any = self.recorder
+        return offset, place.shape, place.strides, place.dtype, batcher.run
 
     def _view(self, place: Any) -> Tensor:
         tensor, batched = self.value

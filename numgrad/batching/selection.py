@@ -76,7 +76,7 @@ class Selected:
         self._mask = mask
         self._choose = choose
         self._start = batcher.made
-        self._known: dict[int, tuple[Tensor, Tensor]] = {}
+        self._known: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def __enter__(self) -> Selected:
         self._batcher.selections.append(self)
@@ -92,9 +92,10 @@ class Selected:
 
     def read(self, tensor: Tensor) -> Tensor:
         """Return what stands for a tensor from outside of the body."""
-        known = self._known.get(id(tensor))
+        key = id(tensor), self._batcher.run
+        known = self._known.get(key)
         if known is None:
-            known = self._known[id(tensor)] = (tensor, self._substituted(tensor))
+            known = self._known[key] = (tensor, self._substituted(tensor))
         return known[1]
 
     def _substituted(self, tensor: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 
 __all__ = [
+    "ForeignTensor",
     "LoopRecorder",
     "Recorder",
     "Storage",
@@ -54,11 +55,21 @@ class TraceError(RuntimeError):
     __module__ = "numgrad"
 
 
+class ForeignTensor(TraceError):
+    """A tensor is used in a trace that is traced by another one."""
+
+    __module__ = "numgrad"
+    __qualname__ = "TraceError"
+
+
 class Recorder(Protocol):
     """What is open while a function is traced, or mapped over a batch (`numgrad.batching`)."""
 
     transforms: bool  # whether what is run is what `numgrad.func` transforms
-    has_numbers: bool  # whether what it records is computed at once
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether what it records is computed at once."""
 
     def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Return the operands of a primitive as those of the function that is being run.
@@ -481,7 +492,7 @@ class TracedTensor(Tensor):
     def _array(self) -> Any:
         """The array, for as long as a function is traced."""
         if modes.trace is None:
-            raise TraceError(
+            raise ForeignTensor(
                 "a tensor of a traced function has left it, and has no numbers: return it from the "
                 "function, and use what the call gives"
             )

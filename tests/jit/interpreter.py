@@ -104,10 +104,19 @@ def interpret(
                 result = elementwise(value, operands)
             else:
                 result = _structural(value, operands)
-            assert np.shape(result) == value.shape, (value.operation, value.type, np.shape(result))
+            if not _grows(value):  # how many turns a loop makes is not known before
+                assert np.shape(result) == value.shape, (value.type, value, np.shape(result))
             assert result.dtype == value.dtype, (value.operation, value.type, result.dtype)
             known[value] = result
     return [np.asarray(known[output]) for output in graph.outputs]
+
+
+def _grows(value: Value) -> bool:
+    """Whether a value is what a loop stacks in turns of which only it knows how many there are."""
+    if value.operation != "item":
+        return False
+    loop = value.operands[0].attributes["primitive"]
+    return isinstance(loop, Loop) and loop.grows(value.attributes["position"])
 
 
 def _call(value: Value, operands: list[Array], elementwise: Operation, fold: Operation) -> Any:
@@ -141,11 +150,10 @@ def _loop(loop: Loop, operands: list[Any], elementwise: Operation, fold: Operati
     if loop.reverse:
         stacked.reverse()
     stacks = []
-    for column, (shape, dtype) in zip(
-        zip(*stacked, strict=True) if stacked else [], loop.metas()[loop.carries :], strict=False
-    ):
+    for number, (shape, dtype) in enumerate(loop.metas()[loop.carries :]):
         stack = np.zeros((max(turn, shape[0]), *shape[1:]), dtype)
-        stack[:turn] = column
+        if stacked:
+            stack[:turn] = [found[number] for found in stacked]
         stacks.append(stack)
     return (*carries, *stacks)
 

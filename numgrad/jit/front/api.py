@@ -67,11 +67,15 @@ class Jitted:
         # With this, what a function takes from outside must not have changed where it is traced.
         self._frozen = frozen
         self._hits = self._misses = 0
+        # Compiled functions that were made of this one, by for which batches, or gradients.
+        self.of_batches: dict[Any, Jitted] = {}
         self._restless = 0  # traces in a row that changed what they read
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function, compiled."""
         if interceptors and modes.trace is not None:  # inside a traced function it is part of that
+            if modes.trace.has_numbers and modes.dual is None:  # and for a batch, made for that
+                return modes.trace.call_compiled(self, args, kwargs)
             return self.function(*args, **kwargs)
         if interceptors and modes.dual is not None:
             leaves, spec = flatten((args, kwargs))
@@ -169,6 +173,7 @@ class Jitted:
     def cache_clear(self) -> None:
         """Forget all traces."""
         self._compiled.clear()
+        self.of_batches.clear()
         self._forget_short()
 
     def _marked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -264,6 +269,34 @@ class Jitted:
         if not _log.handlers:
             _log.addHandler(logging.StreamHandler())
         _log.warning("numgrad traces %s: %s", name, why)
+
+    def leaves_of(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], TreeSpec, tuple[int, ...]]:
+        """Return the leaves of arguments, their structure, and which are static in any case."""
+        leaves, spec = flatten(self._marked(args, kwargs))
+        static = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Static])
+        return [leaf.value if type(leaf) is Static else leaf for leaf in leaves], spec, static
+
+    def remade(self, function: Callable[..., Any], static: Sequence[int] = ()) -> Jitted:
+        """Return a function compiled that was made of this one's."""
+        return Jitted(function, static, frozen=self._frozen)
+
+    def backward_of(
+        self, leaves: Sequence[Any], spec: TreeSpec, moving: Sequence[int]
+    ) -> tuple[Jitted, list[int]]:
+        """Return the compiled function of gradients, and which leaves it is called with.
+
+        It takes these, and then the cotangents.
+        """
+        traced = [k for k, leaf in enumerate(leaves) if is_traced(leaf)]
+        given = [None if k in traced else leaf for k, leaf in enumerate(leaves)]
+        key = spec, tuple(traced), tuple(moving), *given
+        known = self.of_batches.get(key)
+        if known is None:
+            function = backward_of(self.function, spec, given, traced, moving)
+            known = self.of_batches[key] = self.remade(function)
+        return known, traced
 
     def _make_backward(
         self, compiled: Compiled, leaves: Sequence[Any], cotangents: Sequence[Any]

@@ -6,15 +6,15 @@ A branch is a loop of one turn or none, and of several branches exactly one has 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes import recording
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.loops import Turn, record_loop
 
-__all__ = ["record_scan", "record_switch", "record_while"]
+__all__ = ["RECORDING", "Recording", "record_scan", "record_switch", "record_while"]
 
 Leaves = list[Any]
 
@@ -55,12 +55,12 @@ def record_while(
 
     def turn(carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         following = step(_filled(carry, carries[2:]))
-        with no_grad():
+        with recording(False):
             goes_on = flag(following)
             return Turn([goes_on, carries[1] + one, *_present(following)], ())
 
     zero, one = (_constant(tracer, np.asarray(number, np.int64)) for number in (0, 1))
-    with no_grad():
+    with recording(False):
         goes_on = flag(carry)
     found = record_loop(tracer, turn, [goes_on, zero, *_present(carry)], (), None, stops=True)
     return _filled(carry, found.carries[2:])
@@ -73,9 +73,9 @@ def record_switch(
     operands: Leaves,
 ) -> Leaves:
     """Record branches; see `numgrad.graph.recorder.LoopRecorder.switch`."""
-    with tracer.body(), no_grad():  # what they return is not known before
+    with tracer.body(), recording(False):  # what they return is not known before
         like, *_ = [branch(operands) for branch in branches]
-    with no_grad():
+    with recording(False):
         which = index.reshape(())
         if which._array.dtype == np.bool_:
             flags: list[Any] = [which.logical_not(), which]
@@ -111,3 +111,15 @@ def _filled(likes: Leaves, found: Sequence[Tensor]) -> Leaves:
     """Return what was found, with None where it is in `likes`."""
     rest = iter(found)
     return [None if like is None else next(rest) for like in likes]
+
+
+class Recording(NamedTuple):
+    """What records control flow, for a tracer, or for batches of what one traces."""
+
+    scan: Callable[..., tuple[Leaves, Leaves]] = record_scan
+    while_loop: Callable[..., Leaves] = record_while
+    switch: Callable[..., Leaves] = record_switch
+    loop: Callable[..., Turn] = record_loop
+
+
+RECORDING = Recording()

@@ -3,8 +3,7 @@
 A loop that is recorded is one step of the graph (`numgrad.jit.lowering.loops`). What is computed of
 it is differentiable by a `Node` whose rule records another loop, over the same turns the other way
 round: each computes the body again, from what was handed on to it, which the first loop stacks, and
-then the gradients. That loop is recorded like any other, so it can be differentiated in turn. What
-of the body is computed again in the end, `numgrad.jit.lowering.handed_over` decides.
+then the gradients. That loop is recorded like any other, so it can be differentiated in turn.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
-from numgrad.graph.grad_modes import enable_grad, no_grad
-from numgrad.graph.modes import modes
-from numgrad.graph.node import Node, next_sequence, node_type
+from numgrad.graph.modes import modes, recording
+from numgrad.graph.node import Node, next_sequence
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
 from numgrad.jit.ir.constructors import broadcast, constant
-from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.ir.graph import Value
 from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.loops import Loop
 
-__all__ = ["Turn", "record_loop"]
+__all__ = ["LoopCall", "Turn", "cut_loop", "record_loop"]
 
 
 class Turn(NamedTuple):
@@ -50,17 +48,45 @@ class _Recorded(NamedTuple):
         What stood for the carries and the rows.
     turn : Turn
         What it gave.
-    sums_before, sums_after : list of Value
-        The sums as they are handed on.
     edges : list of edges
         Where gradients leave the body, but for its inputs.
     """
 
     inputs: list[Tensor]
     turn: Turn
-    sums_before: list[Value]
-    sums_after: list[Value]
     edges: list[Edge]
+
+
+class LoopCall(NamedTuple):
+    """A loop as a recorder is told of it, by `record_loop`, whose arguments most of these are.
+
+    Attributes
+    ----------
+    body, length, reverse, stops
+    turns : Tensor or None
+        The number of turns, if it is not known.
+    given : sequence of Tensor
+        What the first turn is given, and then the rows.
+    carried : int
+        How many carries there are.
+    inputs : sequence of Tensor
+        What stood for `given` when the body was recorded.
+    turn : Turn
+        What the body gave for these.
+    keeps : bool
+        Whether the carries that each turn is given are stacked, too, behind all other results.
+    """
+
+    body: Body
+    given: Sequence[Tensor]
+    carried: int
+    inputs: Sequence[Tensor]
+    turn: Turn
+    length: int | None
+    reverse: bool
+    stops: bool
+    turns: Tensor | None
+    keeps: bool
 
 
 def record_loop(
@@ -106,82 +132,53 @@ def record_loop(
     TraceError
         If the body writes to what it did not make, or its carries change shape or dtype.
     """
-    carried, given = len(carries), [*carries, *rows]
-    recorded, required = _record_until_settled(tracer, body, given, carried)
-    turn = recorded.turn
+    carried = len(carries)
+    given = [*carries, *rows]
+    required = [modes.grad and each.requires_grad for each in given]
+    while True:
+        recorded = _record(tracer, body, given, carried, required)
+        turn = recorded.turn
+        more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
+        spread = tracer.spread(given, turn.carries, stops)
+        if spread is None and (not modes.grad or more == required[:carried]):
+            break
+        if modes.grad:
+            required[:carried] = more  # what comes of a parameter requires grad from the next on
+        if spread is not None:
+            given[:carried] = spread
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
     moving = [modes.grad and output.requires_grad for output in outputs]
     if stops or count is not None:  # of no turns the carries are what they were
         moving[:carried] = [a or b for a, b in zip(moving, required[:carried], strict=False)]
-    has_stacks = any(moving) and not (stops and length is None)
+    is_moving = any(moving)
+    has_stacks = is_moving and not (stops and length is None)
     if has_stacks:
         outputs += recorded.inputs[:carried]
         moving += required[:carried]
-    graph, operands = _cut_out(tracer, recorded, given, carried, outputs, count)
-    sums = carried + len(turn.summed)
-    loop = Loop(graph, sums, len(rows), length, reverse, stops, counted=count is not None)
-    results = tracer.results(loop, operands)
-    if any(moving):
+    for pair in zip(turn.carries, recorded.inputs, strict=False):
+        _check_fits(*pair)
+    inputs = recorded.inputs
+    call = LoopCall(body, given, carried, inputs, turn, length, reverse, stops, count, has_stacks)
+    results = tracer.loop(call)
+    if is_moving:
         ends = [
             gradient_edge(each) if is_required else NO_EDGE
             for each, is_required in zip(given, required, strict=True)
         ]
-        node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))(
-            [*ends, *recorded.edges]
-        )
+        node = _node_class(len(results))([*ends, *recorded.edges])
         node.tracer, node.body, node.given, node.required = tracer, body, given, required
         node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
         node.first = len(results) - carried if has_stacks else 0
         node.arrays = [each._array for each in results[node.first :]]
         node.count = results[1].detach() if stops else count
         node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
-        node.loop = loop
+        node.length, node.reverse = length, reverse
         for position, (result, is_moved) in enumerate(zip(results, moving, strict=True)):
             if is_moved:
                 result._edge = (node, position)
+    sums = carried + len(turn.summed)
     stacked = sums + len(turn.stacked)
     return Turn(results[:carried], results[sums:stacked], results[carried:sums])
-
-
-def _record_until_settled(
-    tracer: Any, body: Body, given: Sequence[Tensor], carried: int
-) -> tuple[_Recorded, list[bool]]:
-    """Record a body, and return with it which of its inputs require grad.
-
-    What comes of a parameter in one turn requires grad from the next turn on.
-    """
-    required = [modes.grad and each.requires_grad for each in given]
-    while True:
-        recorded = _record(tracer, body, given, carried, required)
-        following = recorded.turn.carries
-        more = [a or b.requires_grad for a, b in zip(required, following, strict=False)]
-        if not modes.grad or more == required[:carried]:
-            return recorded, required
-        required[:carried] = more
-
-
-def _cut_out(
-    tracer: Any,
-    recorded: _Recorded,
-    given: Sequence[Tensor],
-    carried: int,
-    outputs: Sequence[Tensor],
-    count: Tensor | None,
-) -> tuple[Graph, list[Value]]:
-    """Return the graph of a body that gives `outputs`, and the operands of its loop."""
-    turn = recorded.turn
-    values = [_fitting(tracer, *pair) for pair in zip(turn.carries, recorded.inputs, strict=False)]
-    values += recorded.sums_after
-    values += [tracer.value_of(each._array) for each in outputs[len(values) :]]
-    own = [tracer.value_of(each._array) for each in recorded.inputs]
-    own[carried:carried] = recorded.sums_before
-    operands = [tracer.value_of(each._array) for each in given]
-    operands[carried:carried] = [_zeros(value) for value in recorded.sums_before]
-    if count is not None:
-        operands.append(tracer.value_of(count._array))
-        own.append(fresh_input(operands[-1], 0))
-    graph, captured = cut_out(own, values)
-    return graph, [*operands, *captured]
 
 
 def _record(
@@ -193,32 +190,49 @@ def _record(
         inputs = []
         for position, (each, is_required) in enumerate(zip(given, required, strict=True)):
             shape = each._array.shape[position >= count :]
-            stand_in = tracer.stand_in(shape, each._array.dtype)
+            stand_in = tracer.stand_in(shape, each._array.dtype, each)
             if is_required:
                 stand_in._edge = None
             inputs.append(stand_in)
         turn = body(inputs[:count], inputs[count:])
-        before = [tracer.stand_in(each._array.shape, each._array.dtype) for each in turn.summed]
-        with no_grad():
-            after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
     own = [each for each, is_required in zip(inputs, required, strict=True) if is_required]
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
-    edges = edges_from_outside(outputs, own, start, in_body=True)
-    sums_before, sums_after = (
-        [tracer.value_of(each._array) for each in tensors] for tensors in (before, after)
-    )
-    return _Recorded(inputs, turn, sums_before, sums_after, edges)
+    return _Recorded(inputs, turn, edges_from_outside(outputs, own, start, in_body=True))
 
 
-def _fitting(tracer: Any, after: Tensor, before: Tensor) -> Value:
-    """Return the value that a carry has for the next turn."""
+def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
+    """Record a loop, by cutting its body out of what a tracer has recorded."""
+    turn, carried = call.turn, call.carried
+    before = [tracer.stand_in(each._array.shape, each._array.dtype) for each in turn.summed]
+    with recording(False):
+        after = [so_far + each for so_far, each in zip(before, turn.summed, strict=True)]
+    kept = call.inputs[:carried] if call.keeps else ()
+    sums_before = [tracer.value_of(each._array) for each in before]
+    values = [
+        tracer.value_of(each._array) for each in (*turn.carries, *after, *turn.stacked, *kept)
+    ]
+    own = [tracer.value_of(each._array) for each in call.inputs]
+    own[carried:carried] = sums_before
+    operands = [tracer.value_of(each._array) for each in call.given]
+    operands[carried:carried] = [_zeros(value) for value in sums_before]
+    counts = call.turns is not None
+    if call.turns is not None:
+        operands.append(tracer.value_of(call.turns._array))
+        own.append(fresh_input(operands[-1], 0))
+    graph, captured = cut_out(own, values)
+    carries, rows = carried + len(before), len(call.given) - carried
+    loop = Loop(graph, carries, rows, call.length, call.reverse, call.stops, counts)
+    found: list[Tensor] = tracer.results(loop, [*operands, *captured])
+    return found
+
+
+def _check_fits(after: Tensor, before: Tensor) -> None:
+    """Raise for a carry that is not what it was for the next turn."""
     if after._array.shape != before._array.shape or after._array.dtype != before._array.dtype:
         raise TraceError(
             f"a loop's carry is {_type(before)} in one turn and {_type(after)} in the next: a "
             "carry keeps its shape and dtype"
         )
-    found: Value = tracer.value_of(after._array)
-    return found
 
 
 def _type(tensor: Tensor) -> str:
@@ -240,9 +254,10 @@ class _LoopNode(Node):
         "edges",
         "first",
         "given",
-        "loop",
+        "length",
         "output_metas",
         "required",
+        "reverse",
         "sums",
         "tracer",
     )
@@ -258,7 +273,8 @@ class _LoopNode(Node):
     required: Sequence[bool]  # which of these required grad in the body
     first: int  # which output is the first that has the carries of all turns; 0 if none has
     arrays: list[Any]  # of these outputs
-    loop: Loop
+    length: int | None  # of the loop, as its `reverse`
+    reverse: bool
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Record the loop of the gradients."""
@@ -286,8 +302,8 @@ class _LoopNode(Node):
             turn,
             carries,
             rows,
-            self.loop.length,
-            not self.loop.reverse,
+            self.length,
+            not self.reverse,
             count=self.count,
         )
         for places, tensors in (
@@ -348,7 +364,7 @@ class _BackwardTurn:
     def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
         node, create_graph = self.node, modes.grad
         carried, total = node.carried, len(node.given)
-        with enable_grad():
+        with recording(True):
             start = next_sequence()
             inputs = [
                 _requiring(each) if required else each
@@ -414,3 +430,15 @@ def _or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
         return gradient
     zeros: Any = tracer.constant(np.zeros(*meta))
     return wrap(zeros)
+
+
+_node_classes: dict[int, Any] = {}
+
+
+def _node_class(count: int) -> Any:
+    """Return the class of nodes of that many outputs."""
+    known = _node_classes.get(count)
+    if known is None:
+        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
+        known = _node_classes[count] = type("LoopBackward", (_LoopNode,), attributes)
+    return known

@@ -8,8 +8,7 @@ from typing import Any
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
-from numgrad.graph.grad_modes import enable_grad
-from numgrad.graph.modes import modes
+from numgrad.graph.modes import modes, recording
 from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, node_type, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
@@ -117,13 +116,15 @@ def backward_of(
         create_graph = modes.grad
         inputs = list(static)
         gradients = arguments[len(traced) :]
-        with enable_grad():
+        with recording(True):
             start = next_sequence()
             for k, leaf in zip(traced, arguments, strict=False):
                 inputs[k] = leaf
             for k in moving:
                 if not inputs[k].requires_grad:
-                    inputs[k] = inputs[k].detach().requires_grad_()
+                    # Not detach(), which under vmap detaches what is outside, too.
+                    inputs[k] = wrap(inputs[k]._array)
+                    inputs[k]._edge = None
             args, kwargs = unflatten(spec, inputs)
             found, _ = flatten(function(*args, **kwargs))
             own = [inputs[k] for k in moving]

@@ -22,10 +22,18 @@ from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.batched import room_for_rows
 from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
-from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
+from numgrad.graph.recorder import (
+    ForeignTensor,
+    Storage,
+    Traced,
+    TraceError,
+    address_of,
+    place_of,
+)
 from numgrad.graph.tensor import Tensor, plain, wrap
-from numgrad.jit.front.control import record_scan, record_switch, record_while
+from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
+from numgrad.jit.front.loops import LoopCall, cut_loop
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.garbage import without_collections
@@ -68,6 +76,7 @@ class Tracer:
 
     transforms = False
     has_numbers = False
+    recording = RECORDING
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
@@ -116,9 +125,9 @@ class Tracer:
             return self._capture(np.asarray(plain(array)))
         storage, place = array.storage, array.place
         if storage.recorder is not self:
-            self._fail(
-                "a tensor of another traced call is used here: it has left the function that made "
-                "it. Return it from there, and pass it in"
+            raise ForeignTensor(
+                f"{where_user_is()}a tensor of another traced call is used here: it has left the "
+                "function that made it. Return it from there, and pass it in"
             )
         whole = storage.whole
         value: Value = storage.value
@@ -278,7 +287,7 @@ class Tracer:
         reverse: bool,
     ) -> tuple[Leaves, Leaves]:
         """Record a loop with carries."""
-        return record_scan(self, step, carry, columns, length, reverse)
+        return self.recording.scan(self, step, carry, columns, length, reverse)
 
     def while_loop(
         self,
@@ -287,13 +296,17 @@ class Tracer:
         carry: Leaves,
     ) -> Leaves:
         """Record a loop that goes on while something holds."""
-        return record_while(self, predicate, step, carry)
+        return self.recording.while_loop(self, predicate, step, carry)
 
     def switch(
         self, index: Tensor, branches: Sequence[Callable[[Leaves], Leaves]], operands: Leaves
     ) -> Leaves:
         """Record branches, of which one is taken."""
-        return record_switch(self, index, branches, operands)
+        return self.recording.switch(self, index, branches, operands)
+
+    def loop(self, call: LoopCall) -> list[Tensor]:
+        """Record a loop whose body was recorded."""
+        return cut_loop(self, call)
 
     @contextmanager
     def body(self) -> Iterator[None]:
@@ -304,8 +317,13 @@ class Tracer:
         finally:
             self._own.pop()
 
-    def stand_in(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
-        """Return a tensor that stands for an input of a body."""
+    def spread(self, given: Sequence[Tensor], after: Sequence[Tensor], stops: bool) -> None:
+        """Return None: nothing here differs between examples."""
+
+    def stand_in(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], given: Tensor | None = None
+    ) -> Tensor:
+        """Return a tensor that stands for an input of a body, for which that is given."""
         array: Any = self._array(Value("input", (), shape, dtype, position=0))
         if self._own:
             self._own[-1].discard(array.storage)
