@@ -62,7 +62,7 @@ from numgrad.graph.anomaly import (
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
-from numgrad.graph.modes import (
+from numgrad.graph.grad_modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import INLINED_ELEMENTS
+from numgrad.codegen.known_numbers import with_numbers
 from numgrad.codegen.loop_passes import assigned, in_order, names_in, read_arrays
 from numgrad.codegen.loops import (
     Assign,
@@ -148,7 +149,7 @@ class Emitted:
                 lines += step(each.value)
             else:
                 lines += [Blank(), *nest_statements(self.nests[position], self.values)]
-        return lines
+        return with_numbers(lines)
 
     def _wide(self, nests: Iterable[LoopNest]) -> list[Statement]:
         """Return what has wide vectors used, if some nests have something dear to compute."""
@@ -182,7 +183,7 @@ class Emitted:
         lines: list[Statement] = [Do(call(_DISTINCT))]
         lines += self._wide([nest for k, nest in self.nests.items() if k in steps])
         lines += [known[each] for each in names_in(nests) if each in known]
-        body, new = in_order([*lines, *nests], arrays)
+        body, new = in_order(with_numbers([*lines, *nests]), arrays)
         return Function(name, [new[array] for array in arrays], body, decorator)
 
     def arrays_of(self, steps: range) -> list[str]:

@@ -14,7 +14,7 @@ from numgrad.base.tuning import (
     LOOP_PRODUCT_TERMS,
     STACK_BYTES,
 )
-from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.compile import compile_functions
 from numgrad.codegen.loop_passes import statement_count
 from numgrad.codegen.loops import (
     ZERO,
@@ -40,10 +40,10 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
-from numgrad.codegen.printer import print_module
 from numgrad.codegen.short_loops import on_stack
-from numgrad.jit.emit.body_loops import carried_loop, copied, unit_vector_loop
+from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
+from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
@@ -59,9 +59,8 @@ IN_REGISTERS = 64  # elements of an argument or result that is copied
 INLINED_PRODUCT_TERMS = 256  # multiplications up to which a matrix product is written out
 SHORT_SUM = 7  # terms up to which sums in it are added one after the other
 
-_AS_ARGUMENT, _MULTIPLY, _KERNEL, _ZEROS = (
+_AS_ARGUMENT, _KERNEL, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument"),
-    *names("numgrad.kernels.matmul", "multiply"),
     *names("numgrad.codegen.compile.compile", "kernel"),
     *names("numpy", "zeros"),
 )
@@ -86,7 +85,7 @@ def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bo
     functions = [*helpers, main]
     size = statement_count(functions)
     is_inlined = not into and is_short(emitted) and size <= INLINED_STATEMENTS
-    return compile_source("call", print_module(functions), for_loops=is_inlined)
+    return compile_functions(functions, for_loops=is_inlined)
 
 
 def literal_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
@@ -104,7 +103,7 @@ def literal_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
     """
     helpers: list[Function] = []
     function = _loop_function(loop, emitted, build, helpers, "loop")
-    return compile_source("loop", print_module([*helpers, function]))
+    return compile_functions([*helpers, function])
 
 
 def _loop_function(
@@ -116,9 +115,7 @@ def _loop_function(
     decorator: Name | None = None,
 ) -> Function:
     body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_")
-    if isinstance(loop, Rows):
-        return unit_vector_loop(body, name, decorator)
-    return carried_loop(body, loop, name, decorator)
+    return loop_function(body, loop, name, decorator)
 
 
 def is_short(emitted: Emitted) -> bool:
@@ -133,7 +130,7 @@ def is_short(emitted: Emitted) -> bool:
 def _is_short_product(value: Value) -> bool:
     """Whether a matrix product takes less than a call.
 
-    Of short sums there is one order, so those of `_MULTIPLY` have the same bits.
+    Of short sums there is one order, so those of `product` have the same bits.
     """
     is_product = value.operation == "matmul" and value.operands[0].shape[1] <= SHORT_SUM
     return is_product and 0 < _terms(value) <= INLINED_PRODUCT_TERMS
@@ -317,11 +314,8 @@ class _Standalone:
     def _nests(self, steps: range) -> list[Statement]:
         """Return what runs the nests of consecutive steps, in a function of their own."""
         part = self.emitted.part(f"{self.name}run_{steps.start}", steps, _KERNEL)
-        same = [f for f in self.helpers if f.body == part.body and f.parameters == part.parameters]
-        if not same:
-            self.helpers.append(part)
         arrays = self.emitted.arrays_of(steps)
-        return [Do(call(Name((same or [part])[0].name), *arrays))]
+        return [Do(call(self._helper(part), *arrays))]
 
     def _opaque_step(self, value: Value) -> list[Statement]:
         if value.operation == "matmul" and _is_native(value):
@@ -333,10 +327,11 @@ class _Standalone:
 
     def _small_product(self, value: Value) -> Statement:
         """Return what computes a matrix product without the interpreter."""
-        given = [each for operand in value.operands for each in self._matrix(operand)]
-        sizes = [value.shape[0], value.operands[0].shape[1], value.shape[1]]
-        zero = call(type_code(value.dtype), 0)
-        return Do(call(_MULTIPLY, *given, self.buffers[value], *sizes, zero))
+        (a, at_a, *of_a), (b, at_b, *of_b) = map(self._matrix, value.operands)
+        sizes = value.shape[0], value.operands[0].shape[1], value.shape[1]
+        name = f"{self.name}product_{next(self.numbers)}"
+        function = product(name, (of_a, of_b), sizes, value.dtype, _KERNEL)
+        return Do(call(self._helper(function), a, at_a, b, at_b, self.buffers[value]))
 
     def _matrix(self, operand: Value) -> tuple[str, int, int, int]:
         """Return in which array a matrix lies, where, and its strides."""
@@ -348,7 +343,7 @@ class _Standalone:
         return buffers[strided.base], strided.start.evaluate(self.values), first, second
 
     def _short_product(self, value: Value) -> list[Statement]:
-        """Return what computes a matrix product of few terms, in the order of `_MULTIPLY`."""
+        """Return what computes a matrix product of few terms, in the order of `product`."""
         (a, at_a, a0, a1), (b, at_b, b0, b1) = map(self._matrix, value.operands)
         rows, columns = value.shape
         total: Expression = call(type_code(value.dtype), 0)
@@ -358,6 +353,17 @@ class _Standalone:
             total = combine("+", total, combine("*", left, right))
         element = Store(Name(self.buffers[value]), plus(times("i", columns), "j"), total)
         return [For("i", ZERO, Number(rows), [For("j", ZERO, Number(columns), [element])])]
+
+    def _helper(self, function: Function) -> Name:
+        """Return the name of a function, or of one before that does the same."""
+        same = [
+            each
+            for each in self.helpers
+            if each.body == function.body and each.parameters == function.parameters
+        ]
+        if not same:
+            self.helpers.append(function)
+        return Name((same or [function])[0].name)
 
     def _loop(self, value: Value, loop: Rows | Loop) -> list[Statement]:
         """Return what does a loop."""

@@ -83,6 +83,7 @@ class NotDifferentiable(ElementwisePrimitive):
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
         moving: int = 0,
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Attach a node that raises when a gradient comes to it."""
         edges = [gradient_edge(each) if isinstance(each, Tensor) else NO_EDGE for each in inputs]

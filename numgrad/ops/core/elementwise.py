@@ -20,8 +20,8 @@ from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.catalogue import check_name, enter
-from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise_node import ElementwiseNode
 from numgrad.ops.core.gradient_plan import GradientPlan
@@ -170,7 +170,7 @@ class ElementwisePrimitive(Primitive):
         self._identities: dict[int, bool] = {}
         # What the table holds: of a call that was met twice its program; of how operands lie, what
         # computes the result, and the dtype in which it does; and what public functions look up
-        # for plain calls (`numgrad.ops.core.plain_calls`).
+        # for plain calls (`numgrad.ops.calls.plain_calls`).
         self.calls = Calls(lambda *operands: self._run(operands), elementwise=True)
         self.find_call = self.calls.programs.get
         if listed:
@@ -370,11 +370,15 @@ class ElementwisePrimitive(Primitive):
         return tensor
 
     def _hand_on_tangents(
-        self, inputs: Sequence[Any], outputs: Sequence[Tensor], parameters: dict[str, Any]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
         if outputs[0]._array.dtype.kind in "fc":
-            super()._hand_on_tangents(inputs, outputs, parameters)
+            super()._hand_on_tangents(inputs, outputs, parameters, held)
 
     def _resolve_operands(
         self, operands: Sequence[Any]
@@ -436,6 +440,7 @@ class ElementwisePrimitive(Primitive):
         inputs: Sequence[Any],
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
+        held: Sequence[Tensor],
     ) -> tuple[Any, str, Sequence[Any]]:
         """Return what nodes of such calls share, the kinds of the operands, and what is kept.
 

@@ -23,7 +23,7 @@ from numgrad.ops.creation.drawing import (
     random_node,
 )
 from numgrad.ops.creation.generator import Generator, drawn
-from numgrad.ops.movement.shape import expand
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.mutation.inplace import perform
 from numgrad.ops.signatures.declared import declare
 

@@ -12,12 +12,13 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.index_keys import are_inside
-from numgrad.ops.movement.shape import expand, reshape
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -283,7 +284,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
                     f"dimension {at}"
                 )
         positions = check_bounds(positions, size=length_of(input, at), dim=at)
-    result: Tensor = _GATHER.apply(input, dim=at, index=positions)
+    result: Tensor = _GATHER.apply(input, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -353,9 +354,9 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
     result: Tensor
     if src is None:
         number = scalar_array(value, input._array.dtype)
-        result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number)
+        result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number, held=(index,))
     else:
-        result = _SCATTER.apply(input, src, dim=at, index=positions)
+        result = _SCATTER.apply(input, src, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -372,7 +373,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     tensor([0., 0., 3.])
     """
     at, positions = _read_scatter(input, dim, index, src, "scatter")
-    result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions)
+    result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -441,7 +442,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
     result: Tensor = _TAKE.apply(
-        input, index=flat_index(at_hand(index._array), size=input._array.size)
+        input, index=flat_index(at_hand(index._array), size=input._array.size), held=(index,)
     )
     return result
 
@@ -468,13 +469,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     Parameters
     ----------
     indices : int64 tensor
+        In a dim, they count modulo its size.
     dim
         Without it, positions in the flattened input.
 
     Raises
     ------
     RuntimeError
-        If the numbers of dims differ, or a position leads outside.
+        If the numbers of dims differ, or without `dim` a position leads outside.
 
     >>> import numgrad as ng
     >>> x = ng.tensor([[3.0, 1.0], [5.0, 7.0]])
@@ -496,8 +498,23 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
             f"but got {len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
         )
     at = wrap_dim(dim, len(shape))
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     common = broadcast_shapes(
         [(*shape[:at], 1, *shape[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])]
     )
     source = expand(input, (*common[:at], shape[at], *common[at + 1 :]))
-    return gather(source, at, expand(indices, (*common[:at], wanted[at], *common[at + 1 :])))
+    wide = expand(indices, (*common[:at], wanted[at], *common[at + 1 :]))
+    positions = _around(read_array(_own_positions, at_hand(wide._array)), size=shape[at])
+    result: Tensor = _GATHER.apply(source, dim=at, index=positions)
+    return result
+
+
+@at_run_time
+def _around(positions: Array, size: int) -> Array:
+    """Return positions modulo a size."""
+    if are_inside(positions, size):
+        return positions
+    if not size:
+        raise RuntimeError("ZeroDivisionError")
+    return positions % size

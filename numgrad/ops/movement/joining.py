@@ -18,8 +18,9 @@ from numgrad.ops.core.out_argument import refuse_gradients, write
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
-from numgrad.ops.movement.shape import reshape, unsqueeze
+from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.slicing import select_view, slice_of
+from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.signatures.declared import declare
 from numgrad.runtime.memory import empty
 

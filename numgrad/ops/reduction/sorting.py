@@ -16,7 +16,7 @@ from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.indexing.gathering import spread_along
-from numgrad.ops.movement.shape import unsqueeze
+from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
