@@ -19,7 +19,7 @@ FLOORS = [
     ["base"],
     ["runtime"],
     ["codegen/loops", "codegen/numba_private"],
-    ["codegen/printer"],
+    ["codegen/loop_passes", "codegen/printer"],
     ["codegen/llvm"],
     ["codegen/compile"],
     ["codegen"],

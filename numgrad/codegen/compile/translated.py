@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +22,8 @@ from numba.extending import lower_builtin
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
 from numgrad.codegen.llvm.function_types import Signatures, Typed
-from numgrad.codegen.loops import Function, Interpreted, Name
+from numgrad.codegen.loop_passes import rewritten
+from numgrad.codegen.loops import Assign, For, Function, Interpreted, Name, Unpack
 from numgrad.codegen.numba_private import AbstractTemplate, cgutils, infer_global, signature
 
 __all__ = ["Translation", "translated"]
@@ -50,8 +52,9 @@ class Translation:
     """
 
     def __init__(self, key: str, functions: Sequence[Function], namespace: dict[str, Any]) -> None:
-        self.main = functions[-1]
-        self.functions = {each.name: each for each in functions if not _is_interpreted(each)}
+        translated = [_versioned(each) for each in functions if not _is_interpreted(each)]
+        self.main = translated[-1]
+        self.functions = {each.name: each for each in translated}
         self.namespace = namespace
         self._typed: dict[Any, Typed] = {}
         _known[key] = self
@@ -118,6 +121,34 @@ class Translation:
 def _is_interpreted(function: Function) -> bool:
     """Whether a function calls the interpreter."""
     return any(isinstance(line, Interpreted) for line in function.body)
+
+
+def _versioned(function: Function) -> Function:
+    """Return a function whose arguments, where they are assigned anew, have another name then.
+
+    So they can have another type: arguments are made floats under their own name.
+    """
+    body = list(function.body)
+    for position, line in enumerate(body):
+        if type(line) is Assign and line.target in function.parameters:
+            before, after = line.target, f"{line.target}_{position}"
+
+            def renamed(node: Any, before: str = before, after: str = after) -> Any:
+                match node:
+                    case Name(name, "") if name == before:
+                        return Name(after)
+                    case Assign(target) if target == before:
+                        return replace(node, target=after)
+                    case Unpack(targets) if before in targets:
+                        found = tuple([after if each == before else each for each in targets])
+                        return replace(node, targets=found)
+                    case For(index) if index == before:
+                        return replace(node, index=after)
+                return node
+
+            body[position] = replace(line, target=after)
+            body[position + 1 :] = rewritten(body[position + 1 :], renamed)
+    return replace(function, body=body)
 
 
 def translated(key: str, *arguments: Any) -> Any:

@@ -115,7 +115,7 @@ class Signatures:
         if one == other:
             return one
         found = self.context.unify_types(one, other)
-        if found is None:
+        if found not in (one, other):  # it would not be what Numba makes of either by itself
             raise errors.TypingError(f"{one} meets {other}")
         return found
 
@@ -147,8 +147,10 @@ class Typed:
         self.signatures, self.module = signatures, module
         self.variables = dict(zip(function.parameters, arguments, strict=True))
         self.result: Any = types.none
+        self._known: dict[int, Any] = {}  # types of expressions, by identity
         while True:  # what a loop assigns may have another type in its second turn
             before = dict(self.variables)
+            self._known.clear()
             self._walk(function.body)
             if self.variables == before:
                 break
@@ -179,6 +181,12 @@ class Typed:
 
     def of(self, node: Expression) -> Any:
         """Return the type of an expression; numbers that are written out have literal types."""
+        found = self._known.get(id(node))
+        if found is None:
+            found = self._known[id(node)] = self._found(node)
+        return found
+
+    def _found(self, node: Expression) -> Any:
         match node:
             case Name():
                 known = self.variables.get(node.id) if not node.module else None

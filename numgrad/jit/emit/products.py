@@ -31,10 +31,7 @@ from numgrad.codegen.loops import (
 
 __all__ = ["product"]
 
-_DISTINCT, _USE_WIDE_VECTORS = (
-    *names("numgrad.codegen.loop_runtime", "distinct"),
-    *names("numgrad.codegen.llvm.width", "use_wide_vectors"),
-)
+(_DISTINCT,) = names("numgrad.codegen.loop_runtime", "distinct")
 _SUMS = 8  # of a dot product, side by side
 _ROWS = 4  # that are added up in one go
 
@@ -62,7 +59,7 @@ def product(
     rows, inner, columns = sizes
     zero = call(type_code(dtype), 0)
     row = plus("at_a", times("i", a0))
-    lines: list[Statement] = [Do(call(_DISTINCT)), Do(call(_USE_WIDE_VECTORS))]
+    lines: list[Statement] = [Do(call(_DISTINCT))]
     if columns == 1 and a1 == 1:
         found = _dot(("a", row, 1), ("b", Name("at_b"), b0), inner, zero)
         found.append(Store(Name("out"), Name("i"), Name("total")))

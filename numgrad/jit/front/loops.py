@@ -3,7 +3,8 @@
 A loop that is recorded is one step of the graph (`numgrad.jit.lowering.loops`). What is computed of
 it is differentiable by a `Node` whose rule records another loop, over the same turns the other way
 round: each computes the body again, from what was handed on to it, which the first loop stacks, and
-then the gradients. That loop is recorded like any other, so it can be differentiated in turn.
+then the gradients. That loop is recorded like any other, so it can be differentiated in turn. What
+of the body is computed again in the end, `numgrad.jit.lowering.handed_over` decides.
 """
 
 from __future__ import annotations

@@ -232,7 +232,9 @@ def program_lines(tensors: Sequence[str], missed: str) -> list[str]:
     return [
         "if program_ is None:",
         f"    return {missed}",
-        f"result_ = program_({', '.join(tensors)})",
+        "try:",
+        f"    result_ = program_({', '.join(tensors)})",
+        "except OverflowError: result_ = None  # of a number that may be greater than 64 bits hold",
         "if result_ is not None:",
         "    return result_",
     ]

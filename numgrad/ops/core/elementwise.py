@@ -30,7 +30,7 @@ from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
+from numgrad.ops.core.promotion import broadcast_shapes, in_64_bits, result_dtype
 
 __all__ = ["ElementwisePrimitive"]
 
@@ -242,7 +242,10 @@ class ElementwisePrimitive(Primitive):
         key = tuple(facts)
         program = self.find_call(key)
         if program is not None:
-            return program(*operands)
+            try:
+                return program(*operands)
+            except OverflowError:  # the type of a number stands in the key, not how great it is
+                return program(*in_64_bits(operands))
         if all(type(each) in _EXACT for each in operands):
             return self.calls.meet(key, operands, (), tuple(operands))
         return self._run(operands)
@@ -270,7 +273,11 @@ class ElementwisePrimitive(Primitive):
             values.append(value)
         key = tuple(facts)
         call, compute = self.find_call(key) or self._forward_for(key, operands, values)
-        array = call(*values)
+        try:
+            array = call(*values)
+        except OverflowError:
+            values = in_64_bits(values)
+            array = call(*values)
         if out is not None:
             return write_elementwise(self, values, array, out, records)
         tensor = wrap(array)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import at_hand
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.calls.steps import read_array
+from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -217,6 +219,24 @@ _SCATTER_ADD: Primitive = Primitive(
 )
 
 
+_REDUCTIONS = {"add": silent(np.add.at), "multiply": silent(np.multiply.at)}
+
+
+def _scatter_reduced(array: Array, src: Array, dim: int, index: Array, reduce: str) -> Array:
+    result = np.array(array, order="C")
+    if index.size:
+        used = src[tuple([slice(length) for length in index.shape or (1,)])] if src.ndim else src
+        grid = _grid(index, dim, array.shape)
+        _REDUCTIONS[reduce](with_dims(result), grid, used)
+    return result
+
+
+# PyTorch has no derivative of these either.
+_SCATTER_REDUCED = NotDifferentiablePrimitive(
+    "scatter_reduced", "scatter", _scatter_reduced, ["input", "src"], [None, None]
+)
+
+
 def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[int, Array]:
     """Return a dim and positions in it, checked against the input, in memory of their own."""
     ndim = input._array.ndim
@@ -244,7 +264,10 @@ def length_of(input: Tensor, dim: int) -> int:
     return input._array.shape[dim] if input._array.ndim else 1
 
 
-@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)", dispatched=True)
+@declare(
+    "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)",
+    dispatched=True,
+)
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
 
@@ -320,11 +343,15 @@ def _read_scatter(
 
 @declare(
     "scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
+    "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce, Tensor? out=None)",
     "scatter(Tensor input, int dim, Tensor index, number value, *, Tensor? out=None)",
+    "scatter(Tensor input, int dim, Tensor index, number value, *, str reduce, Tensor? out=None)",
     inplace=True,
     dispatched=True,
 )
-def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any, reduce: str | None
+) -> Tensor:
     """Return a copy of the input with elements put by position in a dim; `gather` the other way.
 
     For dim 0, ``y[index[i, j], j] = src[i, j]``. The gradient of the input is g with zeros in those
@@ -338,6 +365,9 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
         Not smaller than the index in any dim.
     value
         What to put in all places, where there is no `src`.
+    reduce : {"add", "multiply"}
+        Combine elements with what is there, and with each other, instead of putting them there.
+        That has no derivative; see `scatter_add`.
 
     Raises
     ------
@@ -352,7 +382,13 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
     """
     at, positions = _read_scatter(input, dim, index, src, "scatter")
     result: Tensor
-    if src is None:
+    if reduce is not None:
+        if reduce not in _REDUCTIONS:
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if src is None:
+            src = fresh(scalar_array(value, input._array.dtype))
+        result = _SCATTER_REDUCED.apply(input, src, dim=at, index=positions, reduce=reduce)
+    elif src is None:
         number = scalar_array(value, input._array.dtype)
         result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number, held=(index,))
     else:
@@ -361,7 +397,9 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
 
 
 @declare(
-    "scatter_add(Tensor input, int dim, Tensor index, Tensor src)", inplace=True, dispatched=True
+    "scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
+    inplace=True,
+    dispatched=True,
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of the input with elements added by position in a dim; see `scatter`.
@@ -415,7 +453,7 @@ _TAKE_BACKWARD: Primitive = Primitive(
 )
 
 
-@declare("take(Tensor input, Tensor index)", dispatched=True)
+@declare("take(Tensor input, Tensor index, *, Tensor? out=None)", dispatched=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
@@ -460,7 +498,10 @@ def flat_index(positions: Array, size: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@declare("take_along_dim(Tensor input, Tensor indices, int? dim=None)", dispatched=True)
+@declare(
+    "take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor? out=None)",
+    dispatched=True,
+)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """Return elements by their position in a dim; input and indices broadcast in the other dims.
 

@@ -193,7 +193,7 @@ def _filled_positions(positions: Array, size: int, dim: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@declare("index_select(Tensor input, int dim, Tensor index)", dispatched=True)
+@declare("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)", dispatched=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
 
@@ -255,7 +255,8 @@ def _check_source(
 
 
 @declare(
-    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1)",
+    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1, "
+    "Tensor? out=None)",
     inplace=True,
     dispatched=True,
 )
@@ -306,7 +307,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
 
 
 @declare(
-    "index_copy(Tensor input, int dim, Tensor index, Tensor source)", inplace=True, dispatched=True
+    "index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor? out=None)",
+    inplace=True,
+    dispatched=True,
 )
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy of the input with parts of `source` put at positions of a dim.
@@ -387,6 +390,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             )
         result = _INDEX_FILL.apply(input, value, dim=at, index=positions, held=(index,))
     else:
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            )
         number = scalar_array(value, input._array.dtype)
         result = _INDEX_FILL_NUMBER.apply(
             input, dim=at, index=positions, value=number, held=(index,)

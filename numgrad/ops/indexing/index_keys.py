@@ -140,6 +140,8 @@ def held_in(items: Sequence[Any]) -> list[Tensor]:
 def _plain(items: Any) -> Any:
     """Return nested sequences with arrays and numbers in the place of tensors."""
     if isinstance(items, Tensor):
+        if items._array.dtype.kind in "fc":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         note_numbers(items._array)
         return items._array
     if isinstance(items, (list, tuple)):

@@ -23,7 +23,7 @@ from numgrad.kernels.move.indexing import (
 )
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
-from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
 from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.calls.index_facts import key_of, written_key
 from numgrad.ops.calls.keys import watches_writes, written_facts
@@ -314,7 +314,29 @@ def index_put(
     tensor([2., 0., 0.])
     """
     found = to_indices(indices, input._array.shape)
+    if not accumulate and values._array.size == 1 and _is_one_mask(indices):
+        values = _filling(values, input)
     return _put_at(input, values, found, held_in(indices), accumulate)
+
+
+def _is_one_mask(indices: Sequence[Any]) -> bool:
+    """Return whether positions are those of a mask: then one value is filled in, whatever it is."""
+    given = [each for each in indices if each is not None]
+    return (
+        len(given) == 1
+        and isinstance(given[0], Tensor)
+        and given[0]._array.dtype in (np.bool_, np.uint8)
+    )
+
+
+def _filling(value: Tensor, input: Tensor) -> Tensor:
+    """Return one value in the dtype of the input, as `masked_fill` takes it."""
+    dtype = input._array.dtype
+    if value._array.dtype == dtype:
+        return value
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise overflow_error(dtype)
+    return cast(value, dtype)
 
 
 def _put_at(
@@ -529,6 +551,8 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     """Return what is to be written as a tensor."""
     if isinstance(value, Tensor):
         return value
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         return fresh(scalar_array(value, input._array.dtype, checks_half=False))
     kind = type(value)

@@ -372,7 +372,7 @@ def test_storages_keep_their_size_and_their_process(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         storage = x.storage() if typed else x.untyped_storage()
-        assert x.storage_type() is ng.TypedStorage
+        assert x.storage_type() is ng.FloatStorage
     assert not storage.resizable()
     assert storage.resize_(storage.size()) is storage
     if size != storage.size():
