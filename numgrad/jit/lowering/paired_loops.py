@@ -345,7 +345,7 @@ def _place_of(path: Sequence[Value]) -> _Place | None:
     """Return which rows of a stack views leave, if they do the same to each of them."""
     offset, step = 0, 1
     for value in path:
-        if not value.shape:
+        if not value.shape or not value.operands[0].shape:
             return None
         if value.operation == "reshape":
             if value.shape[0] != value.operands[0].shape[0]:
