@@ -111,14 +111,15 @@ def hamiltonian(scan: Any, steps: int, leaps: int = 100) -> Loss:
         force = ng.func.grad(energy)
 
         def leap(state: Any, _: Any) -> tuple[Any, None]:
-            q, p = state
-            p = p - 0.005 * force(q)
+            q, p, pull = state
+            p = p - 0.005 * pull
             q = q + 0.01 * p
-            return (q, p - 0.005 * force(q)), None
+            pull = force(q)
+            return (q, p - 0.005 * pull, pull), None
 
         def draw(q: Any, row: Any) -> tuple[Any, Any]:
             p, u = row[:2], row[2]
-            (end, momentum), _ = scan(leap, (q, p), length=leaps)
+            (end, momentum, _), _ = scan(leap, (q, p, force(q)), length=leaps)
             before = energy(q) + 0.5 * (p * p).sum()
             after = energy(end) + 0.5 * (momentum * momentum).sum()
             q = ng.where(u.log() < before - after, end, q)

@@ -8,7 +8,7 @@ For use in compiled code, sizes and constants are written into the function.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from math import prod
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.tuning import INLINED_ELEMENTS
 from numgrad.codegen.known_numbers import with_numbers
-from numgrad.codegen.loop_passes import in_order, names_in, read_arrays
+from numgrad.codegen.loop_passes import assigned, in_order, names_in, read_arrays
 from numgrad.codegen.loops import (
     Assign,
     Blank,
@@ -136,12 +137,18 @@ class Emitted:
             lines += [Blank(), *band_statements([self.nests[k] for k in band])]
         return lines
 
-    def short_body(self) -> list[Statement]:
-        """Return the same for few elements, sizes and constants written out."""
+    def short_body(self, step: Callable[[Value], list[Statement]]) -> list[Statement]:
+        """Return the same for few elements, sizes and constants written out.
+
+        What `step` returns does an opaque step.
+        """
         dear = [each for each in self.nests.values() if each.facts.length(self.values) >= WIDE]
         lines = self._wide(dear) + self._literals() + self._rooms()
-        for nest in self.nests.values():
-            lines += [Blank(), *nest_statements(nest, self.values)]
+        for position, each in enumerate(self.plan.steps):
+            if isinstance(each, OpaqueStep):
+                lines += step(each.value)
+            else:
+                lines += [Blank(), *nest_statements(self.nests[position], self.values)]
         return with_numbers(lines)
 
     def _wide(self, nests: Iterable[LoopNest]) -> list[Statement]:
@@ -171,7 +178,7 @@ class Emitted:
         Its parameters are the arrays that these use (`arrays_of`). Names are by the order in which
         they come, so that what does the same to other arrays has the same text.
         """
-        nests, arrays = self._whole_nests(steps)
+        nests, arrays = self._whole_nests(steps), self.arrays_of(steps)
         known = {line.target: line for line in self._literals() if isinstance(line, Assign)}
         lines: list[Statement] = [Do(call(_DISTINCT))]
         lines += self._wide([nest for k, nest in self.nests.items() if k in steps])
@@ -181,15 +188,27 @@ class Emitted:
 
     def arrays_of(self, steps: range) -> list[str]:
         """Return the names of the arrays that the nests among some steps use."""
-        return self._whole_nests(steps)[1]
+        nests = self._whole_nests(steps)
+        own = {array.name for array in self.arrays} - assigned(nests)
+        return [name for name in names_in(nests) if name in own]
 
-    def _whole_nests(self, steps: range) -> tuple[list[Statement], list[str]]:
+    def has_few(self, steps: Iterable[int]) -> bool:
+        """Whether the nests among some steps are over so few elements as to be written out."""
+        nests = [self.nests[k].nest for k in steps if k in self.nests]
+        return all(
+            prod(self.values[name] for name in nest.domain) <= INLINED_ELEMENTS for nest in nests
+        )
+
+    def _whole_nests(self, steps: range) -> list[Statement]:
         nests: list[Statement] = []
+        if self.has_few(steps):
+            for k in steps:
+                nests += [Blank(), *nest_statements(self.nests[k], self.values)]
+            return nests
         for band in self.bands:
             if band.start in steps:
                 nests += [Blank(), *band_statements([self.nests[k] for k in band], self.values)]
-        own = {array.name for array in self.arrays}
-        return nests, [name for name in names_in(nests) if name in own]
+        return nests
 
     def _literals(self) -> list[Statement]:
         sizes = [Assign(name, Number(self.values[name])) for name in self.size_names]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import (
-    INLINED_ELEMENTS,
     INLINED_STATEMENTS,
     LOOP_PRODUCT_TERMS,
     STACK_BYTES,
@@ -57,6 +56,8 @@ __all__ = ["is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
 Build = Callable[[Graph], Any]
 
 IN_REGISTERS = 64  # elements of an argument or result that is copied
+INLINED_PRODUCT_TERMS = 256  # multiplications up to which a matrix product is written out
+SHORT_SUM = 7  # terms up to which sums in it are added one after the other
 
 _AS_ARGUMENT, _KERNEL, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument"),
@@ -122,10 +123,17 @@ def is_short(emitted: Emitted) -> bool:
 
     Then the nests stand in the function itself, where it can.
     """
-    return all(isinstance(step, Nest) for step in emitted.plan.steps) and all(
-        prod(emitted.values[name] for name in nest.nest.domain) <= INLINED_ELEMENTS
-        for nest in emitted.nests.values()
-    )
+    is_all = all(isinstance(step, Nest) for step in emitted.plan.steps)
+    return is_all and emitted.has_few(emitted.nests)
+
+
+def _is_short_product(value: Value) -> bool:
+    """Whether a matrix product takes less than a call.
+
+    Of short sums there is one order, so those of `product` have the same bits.
+    """
+    is_product = value.operation == "matmul" and value.operands[0].shape[1] <= SHORT_SUM
+    return is_product and 0 < _terms(value) <= INLINED_PRODUCT_TERMS
 
 
 def is_native_loop(emitted: Emitted) -> bool:
@@ -139,10 +147,7 @@ def is_native_loop(emitted: Emitted) -> bool:
         bool(loops)
         and all(isinstance(each.value.attributes.get("primitive"), Loop) for each in loops)
         and all(_is_native(value) for value in graph.values())
-        and all(
-            prod(emitted.values[name] for name in nest.nest.domain) <= INLINED_ELEMENTS
-            for nest in emitted.nests.values()
-        )
+        and emitted.has_few(emitted.nests)
     )
 
 
@@ -183,19 +188,23 @@ class _Standalone:
     ) -> None:
         self.emitted, self.graph, self.build, self.helpers = emitted, graph, build, helpers
         self.buffers, self.values, self.plan = emitted.buffers, emitted.values, emitted.plan
-        self.is_short = is_short(emitted)
+        self.is_short = emitted.has_few(emitted.nests) and all(
+            isinstance(step, Nest) or _is_short_product(step.value) for step in self.plan.steps
+        )
         self.name = name
         self.memory: list[Statement] = []  # what makes room for results of steps, once
         self.numbers = count()  # of what is named here
         self.outside: set[str] = set()  # results that the caller has made
+        self.returned: set[str] = set()  # arrays that are handed to the caller
 
     # --- functions ---
 
     def call(self, into: bool) -> Function:
         """Return the function of `literal_dispatcher`."""
         emitted, outputs = self.emitted, self.graph.outputs
+        self.returned = {self.array_name(value) for value in outputs if value.shape}
         if into:
-            self.outside = {self.array_name(value) for value in outputs if value.shape}
+            self.outside = self.returned
         lines = self.given(self.graph.inputs)
         for array in emitted.arrays:
             if array.role != "output":
@@ -255,16 +264,11 @@ class _Standalone:
     def room(self) -> list[Statement]:
         """Make what else the steps need, which are written before, and fetch what was captured."""
         emitted = self.emitted
-        lines: list[Statement] = [
-            new_array(array.name, (0,) * len(array.shape), array.dtype)
-            for array in emitted.arrays
-            if array.role == "result" and array.name not in self.outside
-        ]
-        lines += self.memory
-        if 0 < emitted.room_bytes <= STACK_BYTES:
-            lines.append(on_stack("room", np.dtype(np.int64), -(-emitted.room_bytes // 8)))
-        else:
+        lines = list(self.memory)
+        if emitted.room_bytes > STACK_BYTES:
             lines.append(new_array("room", emitted.room_bytes, np.dtype(np.uint8)))
+        elif emitted.room_bytes:
+            lines.append(on_stack("room", np.dtype(np.int64), -(-emitted.room_bytes // 8)))
         for array in emitted.arrays:
             if array.role == "room" and not self.is_short:
                 at, count = self.values[f"at_{array.name}"], prod(array.shape)
@@ -293,7 +297,7 @@ class _Standalone:
     def steps(self) -> list[Statement]:
         steps = self.plan.steps
         if self.is_short:
-            return self.emitted.short_body()
+            return self.emitted.short_body(self._short_product)
         lines: list[Statement] = []
         start: int | None = None
         for position, step in enumerate([*steps, None]):
@@ -323,21 +327,32 @@ class _Standalone:
 
     def _small_product(self, value: Value) -> Statement:
         """Return what computes a matrix product without the interpreter."""
-        plan, buffers = self.plan, self.buffers
-        given: list[Any] = []
-        strides: list[list[int]] = []
-        for operand in value.operands:
-            strided = plan.elements.strided(operand, plan.kept)
-            if operand in plan.kept or strided is None:
-                given += [buffers[operand], 0]
-                strides.append([operand.shape[1], 1])
-                continue
-            given += [buffers[strided.base], strided.start.evaluate(self.values)]
-            strides.append([stride.evaluate(self.values) for stride in strided.strides])
+        (a, at_a, *of_a), (b, at_b, *of_b) = map(self._matrix, value.operands)
         sizes = value.shape[0], value.operands[0].shape[1], value.shape[1]
         name = f"{self.name}product_{next(self.numbers)}"
-        function = product(name, (strides[0], strides[1]), sizes, value.dtype, _KERNEL)
-        return Do(call(self._helper(function), *given, buffers[value]))
+        function = product(name, (of_a, of_b), sizes, value.dtype, _KERNEL)
+        return Do(call(self._helper(function), a, at_a, b, at_b, self.buffers[value]))
+
+    def _matrix(self, operand: Value) -> tuple[str, int, int, int]:
+        """Return in which array a matrix lies, where, and its strides."""
+        plan, buffers = self.plan, self.buffers
+        strided = plan.elements.strided(operand, plan.kept)
+        if operand in plan.kept or strided is None:
+            return buffers[operand], 0, operand.shape[1], 1
+        first, second = (stride.evaluate(self.values) for stride in strided.strides)
+        return buffers[strided.base], strided.start.evaluate(self.values), first, second
+
+    def _short_product(self, value: Value) -> list[Statement]:
+        """Return what computes a matrix product of few terms, in the order of `product`."""
+        (a, at_a, a0, a1), (b, at_b, b0, b1) = map(self._matrix, value.operands)
+        rows, columns = value.shape
+        total: Expression = call(type_code(value.dtype), 0)
+        for k in range(value.operands[0].shape[1]):
+            left = Load(Name(a), plus(times("i", a0), at_a + k * a1))
+            right = Load(Name(b), plus(times("j", b1), at_b + k * b0))
+            total = combine("+", total, combine("*", left, right))
+        element = Store(Name(self.buffers[value]), plus(times("i", columns), "j"), total)
+        return [For("i", ZERO, Number(rows), [For("j", ZERO, Number(columns), [element])])]
 
     def _helper(self, function: Function) -> Name:
         """Return the name of a function, or of one before that does the same."""
@@ -368,9 +383,16 @@ class _Standalone:
                 sizes = Tuple((turns, *map(Number, shape[1:])))
                 lines.append(new_array(found, sizes, dtype))
             elif found not in self.outside:
-                self.memory.append(new_array(found, shape, dtype))
+                self.memory.append(self._result(found, shape, dtype))
             given.append(found)
         return [*lines, Do(call(Name(name), *given))]
+
+    def _result(self, name: str, shape: tuple[int, ...], dtype: Any) -> Statement:
+        """Return what makes memory for a result of a loop; a short one is copied where it goes."""
+        size = prod(shape)
+        if name not in self.returned and 0 < size <= IN_REGISTERS:
+            return on_stack(name, dtype, size)
+        return new_array(name, shape, dtype)
 
     def _compact(self, operand: Value, lines: list[Statement]) -> str:
         """Return the name of the array of an operand; copy it if it lies apart."""
