@@ -104,6 +104,57 @@ def record_loop(
     TraceError
         If the body writes to what it did not make, or its carries change shape or dtype.
     """
+    while True:
+        generators = tracer.states.in_scope
+        drawing = _Drawing(tracer, body, generators)
+        states = [wrap(tracer.random_state(generator)) for generator in generators]
+        handed_on = [*carries, *states]
+        found = _record_loop(tracer, drawing, handed_on, rows, length, reverse, stops, count)
+        if not drawing.unknown:
+            break
+        for generator in drawing.unknown:  # it has to have a state before the loop, too
+            tracer.random_state(generator)
+    for generator, state in zip(generators, found.carries[len(carries) :], strict=True):
+        tracer.set_random_state(generator, state._array)
+    return found._replace(carries=found.carries[: len(carries)])
+
+
+class _Drawing:
+    """A body that hands on where generators of random numbers are: its last carries.
+
+    Attributes
+    ----------
+    unknown : set of Generator
+        Others that it draws from.
+    """
+
+    def __init__(self, tracer: Any, body: Body, generators: Sequence[Any]) -> None:
+        self.tracer, self.body, self.generators = tracer, body, generators
+        self.unknown: set[Any] = set()
+
+    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+        """Return what the body gives, for states that come behind its carries."""
+        own = len(carries) - len(self.generators)
+        arrays = [carry._array for carry in carries[own:]]
+        given = dict(zip(self.generators, arrays, strict=True))
+        with self.tracer.states.body(given) as known:
+            turn = self.body(carries[:own], rows)
+        self.unknown |= known.keys() - given.keys()
+        states = [wrap(known[generator]) for generator in self.generators]
+        return turn._replace(carries=[*turn.carries, *states])
+
+
+def _record_loop(
+    tracer: Any,
+    body: Body,
+    carries: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    length: int | None,
+    reverse: bool,
+    stops: bool,
+    count: Tensor | None,
+) -> Turn:
+    """Record a loop whose carries are all that is handed on."""
     carried = len(carries)
     given = [*carries, *rows]
     required = [modes.grad and each.requires_grad for each in given]

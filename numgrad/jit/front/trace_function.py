@@ -22,6 +22,7 @@ from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.memory_order import Laid, laid
 from numgrad.kernels.move.strides import layout_of, may_overlap
 from numgrad.ops.arguments.nested import check_array
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["Output", "Trace", "trace_function"]
 
@@ -48,6 +49,9 @@ class Trace(NamedTuple):
     given: dict[int, Any]  # arrays and numbers of NumPy's that operations were given; by id
     required: tuple[int, ...]  # the leaves of which the function makes tensors that require grad
     strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
+    # What it draws from: leaves of the arguments, by number, and generators from outside. Where
+    # they are is the last of the graph's inputs, and of its outputs.
+    sources: tuple[int | Generator, ...]
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -97,6 +101,11 @@ def _trace(
             stand_ins[k] = wrap(traced_array)
             if isinstance(leaf, Tensor) and leaf.requires_grad:
                 stand_ins[k]._edge = None
+        generators = {}
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, Generator):  # whichever is given, it draws from that
+                stand_ins[k] = Generator()
+                generators[stand_ins[k]] = k
         stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
         args, kwargs = unflatten(spec, stand_ins)
         given = [(*each, dict(own_dict(each[0]))) for each in containers((args, kwargs))]
@@ -104,6 +113,8 @@ def _trace(
         _refuse_changes(function, given)
         values: list[Value] = []
         outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
+        sources = tracer.states.inputs
+        values += [tracer.value_of(tracer.random_state(source)) for source in sources]
         for k in traced:
             if stand_ins[k]._grad is not None:
                 raise TraceError(
@@ -135,6 +146,7 @@ def _trace(
         tracer.given,
         required,
         strides,
+        tuple([generators.get(source, source) for source in sources]),
     )
 
 
