@@ -104,7 +104,9 @@ def interpret(
                 result = elementwise(value, operands)
             else:
                 result = _structural(value, operands)
-            assert np.shape(result) == value.shape, (value.operation, value.type, np.shape(result))
+            if value.operation != "item" or 0 not in value.shape:  # else it may have any length
+                found = np.shape(result)
+                assert found == value.shape, (value.operation, value.type, found)
             assert result.dtype == value.dtype, (value.operation, value.type, result.dtype)
             known[value] = result
     return [np.asarray(known[output]) for output in graph.outputs]
@@ -141,11 +143,12 @@ def _loop(loop: Loop, operands: list[Any], elementwise: Operation, fold: Operati
     if loop.reverse:
         stacked.reverse()
     stacks = []
-    for column, (shape, dtype) in zip(
-        zip(*stacked, strict=True) if stacked else [], loop.metas()[loop.carries :], strict=False
-    ):
+    metas = loop.metas()[loop.carries :]
+    columns = zip(*stacked, strict=True) if stacked else [[]] * len(metas)
+    for column, (shape, dtype) in zip(columns, metas, strict=True):
         stack = np.zeros((max(turn, shape[0]), *shape[1:]), dtype)
-        stack[:turn] = column
+        if column:
+            stack[:turn] = column
         stacks.append(stack)
     return (*carries, *stacks)
 

@@ -51,8 +51,17 @@ class States:
 
     @property
     def in_scope(self) -> list[Generator]:
-        """The generators whose states are known here, or around."""
-        return list(dict.fromkeys([each for frame in self._frames for each in frame.known]))
+        """The generators whose states are known here: in this body, or in the function itself.
+
+        What others are is not asked for: a body that is recorded again, for gradients, has not been
+        given more than it was at first.
+        """
+        found: dict[Generator, None] = {}
+        for frame in reversed(self._frames):
+            found |= dict.fromkeys(frame.known)
+            if frame.is_body:
+                break
+        return list(found)
 
     def of(self, generator: Generator) -> Any:
         """Return the array that is the state of a generator now."""
