@@ -99,7 +99,7 @@ def _step(w: Any, kind: str, *given: Any) -> Any:
         return ng.cond(ng.rand(()) < 0.5, lambda v: body(v), lambda v: v * ng.rand(1), (w,))
     if kind == "checkpoint":
         return ng.utils.checkpoint.checkpoint(body, w, use_reentrant=False)
-    for _ in range(count * 6):
+    for _ in range(count * 4):
         w = body(w) * 0.5
     return w
 

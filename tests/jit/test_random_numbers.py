@@ -1,4 +1,4 @@
-"""Random numbers in compiled functions: those of eager calls, and generators as these leave them."""
+"""Random numbers in compiled functions: those of eager calls; and where these leave generators."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def test_loops_draw_what_eager_loops_do() -> None:
 
 
 @given(programs())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(60))
 def test_programs_draw_what_eager_ones_do(program: Any) -> None:
     function = function_of(program)
     assert numbers(interpreted(function)) == numbers(function)
 
 
 @given(programs(("scan", "fori", "while", "cond", "checkpoint")))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(40))
 def test_their_gradients_draw_nothing_again(program: Any) -> None:
     def total(w: Any) -> Any:
         found = function_of(program)(w)
@@ -121,14 +121,14 @@ def test_their_gradients_draw_nothing_again(program: Any) -> None:
 
 
 @given(programs(("scan", "while", "cond")))
-@settings(deadline=None, max_examples=examples(3))
+@settings(deadline=None, max_examples=examples(2))
 def test_compiled_programs_draw_what_eager_ones_do(program: Any) -> None:
     function = function_of(program)
     assert called(ng.jit(function)) == called(function)
 
 
 @given(programs(("scan", "while", "cond")))
-@settings(deadline=None, max_examples=examples(3))
+@settings(deadline=None, max_examples=examples(2))
 def test_gradients_of_compiled_programs_are_those_of_eager_ones(program: Any) -> None:
     function = function_of(program)
     assert_close(differentiated(ng.jit(function)), differentiated(function))
@@ -158,9 +158,9 @@ def test_transformations_draw_what_eager_ones_do(name: str) -> None:
 @pytest.mark.parametrize("checkpoint", [None, 3, "sqrt", "log"])
 def test_loops_with_checkpoints_draw_nothing_again(checkpoint: Any) -> None:
     def loss(w: Any) -> Any:
-        step = lambda c, _: (c * ng.rand(3), (c * ng.randn(3)).sum())  # noqa: E731
+        step = lambda c, _: (c * ng.rand(3), c * ng.randn(3))  # noqa: E731
         last, ys = func.scan(step, w, length=12, checkpoint=checkpoint)
-        return (last * ys.sum()).sum()
+        return last[0] * ys[3, 1] + last[2] * ys[7, 2]
 
     gradient = func.grad_and_value(loss)
     assert_close(numbers(interpreted(gradient), 1), numbers(gradient, 1))
@@ -357,7 +357,7 @@ def test_reparametrised_samples_differentiate() -> None:
     eager = (seeded(), func.grad(elbo, argnums=(0, 1))(*point, data))[1]
     value = ng.jit(elbo)
     for k, one in enumerate(found):
-        assert one.tolist() == eager[k].tolist()
+        assert one.tolist() == pytest.approx(eager[k].tolist(), rel=1e-12)
         for at in range(2):
             ends = []
             for step in (1e-5, -1e-5):
