@@ -7,7 +7,7 @@ takes the place of the function ``numgrad.jit``.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -32,6 +32,29 @@ def forgotten() -> Iterator[None]:
     for registry, kept in zip(registries, before, strict=True):
         registry.clear()
         registry.update(kept)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Spare the garbage collector the tests, of which there are tens of thousands."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _heap_looked_through_seldom(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Collect garbage after tens of thousands of new objects, in a sample; else as Python does.
+
+    A kernel that is compiled makes that many, and almost all of them stay.
+    """
+    before = gc.get_threshold()
+    if request.config.getoption("--cases") == "sample":
+        gc.set_threshold(20_000, 20, 20)
+    yield
+    gc.set_threshold(*before)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -62,7 +62,7 @@ from numgrad.graph.anomaly import (
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
-from numgrad.graph.modes import (
+from numgrad.graph.grad_modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -79,7 +79,7 @@ from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation.from_data import tensor
 from numgrad.ops.creation.legacy_types import LEGACY_TYPES
-from numgrad.ops.mutation.storages import TypedStorage, UntypedStorage
+from numgrad.ops.mutation.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
 from numgrad.runtime.memory import empty_cache, memory_stats
 from numgrad.runtime.threads import get_num_threads, set_num_threads
 from numgrad.tensor import Tensor
@@ -175,8 +175,8 @@ __all__ = [
 ]
 
 # The functions of the catalogue, under their public names.
-globals().update(FUNCTIONS, **LEGACY_TYPES)
-__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES} - set(__all__))
+globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
+__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES} - set(__all__))
 
 
 # From here on these names are taken: whoever declares an operation of their own finds another.

@@ -41,6 +41,7 @@ from numgrad.ops.mutation.inplace import reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
 from numgrad.ops.signatures.declared import declare
+from numgrad.ops.signatures.kinds import is_integer, type_name
 
 __all__ = ["Size", "Tensor"]
 
@@ -197,6 +198,8 @@ def _size(self: Tensor, dim: int | None = None) -> Any:
     """
     if dim is None:
         return self.shape
+    if type(dim) is not int and not is_integer(dim):
+        raise TypeError(f"size(): argument 'dim' (position 1) must be int, not {type_name(dim)}")
     return self._array.shape[wrap_dim(dim, self._array.ndim)]
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-__all__ = ["examples", "sample"]
+__all__ = ["examples", "is_sample", "sample"]
 
 CASES = pytest.StashKey[str]()
 LEFT_OUT = pytest.StashKey[int]()
@@ -40,6 +40,12 @@ def examples(of_hundred: int) -> int:
     Never fewer than three, unless it does not draw three of a hundred.
     """
     return max(min(of_hundred, 3), of_hundred * settings.default.max_examples // 100)
+
+
+def is_sample(config: pytest.Config) -> bool:
+    """Return whether a run is a sample: of all there is, or of whole files."""
+    named = config.option.keyword or any("::" in argument for argument in config.args)
+    return config.getoption("--cases") == "sample" and not named
 
 
 def sample(
@@ -79,7 +85,7 @@ def left_out(items: Iterable[Any]) -> set[str]:
     ranks: dict[str, int] = {}
     for item in items:
         mark = item.get_closest_marker("sampled")
-        if mark is not None:
+        if mark is not None and hasattr(item, "callspec"):
             (share,), by = mark.args, mark.kwargs.get("by")
             group = _group(item, by)
             groups[group].append(item.nodeid)
@@ -128,8 +134,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what a sample does without."""
-    named = config.option.keyword or any("::" in argument for argument in config.args)
-    if config.getoption("--cases") != "sample" or named:
+    if not is_sample(config):
         return
     names = left_out(items)
     kept = [item for item in items if item.nodeid not in names]

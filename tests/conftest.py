@@ -16,6 +16,10 @@ Hypothesis
     It draws new examples every time, and the same ones in every run where the variable ``CI`` is
     set. How many goes by ``--cases`` (see `tests.cases`): a test that wants more than others, or
     fewer, says so by ``@settings(max_examples=examples(200))``.
+
+Jitted functions
+    Compiling is most of what their tests do. One of what is decided while a function is traced asks
+    for the fixture ``traced``, and in a sample runs what was traced by the kernels of eager mode.
 """
 
 from __future__ import annotations
@@ -25,13 +29,33 @@ from collections.abc import Iterator
 
 import pytest
 
+from numgrad.jit.front import compiled
 from tests.answers import plugin
+from tests.cases import is_sample
+from tests.jit.uncompiled import Uncompiled
 
 # pytest looks for fixtures and hooks here.
 torch = plugin.torch
-pytest_collection_modifyitems = plugin.pytest_collection_modifyitems
 pytest_runtest_makereport = plugin.pytest_runtest_makereport
 pytest_terminal_summary = plugin.pytest_terminal_summary
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests for what they ask for: ``-m sampled`` has all that a sample does not do whole."""
+    plugin.pytest_collection_modifyitems(items)
+    for item in items:
+        if "traced" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.sampled(1.0))
+
+
+@pytest.fixture
+def traced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a sample, functions under `jit` are traced, but not compiled; with all cases they are.
+
+    For tests of what is decided before there is anything to compile.
+    """
+    if is_sample(request.config):
+        monkeypatch.setattr(compiled, "build", Uncompiled)
 
 
 @pytest.fixture

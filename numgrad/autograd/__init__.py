@@ -14,7 +14,7 @@ from numgrad.autograd.function.function import Function
 from numgrad.autograd.gradcheck.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from numgrad.autograd.variable import Variable
 from numgrad.graph.backward import backward, grad
-from numgrad.graph.modes import (
+from numgrad.graph.grad_modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,

@@ -9,13 +9,15 @@ is recorded inside knows nothing of it: nodes, their rules and the engine see on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
 
+from numgrad.batching.branching import run_switch, run_while
 from numgrad.batching.memory import Memory, Part
 from numgrad.batching.rules import batched_result
+from numgrad.batching.selection import Selected
 from numgrad.batching.taken_apart import INSIDE
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_numbers
@@ -24,7 +26,8 @@ from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.creation.generator import drawn
 from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to
-from numgrad.ops.movement.shape import expand, reshape
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.unit_dims import expand
 
 __all__ = ["Batcher"]
 
@@ -50,6 +53,10 @@ _RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
 )
+_NOT_OWN = (
+    "vmap: a branch or the body of a loop that is for some of the examples may not write to what "
+    "it did not make: what it hands on is what it returns. clone() it first"
+)
 # The modes that are one thing inside and another outside.
 _OWN = ("trace", "grad", "level", "saved_hooks")
 
@@ -72,6 +79,18 @@ class _Outside:
     def __exit__(self, *exception: object) -> None:
         modes.trace, modes.grad, modes.level, modes.saved_hooks = self._inside.pop()
 
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Be inside again for a while."""
+        inside = self._inside[-1]
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self._inside.append(inside)
+            modes.trace, modes.grad = self.trace, self.grad
+            modes.level, modes.saved_hooks = self.level, self.saved_hooks
+
 
 class Batcher:
     """A recorder (see `numgrad.graph.recorder.Recorder`) for one call of a mapped function.
@@ -91,6 +110,8 @@ class Batcher:
         self.randomness = randomness
         self._outside = _Outside()
         self._may_record = modes.grad
+        self.made = 0  # how many pieces of memory there are inside
+        self.selections: list[Selected] = []  # what runs for some of the examples
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -118,6 +139,10 @@ class Batcher:
         """Return what a tensor inside is outside."""
         return self._part(self._own(tensor)._array)
 
+    def part_of(self, array: Any) -> Part:
+        """Return what an array inside is outside."""
+        return self._part(array)
+
     def _array(self, tensor: Tensor, batched: bool, made: bool = False) -> Any:
         return Memory(self, Part(tensor, batched), made).array()
 
@@ -125,6 +150,10 @@ class Batcher:
         """Return what an array inside is outside; one that is not from inside is itself."""
         if type(array) is Traced and array.storage.recorder is self:
             storage: Any = array.storage
+            if self.selections and self.selections[-1].is_older(storage):
+                with nullcontext() if modes.trace is self else self._outside.left():
+                    array = self._selected(wrap(array))._array
+                storage = array.storage
             if array.place is storage.whole:
                 return storage.value
             with self.outside():
@@ -139,10 +168,49 @@ class Batcher:
         own._counter = tensor._counter
         return own
 
+    def _selected(self, tensor: Tensor) -> Tensor:
+        """Return what stands for a tensor inside in bodies that are for some of the examples."""
+        array: Any = tensor._array
+        for selected in self.selections:
+            if selected.is_older(array.storage):
+                tensor = selected.read(tensor)
+        return tensor
+
+    # --- loops and branches: numgrad.graph.recorder.LoopRecorder ---------------------------------
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether nothing is traced outside, so that Python's own loops can run."""
+        outer = self._outside.trace
+        return outer is None or (outer.transforms and outer.has_numbers)
+
+    def while_loop(
+        self,
+        predicate: Callable[[list[Any]], Any],
+        step: Callable[[list[Any]], list[Any]],
+        carry: list[Any],
+    ) -> list[Any]:
+        """Go on until all examples are done."""
+        return run_while(self, predicate, step, carry)
+
+    def switch(
+        self,
+        index: Tensor,
+        branches: Sequence[Callable[[list[Any]], list[Any]]],
+        operands: list[Any],
+    ) -> list[Any]:
+        """Take for each example its own branch."""
+        return run_switch(self, index, branches, operands)
+
     # --- what numgrad.graph.recorder.Recorder asks for --------------------------------------------
 
     def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Return the operands with tensors inside in place of those outside."""
+        if self.selections:
+            return [
+                self._selected(self._own(each)) if isinstance(each, Tensor) else each
+                for each in operands
+            ]
         return [self._own(each) if isinstance(each, Tensor) else each for each in operands]
 
     def elementwise(
@@ -169,6 +237,9 @@ class Batcher:
         """Apply any other primitive."""
         if primitive.view:
             return self._view(primitive, arrays[0], parameters)
+        if self.selections:  # what is recorded is to be told of these, too
+            for name, value in parameters.items():
+                parameters[name] = self._selected_in(value)
         parts = [self._part(array) for array in arrays]
         apart = INSIDE.get(primitive.name)
         if apart is not None and any(part.batched for part in parts):
@@ -180,6 +251,14 @@ class Batcher:
             if isinstance(result, (tuple, list)):
                 return [self._array(each, batched) for each in result]
             return self._array(result, batched)
+
+    def _selected_in(self, value: Any) -> Any:
+        """Return a parameter with what stands for arrays inside in the place of these."""
+        if type(value) is Traced:
+            return self._selected(self._own(wrap(value)))._array
+        if type(value) in (tuple, list):
+            return type(value)([self._selected_in(each) for each in value])
+        return value
 
     def _parameter(self, value: Any) -> Any:
         """Return a parameter with parts in the place of arrays."""
@@ -239,6 +318,8 @@ class Batcher:
     def write(self, target: Traced, value: Any) -> None:
         """Write outside, to every example."""
         storage: Any = target.storage
+        if self.selections and self.selections[-1].is_older(storage):
+            raise RuntimeError(_NOT_OWN)
         with self.outside():
             part = self._part(value) if isinstance(value, (Traced, np.ndarray)) else None
             if part is not None and part.batched and not storage.value.batched:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numgrad.graph.recorder import Recorder, Storage, Traced, address_of, place_of
+from numgrad.graph.recorder import Storage, Traced, address_of, place_of
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.casts import expand_to
 from numgrad.ops.movement.shape import reshape
@@ -62,17 +62,20 @@ class Memory(Storage):
         What it is outside.
     made : bool
         Whether the mapped function made it, as a constant: then examples may come to differ in it.
+    number : int
+        The how manyeth of its recorder it is.
     """
 
-    __slots__ = ("_views", "made")
+    __slots__ = ("_views", "made", "number")
 
-    def __init__(self, recorder: Recorder, value: Part, made: bool = False) -> None:
+    def __init__(self, recorder: Any, value: Part, made: bool = False) -> None:
         place = place_of(value.tensor._array)
         if value.batched:
             # An example lies as the first one does.
             place = place[0, ...] if len(place) else np.empty(place.shape[1:], place.dtype)
         super().__init__(recorder, place, value)
         self.made = made
+        recorder.made = self.number = recorder.made + 1
         # What was asked for before, by where it lies.
         self._views: dict[Any, Tensor] = {}
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 
 from numgrad.base.tuning import SUM_BLOCK
 from numgrad.codegen.compile.dispatchers import inline
@@ -83,22 +83,19 @@ def _make_run(join: Callable[[Any, Any], Any], combine: Combine) -> Any:
             half //= 2
         return lanes[0]
 
-    def folded(typing_context: Any, values: Any, start: Any, count: Any) -> Any:
-        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(values)(context, builder, arguments[0]).data
-            first, length = (
-                context.cast(builder, argument, kind, types.int64)
-                for argument, kind in zip(arguments[1:], signature.args[1:], strict=True)
-            )
-            return _emit(context, builder, combine, values.dtype, data, first, length)
+    @type_callable(run)
+    def type_run(context):  # type: ignore[no-untyped-def]
+        return lambda values, start, count, identity: values.dtype
 
-        return values.dtype(values, start, count), lower
-
-    in_vectors: Any = intrinsic(folded)
-
-    @overload(run)
-    def _run(values, start, count, identity):  # type: ignore[no-untyped-def]
-        return lambda values, start, count, identity: in_vectors(values, start, count)
+    @lower_builtin(run, types.Array, types.Integer, types.Integer, types.Any)
+    def lower_run(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        values, *kinds, _ = signature.args
+        data = context.make_array(values)(context, builder, arguments[0]).data
+        first, length = (
+            context.cast(builder, argument, kind, types.int64)
+            for argument, kind in zip(arguments[1:3], kinds, strict=True)
+        )
+        return _emit(context, builder, combine, values.dtype, data, first, length)
 
     return run
 

@@ -14,7 +14,13 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from numgrad.codegen.compile.dispatchers import inline
-from numgrad.codegen.numba_private import cgutils, impl_ret_borrowed, populate_array
+from numgrad.codegen.llvm.quick_calls import QUICK, Quick, itemsize_of
+from numgrad.codegen.numba_private import (
+    cgutils,
+    empty_array,
+    impl_ret_borrowed,
+    populate_array,
+)
 
 __all__ = [
     "as_argument",
@@ -42,7 +48,7 @@ def _stack(typing_context: Any, dtype: Any, count: Any) -> Any:
         of_element = context.get_data_type(array_type.dtype)
         size = context.get_constant(types.intp, length)
         data = cgutils.alloca_once(builder, of_element, size=size)
-        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(of_element))
+        itemsize = itemsize_of(context, array_type)
         array = context.make_array(array_type)(context, builder)
         populate_array(array, data, (size,), (itemsize,), itemsize, meminfo=None)
         return array._getvalue()
@@ -99,6 +105,32 @@ def _part(typing_context: Any, room: Any, start: Any, count: Any, dtype: Any) ->
 
 
 part: Any = intrinsic(_part)
+
+
+def _type_of_part(room: Any, start: Any, count: Any, dtype: Any) -> Any:
+    return types.Array(dtype.dtype, 1, "C")
+
+
+def _borrowed_part(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    """Write down the same for who keeps the array anyway."""
+    result = _type_of_part(*kinds)
+    byte = ir.IntType(8).as_pointer()
+    room, *numbers = values
+    first, size = (
+        context.cast(builder, number, kind, types.intp)
+        for number, kind in zip(numbers[:2], kinds[1:3], strict=True)
+    )
+    data = context.make_array(kinds[0])(context, builder, room).data
+    of_element = context.get_data_type(result.dtype)
+    place = builder.gep(builder.bitcast(data, byte), [first])
+    itemsize = itemsize_of(context, result)
+    array = context.make_array(result)(context, builder)
+    place = builder.bitcast(place, of_element.as_pointer())
+    populate_array(array, place, (size,), (itemsize,), itemsize, meminfo=None)
+    return array._getvalue()
+
+
+QUICK[part] = Quick(_type_of_part, _borrowed_part, is_new=False)
 
 
 def _distinct(typing_context: Any) -> Any:
@@ -159,28 +191,59 @@ def as_argument(value: Any, dtype: Any, position: int) -> Any:
     return np.asarray(value, dtype, order="C")
 
 
-@inline
-def _is_compact(array):  # type: ignore[no-untyped-def]
-    """Whether an array is C-contiguous and aligned, which its type does not say."""
-    expected = array.itemsize
-    for dim in range(array.ndim - 1, -1, -1):
-        if array.shape[dim] != 1 and array.strides[dim] != expected:
-            return False
-        expected *= array.shape[dim]
-    return array.ctypes.data % array.itemsize == 0
+def _compacted(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    """Write down what gives an array itself if it is C-contiguous and aligned, else a copy that is.
+
+    Its type does not say so.
+    """
+    array, result = kinds[0], types.Array(kinds[0].dtype, kinds[0].ndim, "C")
+    given = context.make_array(array)(context, builder, values[0])
+    sizes, steps = (cgutils.unpack_tuple(builder, each) for each in (given.shape, given.strides))
+    itemsize = expected = given.itemsize
+    zero, one = (ir.Constant(itemsize.type, number) for number in (0, 1))
+    address = builder.ptrtoint(given.data, itemsize.type)
+    fits = builder.icmp_unsigned("==", builder.urem(address, itemsize), zero)
+    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
+        is_one = builder.icmp_unsigned("==", size, one)
+        follows = builder.icmp_unsigned("==", step, expected)
+        fits = builder.and_(fits, builder.or_(is_one, follows))
+        expected = builder.mul(expected, size)
+    kept = cgutils.alloca_once_value(builder, values[0])
+    with builder.if_else(fits) as (as_it_is, copied):
+        with as_it_is:
+            context.nrt.incref(builder, array, values[0])
+        with copied:
+            fresh = empty_array(context, builder, result, sizes)
+            with cgutils.loop_nest(builder, sizes, itemsize.type) as index:
+                source = cgutils.get_item_pointer(context, builder, array, given, index)
+                target = cgutils.get_item_pointer(context, builder, result, fresh, index)
+                item = context.unpack_value(builder, array.dtype, source)
+                context.pack_value(builder, array.dtype, item, target)
+            builder.store(fresh._getvalue(), kept)
+    return builder.load(kept)
 
 
-def _declare_compact(typing_context: Any, array: Any) -> Any:
-    """Return an array that is C-contiguous with a type that says so."""
-    result = array.copy(layout="C")
+def _as_compact(typing_context: Any, array: Any) -> Any:
+    """Return an array as a C-contiguous one, with a type that says so."""
+    result = types.Array(array.dtype, array.ndim, "C")
 
     def lower(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return impl_ret_borrowed(context, builder, result, arguments[0])
+        return _compacted(context, builder, arguments, signature.args)
 
     return result(array), lower
 
 
-_as_compact: Any = intrinsic(_declare_compact)
+_as_compact_array: Any = intrinsic(_as_compact)
+
+
+def _type_of_argument(value: Any, dtype: Any, position: Any) -> Any:
+    """Return the type of an argument that is an array of the dtype; None if it is not."""
+    if isinstance(value, types.Array) and value.ndim and value.dtype == dtype.dtype:
+        return types.Array(value.dtype, value.ndim, "C")
+    return None
+
+
+QUICK[as_argument] = Quick(_type_of_argument, _compacted)
 
 
 @overload(as_argument, prefer_literal=True)
@@ -215,12 +278,7 @@ def _as_argument(value, dtype, position):  # type: ignore[no-untyped-def]
     if value.layout == "C":
         return lambda value, dtype, position: value
 
-    def compact(value, dtype, position):  # type: ignore[no-untyped-def]
-        if _is_compact(value):
-            return _as_compact(value)
-        return np.ascontiguousarray(value)
-
-    return compact
+    return lambda value, dtype, position: _as_compact_array(value)
 
 
 def number_in(value: Any) -> Any:

@@ -43,6 +43,7 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.serialize import dumps
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.np.arrayobj import _empty_nd_impl as empty_array
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
@@ -69,6 +70,7 @@ __all__ = [
     "compile_result",
     "cpu_target",
     "dumps",
+    "empty_array",
     "global_compiler_lock",
     "impl_ret_borrowed",
     "infer_global",

@@ -39,7 +39,6 @@ from numgrad.codegen.loops import (
     plus,
     times,
 )
-from numgrad.codegen.printer import print_module
 
 __all__ = [
     "ARRAYS",
@@ -49,8 +48,8 @@ __all__ = [
     "SUM_OF_ROW",
     "SUM_OF_ROWS",
     "Formula",
-    "flat_source",
-    "strided_source",
+    "flat_loop",
+    "strided_loop",
 ]
 
 Formula = Callable[[dict[str, Symbol]], Sequence[Symbol]]
@@ -123,13 +122,8 @@ def _without_branches(line: Statement, reads: dict[str, Expression]) -> list[Sta
     return blocked_angles(line, reads) if isinstance(line, For) else [line]
 
 
-def _printed(name: str, pattern: str, parameters: Sequence[str], body: Sequence[Statement]) -> str:
-    function = Function("loop", parameters, body, *NJIT)
-    return print_module([function], doc=f"{name}, for operands {pattern}.")
-
-
-def flat_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str) -> str:
-    """Return the source of ``loop(*inputs, *outputs)`` over flat contiguous arrays."""
+def flat_loop(inputs: Sequence[str], formula: Formula, pattern: str) -> Function:
+    """Return the function ``loop(*inputs, *outputs)`` over flat contiguous arrays."""
     parts = _parts(inputs, formula, pattern)
     reads: dict[str, Expression] = {
         n: Load(Name(n), _I, True) for n, letter in parts.letters.items() if letter in ARRAYS
@@ -138,13 +132,11 @@ def flat_source(name: str, inputs: Sequence[str], formula: Formula, pattern: str
         Store(Name(o), _I, value, subscript=True) for o, value in parts.outcomes.items()
     ]
     body = [*parts.before, *_looped(parts, ZERO, Attribute(Name("out0"), "size"), reads, writes)]
-    return _printed(name, pattern, [*inputs, *parts.outcomes], body)
+    return Function("loop", [*inputs, *parts.outcomes], body, *NJIT)
 
 
-def strided_source(
-    name: str, inputs: Sequence[str], formula: Formula, pattern: str, modes: str
-) -> str:
-    """Return the source of a loop over arrays of any strides.
+def strided_loop(inputs: Sequence[str], formula: Formula, pattern: str, modes: str) -> Function:
+    """Return the function of a loop over arrays of any strides.
 
     It is called as ``loop(lengths, steps, index, first_row, last_row, first, last, width, *inputs,
     *outputs)``. A row is a run of the innermost loop. `lengths` are those of the outer loops;
@@ -198,7 +190,7 @@ def strided_source(
         *(f"{o}_row" for o in outputs if mode_of[o] == SUM_OF_ROW),
         *(["deal"] if dealt else []),
     ]
-    return _printed(name, pattern, parameters, body)
+    return Function("loop", parameters, body, *NJIT)
 
 
 def _read(n: str, mode: str) -> Expression:

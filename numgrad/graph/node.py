@@ -27,6 +27,7 @@ __all__ = [
     "OutputMeta",
     "SavedArray",
     "next_sequence",
+    "node_type",
     "unpack_array",
 ]
 
@@ -324,6 +325,23 @@ class Node:
         return None
 
 
+_node_types: dict[Any, Any] = {}
+
+
+def node_type(name: str, base: type[Node], module: str = "numgrad", **attributes: Any) -> Any:
+    """Return the class of nodes that are those of a class but for a name and some attributes.
+
+    >>> node_type("TwiceBackward", Node, num_outputs=2).num_outputs
+    2
+    """
+    key = (name, base, module, *attributes.items())
+    found = _node_types.get(key)
+    if found is None:
+        members = {"__slots__": (), "__module__": module, **attributes}
+        found = _node_types[key] = type(name, (base,), members)
+    return found
+
+
 def unpack_array(saved: SavedArray, edge: Edge, owner: Node | None = None) -> np.ndarray[Any, Any]:
     """Return a saved array, or raise if it was written to since.
 
@@ -379,5 +397,9 @@ def modified_message(saved: SavedArray, edge: Edge, owner: Node | None) -> str:
 
 
 def tensor_type_name(numpy_dtype: Any) -> str:
-    """Return the legacy type name that PyTorch's messages use, such as ``torch.FloatTensor``."""
-    return f"torch.{dtypes.of_numpy(numpy_dtype).scalar_name}Tensor"
+    """Return the type name that PyTorch's messages use, such as ``torch.FloatTensor``.
+
+    Dtypes that came after those names are told otherwise.
+    """
+    name = dtypes.of_numpy(numpy_dtype).scalar_name
+    return f"CPU{name}Type" if numpy_dtype.kind in "bc" else f"torch.{name}Tensor"

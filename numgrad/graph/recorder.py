@@ -58,6 +58,7 @@ class Recorder(Protocol):
     """What is open while a function is traced, or mapped over a batch (`numgrad.batching`)."""
 
     transforms: bool  # whether what is run is what `numgrad.func` transforms
+    has_numbers: bool  # whether what it records is computed at once
 
     def operands(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Return the operands of a primitive as those of the function that is being run.

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.graph.recorder import address_of
-from numgrad.graph.tensor import Tensor, holder_of
+from numgrad.graph.tensor import Tensor, holder_of, wrap
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
 from numgrad.runtime.memory import empty
 
-__all__ = ["Span", "array_within", "compact", "offset_of", "span_of"]
+__all__ = ["Span", "array_within", "compact", "offset_of", "span_of", "tensor_within"]
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,12 @@ def span_of(tensor: Tensor) -> Span:
     >>> span.stop - span.start, span.start == x.data_ptr()
     (24, True)
     """
-    array = np.asarray(tensor._array if tensor._base is None else tensor._base._array)
+    base = tensor._base
+    if base is None:
+        array = tensor._array
+    else:
+        array = holder_of(tensor) if base._parted else base._array
+    array = np.asarray(array)
     address: int = array.__array_interface__["data"][0]
     if any(step % array.itemsize for step in array.strides):
         array = np.asarray(array, order="C")  # a field of NumPy's records; nobody shares it
@@ -86,6 +91,22 @@ def array_within(
     if offset < 0:
         raise ValueError("an array can't start before its memory")
     return np.ndarray(shape, dtype, memory, offset, strides)
+
+
+def tensor_within(array: Array, memory: Array) -> Tensor:
+    """Return a tensor of an array that lies in some bytes, which know of each other then.
+
+    Examples
+    --------
+    >>> memory = np.arange(4.0).view(np.uint8)
+    >>> tensor_within(array_within(memory, np.float64, (2,), (8,), 16), memory).storage_offset()
+    2
+    """
+    tensor = wrap(array)
+    if array.base is memory:
+        whole = memory.size - memory.size % array.itemsize
+        tensor._owner = memory[:whole].view(array.dtype)
+    return tensor
 
 
 def compact(array: Array) -> tuple[Array, tuple[int, ...]]:

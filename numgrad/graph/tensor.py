@@ -146,7 +146,9 @@ class Tensor(_Methods):
     _memory: np.ndarray[Any, Any] | None = None
     _offset: int = 0
     # Of what shares a view's memory and is none (`detach`, `data`): the array that it is part of.
+    # Also of what was given other memory by ``data =`` or `set_`.
     _owner: np.ndarray[Any, Any] | None = None
+    _parted: bool = False  # whether it was given some, or a view of it, so that views lie elsewhere
     _level: Any = None  # for what stands for an argument in `numgrad.func`: which call's (a Level)
 
     __array_priority__ = 1000  # NumPy's operators hand over to ours
@@ -279,10 +281,11 @@ class Tensor(_Methods):
                 f"computed tensor of size {list(own.shape)} and {self.dtype!r}: gradients would "
                 "not fit the graph"
             )
-        self._array = array
+        owner = holder_of(value)  # which may be a view of this one
+        self._array, self._owner = array, owner
         if self._memory is not None or self._offset:
             self._memory, self._offset = None, 0
-        self._owner = value._owner if value._base is None else holder_of(value)
+        (self if self._base is None else self._base)._parted = True
 
     @data.deleter
     def data(self) -> None:
@@ -291,10 +294,18 @@ class Tensor(_Methods):
 
 def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return the array whose memory a tensor lies in: its own, or what that is a part of."""
-    holder = tensor if tensor._base is None else tensor._base
-    if holder._memory is not None:
-        return holder._memory
-    return holder._array if holder._owner is None else holder._owner
+    base = tensor._base
+    holder = tensor if base is None or tensor._owner is not None else base
+    found = holder._memory
+    if found is None:
+        found = holder._array if holder._owner is None else holder._owner
+    if base is not None and base._parted:  # one of them may have been given other memory
+        array = tensor._array
+        if array.size and not np.may_share_memory(found, array):
+            found = array
+            while type(found.base) is np.ndarray:
+                found = found.base
+    return found
 
 
 def check_requires_grad(tensor: Tensor) -> None:

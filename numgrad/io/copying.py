@@ -10,7 +10,7 @@ import numpy as np
 
 from numgrad.graph.frames import where_user_is
 from numgrad.graph.recorder import TracedTensor, TraceError, at_hand, is_traced_array, note_numbers
-from numgrad.graph.storage import array_within, compact, span_of
+from numgrad.graph.storage import array_within, compact, span_of, tensor_within
 from numgrad.graph.tensor import Tensor, wrap
 
 __all__ = ["attributes_of", "deep_copy", "reduce_tensor", "shallow_copy", "warn_of_hooks"]
@@ -39,16 +39,11 @@ def warn_of_hooks(tensor: Tensor) -> None:
             )
 
 
-def _leaf_like(tensor: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
-    made = wrap(array)
-    if tensor.requires_grad:
-        made._edge = None
-    return made
-
-
 def shallow_copy(self: Tensor) -> Tensor:
     """Return another tensor on the same memory: a leaf, without the gradient."""
-    made = _leaf_like(self, self._array)
+    made = wrap(self._array)
+    if self.requires_grad:
+        made._edge = None
     vars(made).update(attributes_of(self))
     return made
 
@@ -71,16 +66,17 @@ def deep_copy(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     if id(self) in memo:
         known: Tensor = memo[id(self)]
         return known
-    array = _copied_array(self, memo)
-    copied = memo[id(self)] = _leaf_like(self, array)
+    copied = memo[id(self)] = _copied(self, memo)
+    if self.requires_grad:
+        copied._edge = None
     if self._grad is not None:
         copied._grad = copy.deepcopy(self._grad, memo)
     vars(copied).update(copy.deepcopy(attributes_of(self), memo))
     return copied
 
 
-def _copied_array(tensor: Tensor, memo: dict[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a tensor's array in a copy of its memory, one copy for all that lie in it."""
+def _copied(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """Return a tensor in a copy of another one's memory, one copy for all that lie in it."""
     array = at_hand(tensor._array)  # in a traced function it is copied in every call
     copies: list[tuple[Any, Any]] = memo.setdefault(_COPIED, [])
     if is_traced_array(array):
@@ -92,7 +88,7 @@ def _copied_array(tensor: Tensor, memo: dict[Any, Any]) -> np.ndarray[Any, Any]:
                 "the other one of the copy"
             )
         copies.append((whole, None))
-        return array.copy("K")
+        return wrap(array.copy("K"))
     span = span_of(tensor)
     found = next((entry for entry in copies if entry[0].contains(span)), None)
     if found is None:
@@ -100,9 +96,8 @@ def _copied_array(tensor: Tensor, memo: dict[Any, Any]) -> np.ndarray[Any, Any]:
         copies.append(found)
     span, memory = found
     offset = array.__array_interface__["data"][0] - span.start
-    if not 0 <= offset <= span.stop - span.start:  # memory that was assigned to a view's data
-        return array.copy()
-    return array_within(memory, array.dtype, array.shape, array.strides, offset)
+    within = array_within(memory, array.dtype, array.shape, array.strides, offset)
+    return tensor_within(within, memory)
 
 
 def reduce_tensor(self: Tensor, protocol: Any) -> tuple[Any, ...]:

@@ -26,8 +26,8 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.device import device
 from numgrad.base.dtypes import dtype
-from numgrad.graph.storage import Span, array_within, span_of
-from numgrad.graph.tensor import Size, Tensor, wrap
+from numgrad.graph.storage import Span, array_within, span_of, tensor_within
+from numgrad.graph.tensor import Size, Tensor
 from numgrad.io.copying import attributes_of, warn_of_hooks
 
 __all__ = ["load", "save"]
@@ -322,14 +322,15 @@ class _Reader:
         return container
 
     def _tensor(self, described: dict[str, Any]) -> Tensor:
+        memory = self._memories[_index(described["memory"], self._memories)]
         array = array_within(
-            self._memories[_index(described["memory"], self._memories)],
+            memory,
             _dtype(described["dtype"]).numpy,
             tuple([_integer(length) for length in described["shape"]]),
             tuple([_integer(step) for step in described["strides"]]),
             _integer(described["offset"]),
         )
-        tensor = wrap(array)
+        tensor = tensor_within(array, memory)
         self._numbered.append(tensor)
         if described["requires_grad"] is True:
             tensor.requires_grad = True

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba import from_dtype, types
 
-from numgrad.codegen.compile.compile import compile_source, kernel
+from numgrad.codegen.compile.compile import compile_functions, kernel
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import (
@@ -321,5 +321,4 @@ def _of_type(
         is_common = formula.kind in ("same", "float") and not is_rule
         result = call(of_type, code.results[0]) if is_common else code.results[0]
     function = Function(name, inputs, [*body, Return(result)], *NJIT)
-    source = print_module([function], doc=f"{name}, of numbers in {common}.")
-    return compile_source(name, source, for_loops=True)
+    return compile_functions([function], doc=f"{name}, of numbers in {common}.", for_loops=True)

@@ -35,6 +35,7 @@ _FAMILIES = {
         "slicing",
         "splitting",
         "strided",
+        "unit_dims",
         "windows",
     ],
     "mutation": ["filling", "storages"],

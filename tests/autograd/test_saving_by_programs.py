@@ -14,6 +14,14 @@ import numgrad as ng
 from numgrad.ops.core.primitive import Primitive
 
 CALLS = 4  # the long way, that way with its steps noted, and twice what these came to
+INDEX = ng.tensor([1])
+
+
+def written(x: Any, key: Any, value: Any) -> Any:
+    x[key] = value
+    return x
+
+
 STEPS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x * y,
     lambda x, y: x * 1.5,
@@ -28,6 +36,10 @@ STEPS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x[:1] * y,
     lambda x, y: ng.where(x > 0, x, y).sigmoid(),
     lambda x, y: (x * 2).mul_(y),
+    lambda x, y: written(x * 2, INDEX, y[:1]),
+    lambda x, y: written(x * 2, y.detach() > 0, y[0, 0]) * x,
+    lambda x, y: (x * 2).index_put_((INDEX,), y[:1]) * ng.fill(x, 2.0),
+    lambda x, y: (x * 2).masked_fill_(y.detach() > 0, 0.5),
     lambda x, y: x.max(1).values + y,
     lambda x, y: ng.tensordot(x, y, 1),
 ]

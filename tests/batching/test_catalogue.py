@@ -53,7 +53,7 @@ def same_as_a_loop(
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.sampled(0.4, by="name")
+@pytest.mark.sampled(0.25, by="name")
 @every_call
 def test_results(name, number):
     call = call_of(name, number)

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cases import examples
 
 SAVING: dict[str, Callable[[Any, Any], Any]] = {
     "product": lambda m, x: x * x,
@@ -53,6 +57,29 @@ SAVING_NOTHING: dict[str, Callable[[Any, Any], Any]] = {
     "strided": lambda m, x: x.as_strided((2,), (1,)),
     "rounded": lambda m, x: x.round(),
     "cast": lambda m, x: x.double(),
+    "scaled sum": lambda m, x: x.add(x, alpha=2),
+    "scaled difference": lambda m, x: x.sub(x, alpha=2),
+    "scaled rsub": lambda m, x: m.rsub(x, x, alpha=0.5),
+    "interpolation": lambda m, x: x.lerp(x, 0.5),
+}
+# What has a factor that is a number in any case, with two operands and the factor.
+SCALED: dict[str, Callable[..., Any]] = {
+    "add": lambda m, x, y, k: m.add(x, y, alpha=k),
+    "add_": lambda m, x, y, k: (x * 1).add_(y, alpha=k),
+    "sub": lambda m, x, y, k: x.sub(y, alpha=k),
+    "sub_ of a part": lambda m, x, y, k: (x * 1)[:].sub_(y, alpha=k),
+    "rsub": lambda m, x, y, k: m.rsub(x, y, alpha=k),
+    "rsub of a number": lambda m, x, y, k: m.rsub(x, 3.0, alpha=k),
+    "lerp": lambda m, x, y, k: m.lerp(x, y, k),
+    "lerp_": lambda m, x, y, k: (x * 1).lerp_(y, k),
+    "addcmul": lambda m, x, y, k: m.addcmul(x, y.detach(), y.detach(), value=k),
+    "addcmul of what requires grad": lambda m, x, y, k: m.addcmul(x, y, x, value=k),
+    "addcdiv": lambda m, x, y, k: m.addcdiv(x, x, y + 2, value=k),
+    "multiple": lambda m, x, y, k: x * k,
+    "quotient": lambda m, x, y, k: x / k,
+    "power": lambda m, x, y, k: x**k,
+    "index_add": lambda m, x, y, k: x.index_add(0, m.tensor([0]), y[:1], alpha=k),
+    "sum": lambda m, x, y, k: (x + k) - y,
 }
 FREED = "^Trying to backward through the graph a second time"
 
@@ -87,6 +114,35 @@ def test_a_second_pass_fails_where_the_first_freed(lib: Any, name: str, create_g
             run(False)
     else:
         assert run(False) == first
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    name=st.sampled_from(sorted(SCALED)),
+    k=st.sampled_from([2, 0.5, -1, 1]),
+    calls=st.integers(1, 4),
+    row=st.booleans(),
+    y_requires=st.booleans(),
+)
+def test_factors_are_freed_where_pytorch_frees_them(
+    torch: Any, name: str, k: float, calls: int, row: bool, y_requires: bool
+) -> None:
+    import numgrad
+
+    def outcome(m: Any) -> Any:
+        x, y = made(m), m.tensor([[0.25, 0.5, 1.0]] * (1 if row else 2))
+        y.requires_grad_(y_requires)
+        for _ in range(calls):
+            result = SCALED[name](m, x, y, k)
+        found = []
+        for _ in range(2):
+            try:
+                found.append(m.autograd.grad(result.sum(), x)[0].tolist())
+            except RuntimeError as error:
+                found.append(str(error))
+        return found
+
+    assert outcome(numgrad) == outcome(torch)
 
 
 def test_a_pass_frees_the_nodes_it_went_through_only(lib: Any) -> None:

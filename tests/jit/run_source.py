@@ -15,6 +15,8 @@ import numpy as np
 
 from numgrad.codegen import fold_runtime
 from numgrad.codegen.llvm.combine_ir import COMBINES
+from numgrad.codegen.loops import Function
+from numgrad.codegen.printer import print_module
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run import program
 from numgrad.jit.run.program import build
@@ -40,14 +42,15 @@ def run_source(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         If it reads or writes where its arrays are not.
     """
     built = build(graph)
-    with mock.patch.object(program, "compile_source", Uncompiled), np.errstate(all="ignore"):
+    with mock.patch.object(program, "compile_functions", Uncompiled), np.errstate(all="ignore"):
         return built(arrays)
 
 
 class Uncompiled:
     """What stands in for a dispatcher: the function, whatever the types of its arguments."""
 
-    def __init__(self, name: str, source: str) -> None:
+    def __init__(self, functions: Sequence[Function]) -> None:
+        name, source = functions[-1].name, print_module(functions)
         namespace: dict[str, Any] = {"__name__": __name__}
         exec(compile(source, f"<{name}>", "exec"), namespace)
         function = namespace[name]

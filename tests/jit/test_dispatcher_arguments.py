@@ -132,6 +132,7 @@ DTYPES = [np.bool_, np.int64, np.float32, np.float64, np.complex128]
 NUMBERS = [True, 3, 2.5, 1 + 2j, np.float32(1.5), np.int32(4), np.complex64(1j), np.bool_(False)]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_number_in_the_place_of_an_array_of_no_dims(dtype: Any) -> None:
     """It is taken where that dtype holds numbers of its kind; nothing is cut off."""

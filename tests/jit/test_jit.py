@@ -268,6 +268,7 @@ def test_results_are_differentiable_to_any_order():
             np.testing.assert_allclose(one.tolist(), other.tolist(), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("traced")
 def test_gradients_pass_finite_differences():
     compiled = ng.jit(lambda x, y: (x.tanh() * y).sum(0) / (1 + x.exp().sum()))
     x = ng.linspace(-1, 1, 6, dtype=ng.float64).reshape(2, 3).requires_grad_()
@@ -681,6 +682,7 @@ def test_writes_at_listed_positions():
         where.add_(1)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.4)
 @pytest.mark.parametrize(
     "take",

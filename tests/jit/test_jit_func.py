@@ -24,6 +24,7 @@ def assert_same(ours: Any, expected: Any) -> None:
 POINT = ng.linspace(-1, 1.5, 6, dtype=ng.float64)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.5)
 @pytest.mark.parametrize(
     "transformed",
@@ -48,6 +49,7 @@ def test_transforms_are_traced(transformed: Any) -> None:
     assert_same(ng.jit(transformed)(POINT), transformed(POINT))
 
 
+@pytest.mark.usefixtures("traced")
 def test_transforms_of_compiled_functions() -> None:
     compiled = ng.jit(rosenbrock)
     assert_same(func.grad(compiled)(POINT), func.grad(rosenbrock)(POINT))

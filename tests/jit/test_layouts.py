@@ -420,6 +420,7 @@ INDEPENDENT: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("function", INDEPENDENT)
 def test_a_function_that_asks_for_no_stride_is_traced_once(function: Any) -> None:

@@ -71,6 +71,7 @@ def numeric(primitive: ElementwisePrimitive) -> list[int]:
     return [i for i, d in enumerate(primitive.domains) if not (d.is_mask or d.is_number)]
 
 
+@pytest.mark.sampled(0.35)
 @all_elementwise
 def test_elementwise_derivatives_are_those_of_finite_differences(primitive):
     operands = drawn(primitive, "complex128")

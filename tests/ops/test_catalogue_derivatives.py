@@ -134,7 +134,7 @@ def test_second_derivative_is_the_central_difference_of_the_first(primitive, dat
         )
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @all_elementwise
 @given(data=st.data())
 def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
@@ -156,7 +156,7 @@ def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
     np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @all_elementwise
 @given(data=st.data())
 def test_float32_agrees_with_float64(primitive, data):

@@ -18,7 +18,8 @@ from numgrad.autograd.functional.arguments import (
 )
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.batched import stack_rows, zero_rows
-from numgrad.graph.modes import enable_grad, modes
+from numgrad.graph.grad_modes import enable_grad
+from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor, wrap
 
 __all__ = ["hessian", "jacobian"]

@@ -22,7 +22,8 @@ from numgrad.autograd.functional.arguments import (
 )
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.backward import grad
-from numgrad.graph.modes import enable_grad, modes, set_grad_enabled
+from numgrad.graph.grad_modes import enable_grad, set_grad_enabled
+from numgrad.graph.modes import modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh
 from numgrad.graph.upward import upward
 

@@ -19,7 +19,8 @@ from numgrad.autograd.forward.push_forward import PushForward
 from numgrad.graph.accumulate import AccumulateGrad, gradient_edge
 from numgrad.graph.engine import nodes_towards, run
 from numgrad.graph.func_levels import StandIn
-from numgrad.graph.modes import enable_grad, modes, no_grad
+from numgrad.graph.grad_modes import enable_grad, no_grad
+from numgrad.graph.modes import modes
 from numgrad.graph.node import (
     FREED,
     Node,

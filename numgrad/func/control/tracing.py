@@ -36,10 +36,11 @@ def recorder_of(name: str) -> Callable[..., Any] | None:
         - ``"switch"``: ``(index, branches, operands)`` returns what the branch does; of `cond`, the
           index is the predicate.
     """
-    if modes.trace is None or modes.dual is not None:
+    recorder = modes.trace
+    if recorder is None or (modes.dual is not None and not recorder.has_numbers):
         return None
-    # Over a batch (`numgrad.batching`) loops of known length run as they are, too.
-    found: Callable[..., Any] | None = getattr(modes.trace, name, None)
+    # Over a batch (`numgrad.batching`) loops of known length run as they are, if they can.
+    found: Callable[..., Any] | None = getattr(recorder, name, None)
     return found
 
 

@@ -36,8 +36,9 @@ from numgrad.jit.emit.program_source import Emitted
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.lowering.unit_vectors import Rows
 
-__all__ = ["Body", "carried_loop", "copied", "unit_vector_loop"]
+__all__ = ["Body", "copied", "loop_function"]
 
 # Turns of a loop without end between two looks at whether Ctrl-C was pressed: milliseconds.
 TURNS_BETWEEN_SIGNALS, LONG_TURNS_BETWEEN_SIGNALS = 1 << 20, 1 << 12
@@ -69,66 +70,47 @@ class Body(Protocol):
         """Return the name of an argument as an array of its own."""
 
 
-def unit_vector_loop(body: Body, name: str, decorator: Name | None = None) -> Function:
-    """Return the function of `numgrad.jit.emit.standalone.literal_loop` for unit vectors."""
-    vector, *inputs = body.graph.inputs
-    buffers = body.emitted.buffers
-    lines: list[Statement]
-    count, unit = prod(vector.shape), Name(buffers[vector])
-    if body.array_name(vector) != unit.id:
-        cleared = For("at", ZERO, Number(count), [Store(unit, Name("at"), ZERO)])
-        lines = [on_stack(unit.id, vector.dtype, count), cleared]
-    else:
-        lines = [Assign(unit.id, call(_ZEROS, vector.shape, type_code(vector.dtype)))]
-    lines += body.given(inputs, known=True)
-    outputs = list(enumerate(body.graph.outputs))
-    results = _Stacked(body, outputs, "k", lines)
-    turn = [Store(unit, Name("k"), ONE), *results.before, *body.steps(), *results.after]
-    lines += body.room()
-    turn.append(Store(unit, Name("k"), ZERO))
-    lines += [For("k", Name("start"), Name("stop"), turn)]
-    parameters = ["start", "stop", *(f"{buffers[value]}_" for value in inputs)]
-    parameters += [f"all_{k}" for k in range(len(outputs))]
-    return Function(name, parameters, lines, decorator)
+def loop_function(
+    body: Body, loop: Loop | Rows, name: str, decorator: Name | None = None
+) -> Function:
+    """Return the function of a loop: of its operands, and of arrays for its results.
 
-
-def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = None) -> Function:
-    """Return the function of a `Loop`: of its operands, and of arrays for its results.
-
-    What a body hands on to the next turn is held in registers if it is short.
+    What a body hands on to the next turn is held in registers if it is short. A loop over unit
+    vectors is called with the first one and the last, excluded, in front of all others.
     """
-    buffers, graph = body.emitted.buffers, body.graph
-    carries, rows = (
-        graph.inputs[: loop.carries],
-        graph.inputs[loop.carries : loop.carries + loop.rows],
-    )
-    lines: list[Statement] = [Do(call(_DISTINCT))]
+    buffers, graph, of_vectors = body.emitted.buffers, body.graph, isinstance(loop, Rows)
+    carries = graph.inputs[: loop.carries]
+    rows = graph.inputs[loop.carries : loop.carries + loop.rows]
+    lines: list[Statement] = [Do(call(_DISTINCT))] * (not of_vectors)
     lines += body.given(graph.inputs[loop.fixed :], known=True)
     for k, value in enumerate(carries):
         lines += [_held(body, value), *copied(buffers[value], f"from_{k}", value)]
-    turn: list[Statement] = []
+    begin: list[Statement] = []
+    end: list[Statement] = []
     for k, value in enumerate(rows):
         source, size = f"rows_{k}", prod(value.shape)
         if body.is_registered(value):
             lines.append(on_stack(buffers[value], value.dtype, size))
-            turn += copied(buffers[value], source, value, combine("*", "k", size))
+            begin += copied(buffers[value], source, value, combine("*", "k", size))
         else:
-            at = combine("*", "k", size * value.dtype.itemsize)
-            part = call(PART, source, at, size, type_code(value.dtype))
-            turn.append(Assign(buffers[value], part))
+            begin.append(Assign(buffers[value], _part(source, "k", value)))
+    if of_vectors:
+        unit = Name(buffers[graph.inputs[0]])
+        lines += _cleared(body, graph.inputs[0])
+        begin, end = [Store(unit, Name("k"), ONE)], [Store(unit, Name("k"), ZERO)]
     handed_on = graph.outputs[: loop.carries]
-    stacked = [(k - loop.carries, v) for k, v in enumerate(graph.outputs) if k >= loop.carries]
+    stacked = list(enumerate(graph.outputs[loop.carries :]))
     results = _Stacked(body, stacked, "k", lines)
     for value in handed_on:
         results.hold(value, lines)
-    turn += [*results.before, *body.steps(), *results.after]
+    turn = [*begin, *results.before, *body.steps(), *results.after]
     lines += body.room()
-    turn += _moved(body, carries, handed_on, lines)
-    between = TURNS_BETWEEN_SIGNALS if body.is_short else LONG_TURNS_BETWEEN_SIGNALS
-    lines += _turns(loop, turn, buffers[carries[0]] if loop.stops else "", between)
+    turn += [*_moved(body, carries, handed_on, lines), *end]
+    lines += _turns(loop, turn, body)
     for k, value in enumerate(carries):
         lines += copied(f"last_{k}", buffers[value], value)
-    parameters = [f"from_{k}" for k in range(loop.carries)]
+    parameters = ["start", "stop"] * of_vectors
+    parameters += [f"from_{k}" for k in range(loop.carries)]
     parameters += [f"rows_{k}" for k in range(loop.rows)]
     parameters += ["count"] * loop.counted
     parameters += [f"{buffers[value]}_" for value in graph.inputs[loop.fixed :]]
@@ -137,17 +119,35 @@ def carried_loop(body: Body, loop: Loop, name: str, decorator: Name | None = Non
     return Function(name, parameters, lines, decorator)
 
 
-def _turns(loop: Loop, turn: list[Statement], flag: str, turns_between: int) -> list[Statement]:
+def _cleared(body: Body, vector: Value) -> list[Statement]:
+    """Return what makes a vector of zeros."""
+    name, count = body.emitted.buffers[vector], prod(vector.shape)
+    if body.array_name(vector) == name:
+        return [Assign(name, call(_ZEROS, vector.shape, type_code(vector.dtype)))]
+    cleared = For("at", ZERO, Number(count), [Store(Name(name), Name("at"), ZERO)])
+    return [on_stack(name, vector.dtype, count), cleared]
+
+
+def _part(array: str, turn: str, value: Value) -> Expression:
+    """Return the part of an array of all turns that is a turn's."""
+    size = prod(value.shape)
+    at = combine("*", combine("*", turn, size), value.dtype.itemsize)
+    return call(PART, array, at, size, type_code(value.dtype))
+
+
+def _turns(loop: Loop | Rows, turn: list[Statement], body: Body) -> list[Statement]:
     """Return the loop over turns, of which ``k`` is the row.
 
-    `flag` is what a loop stops by; of such a loop, which may never end, some turns ask whether
-    there was a signal.
+    Of a loop that stops by a flag, and may never end, some turns ask whether there was a signal.
     """
+    if isinstance(loop, Rows):
+        return [For("k", Name("start"), Name("stop"), turn)]
     if loop.stops:
-        goes_on: Expression = Load(Name(flag), ZERO)
+        goes_on: Expression = Load(Name(body.emitted.buffers[body.graph.inputs[0]]), ZERO)
         if loop.length is not None:
             goes_on = combine("and", goes_on, combine("<", "k", loop.length))
-        asks = combine("==", combine("%", "k", turns_between), turns_between - 1)
+        between = TURNS_BETWEEN_SIGNALS if body.is_short else LONG_TURNS_BETWEEN_SIGNALS
+        asks = combine("==", combine("%", "k", between), between - 1)
         interrupt = If(call(_INTERRUPTED), [Break()])
         following = Assign("k", combine("+", "k", 1))
         return [Assign("k", ZERO), While(goes_on, [*turn, If(asks, [interrupt]), following])]
@@ -183,9 +183,7 @@ class _Stacked:
             if array in self.arrays and array not in self.written and array not in carried:
                 self.written.add(array)
                 if output.shape and not body.is_registered(output):
-                    at = combine("*", place, output.dtype.itemsize)
-                    part = call(PART, f"all_{k}", at, size, type_code(output.dtype))
-                    self.before.append(Assign(array, part))
+                    self.before.append(Assign(array, _part(f"all_{k}", turn, output)))
                     continue
                 lines.append(on_stack(array, output.dtype, max(1, size)))
             self.after += copied(f"all_{k}", array, output, ZERO, place)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.codegen.known_numbers import with_numbers
 from numgrad.codegen.loop_passes import in_order, names_in, read_arrays
 from numgrad.codegen.loops import (
     Assign,
@@ -141,7 +142,7 @@ class Emitted:
         lines = self._wide(dear) + self._literals() + self._rooms()
         for nest in self.nests.values():
             lines += [Blank(), *nest_statements(nest, self.values)]
-        return lines
+        return with_numbers(lines)
 
     def _wide(self, nests: Iterable[LoopNest]) -> list[Statement]:
         """Return what has wide vectors used, if some nests have something dear to compute."""
@@ -175,7 +176,7 @@ class Emitted:
         lines: list[Statement] = [Do(call(_DISTINCT))]
         lines += self._wide([nest for k, nest in self.nests.items() if k in steps])
         lines += [known[each] for each in names_in(nests) if each in known]
-        body, new = in_order([*lines, *nests], arrays)
+        body, new = in_order(with_numbers([*lines, *nests]), arrays)
         return Function(name, [new[array] for array in arrays], body, decorator)
 
     def arrays_of(self, steps: range) -> list[str]:

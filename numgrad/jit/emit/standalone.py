@@ -16,7 +16,7 @@ from numgrad.base.tuning import (
     LOOP_PRODUCT_TERMS,
     STACK_BYTES,
 )
-from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.compile import compile_functions
 from numgrad.codegen.loop_passes import statement_count
 from numgrad.codegen.loops import (
     ZERO,
@@ -42,11 +42,11 @@ from numgrad.codegen.loops import (
     times,
     type_code,
 )
-from numgrad.codegen.printer import print_module
 from numgrad.codegen.short_loops import on_stack
-from numgrad.jit.emit.body_loops import carried_loop, copied, unit_vector_loop
+from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.native_draws import native_draw
+from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
@@ -61,10 +61,9 @@ Build = Callable[[Graph], Any]
 
 IN_REGISTERS = 64  # elements of an argument or result that is copied
 
-_AS_ARGUMENT, _WORDS_OF, _GO_ON, _MULTIPLY, _KERNEL, _ZEROS = (
+_AS_ARGUMENT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument"),
     *names("numgrad.kernels.random", "words_of", "go_on"),
-    *names("numgrad.kernels.matmul", "multiply"),
     *names("numgrad.codegen.compile.compile", "kernel"),
     *names("numpy", "zeros"),
 )
@@ -99,7 +98,7 @@ def literal_dispatcher(
     functions = [*helpers, main]
     size = statement_count(functions)
     is_inlined = not into and is_short(emitted) and size <= INLINED_STATEMENTS
-    return compile_source("call", print_module(functions), for_loops=is_inlined)
+    return compile_functions(functions, for_loops=is_inlined)
 
 
 def literal_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
@@ -117,7 +116,7 @@ def literal_loop(emitted: Emitted, build: Build, loop: Any) -> Any:
     """
     helpers: list[Function] = []
     function = _loop_function(loop, emitted, build, helpers, "loop")
-    return compile_source("loop", print_module([*helpers, function]))
+    return compile_functions([*helpers, function])
 
 
 def _loop_function(
@@ -129,9 +128,7 @@ def _loop_function(
     decorator: Name | None = None,
 ) -> Function:
     body = _Standalone(emitted, loop.graph, build, helpers, f"{name}_")
-    if isinstance(loop, Rows):
-        return unit_vector_loop(body, name, decorator)
-    return carried_loop(body, loop, name, decorator)
+    return loop_function(body, loop, name, decorator)
 
 
 def is_short(emitted: Emitted) -> bool:
@@ -362,11 +359,8 @@ class _Standalone:
     def _nests(self, steps: range) -> list[Statement]:
         """Return what runs the nests of consecutive steps, in a function of their own."""
         part = self.emitted.part(f"{self.name}run_{steps.start}", steps, _KERNEL)
-        same = [f for f in self.helpers if f.body == part.body and f.parameters == part.parameters]
-        if not same:
-            self.helpers.append(part)
         arrays = self.emitted.arrays_of(steps)
-        return [Do(call(Name((same or [part])[0].name), *arrays))]
+        return [Do(call(self._helper(part), *arrays))]
 
     def _opaque_step(self, value: Value) -> list[Statement]:
         if value.operation == "matmul" and _is_native(value):
@@ -405,16 +399,30 @@ class _Standalone:
         """Return what computes a matrix product without the interpreter."""
         plan, buffers = self.plan, self.buffers
         given: list[Any] = []
+        strides: list[list[int]] = []
         for operand in value.operands:
             strided = plan.elements.strided(operand, plan.kept)
             if operand in plan.kept or strided is None:
-                given += [buffers[operand], 0, operand.shape[1], 1]
+                given += [buffers[operand], 0]
+                strides.append([operand.shape[1], 1])
                 continue
             given += [buffers[strided.base], strided.start.evaluate(self.values)]
-            given += [stride.evaluate(self.values) for stride in strided.strides]
-        sizes = [value.shape[0], value.operands[0].shape[1], value.shape[1]]
-        zero = call(type_code(value.dtype), 0)
-        return Do(call(_MULTIPLY, *given, buffers[value], *sizes, zero))
+            strides.append([stride.evaluate(self.values) for stride in strided.strides])
+        sizes = value.shape[0], value.operands[0].shape[1], value.shape[1]
+        name = f"{self.name}product_{next(self.numbers)}"
+        function = product(name, (strides[0], strides[1]), sizes, value.dtype, _KERNEL)
+        return Do(call(self._helper(function), *given, buffers[value]))
+
+    def _helper(self, function: Function) -> Name:
+        """Return the name of a function, or of one before that does the same."""
+        same = [
+            each
+            for each in self.helpers
+            if each.body == function.body and each.parameters == function.parameters
+        ]
+        if not same:
+            self.helpers.append(function)
+        return Name((same or [function])[0].name)
 
     def _loop(self, value: Value, loop: Rows | Loop) -> list[Statement]:
         """Return what does a loop."""

@@ -27,7 +27,7 @@ from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.node import node_class
 from numgrad.jit.front.states import hold, let_go
 from numgrad.jit.run.program_call import ProgramCall, define_call
-from numgrad.ops.core.node_source import pack_lines, record_lines
+from numgrad.ops.calls.node_source import pack_lines, record_lines
 from numgrad.ops.core.primitive import save_tensor
 from numgrad.ops.creation.generator import Generator
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import no_grad
+from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.jit.front.loops import Turn, record_loop
 

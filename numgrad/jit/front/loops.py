@@ -3,7 +3,8 @@
 A loop that is recorded is one step of the graph (`numgrad.jit.lowering.loops`). What is computed of
 it is differentiable by a `Node` whose rule records another loop, over the same turns the other way
 round: each computes the body again, from what was handed on to it, which the first loop stacks, and
-then the gradients. That loop is recorded like any other, so it can be differentiated in turn.
+then the gradients. That loop is recorded like any other, so it can be differentiated in turn. What
+of the body is computed again in the end, `numgrad.jit.lowering.handed_over` decides.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
-from numgrad.graph.modes import enable_grad, modes, no_grad
-from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.grad_modes import enable_grad, no_grad
+from numgrad.graph.modes import modes
+from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
 from numgrad.jit.ir.constructors import broadcast, constant
-from numgrad.jit.ir.graph import Value
+from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.bodies import cut_out, fresh_input
 from numgrad.jit.lowering.loops import Loop
 
@@ -155,25 +157,70 @@ def _record_loop(
     count: Tensor | None,
 ) -> Turn:
     """Record a loop whose carries are all that is handed on."""
-    carried = len(carries)
-    given = [*carries, *rows]
-    required = [modes.grad and each.requires_grad for each in given]
-    while True:
-        recorded = _record(tracer, body, given, carried, required)
-        turn = recorded.turn
-        more = [a or b.requires_grad for a, b in zip(required, turn.carries, strict=False)]
-        if not modes.grad or more == required[:carried]:
-            break
-        required[:carried] = more  # what comes of a parameter requires grad from the next turn on
+    carried, given = len(carries), [*carries, *rows]
+    recorded, required = _record_until_settled(tracer, body, given, carried)
+    turn = recorded.turn
     outputs = [*turn.carries, *turn.summed, *turn.stacked]
     moving = [modes.grad and output.requires_grad for output in outputs]
     if stops or count is not None:  # of no turns the carries are what they were
         moving[:carried] = [a or b for a, b in zip(moving, required[:carried], strict=False)]
-    is_moving = any(moving)
-    has_stacks = is_moving and not (stops and length is None)
+    has_stacks = any(moving) and not (stops and length is None)
     if has_stacks:
         outputs += recorded.inputs[:carried]
         moving += required[:carried]
+    graph, operands = _cut_out(tracer, recorded, given, carried, outputs, count)
+    sums = carried + len(turn.summed)
+    loop = Loop(graph, sums, len(rows), length, reverse, stops, counted=count is not None)
+    results = tracer.results(loop, operands)
+    if any(moving):
+        ends = [
+            gradient_edge(each) if is_required else NO_EDGE
+            for each, is_required in zip(given, required, strict=True)
+        ]
+        node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))(
+            [*ends, *recorded.edges]
+        )
+        node.tracer, node.body, node.given, node.required = tracer, body, given, required
+        node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
+        node.first = len(results) - carried if has_stacks else 0
+        node.arrays = [each._array for each in results[node.first :]]
+        node.count = results[1].detach() if stops else count
+        node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
+        node.loop = loop
+        for position, (result, is_moved) in enumerate(zip(results, moving, strict=True)):
+            if is_moved:
+                result._edge = (node, position)
+    stacked = sums + len(turn.stacked)
+    return Turn(results[:carried], results[sums:stacked], results[carried:sums])
+
+
+def _record_until_settled(
+    tracer: Any, body: Body, given: Sequence[Tensor], carried: int
+) -> tuple[_Recorded, list[bool]]:
+    """Record a body, and return with it which of its inputs require grad.
+
+    What comes of a parameter in one turn requires grad from the next turn on.
+    """
+    required = [modes.grad and each.requires_grad for each in given]
+    while True:
+        recorded = _record(tracer, body, given, carried, required)
+        following = recorded.turn.carries
+        more = [a or b.requires_grad for a, b in zip(required, following, strict=False)]
+        if not modes.grad or more == required[:carried]:
+            return recorded, required
+        required[:carried] = more
+
+
+def _cut_out(
+    tracer: Any,
+    recorded: _Recorded,
+    given: Sequence[Tensor],
+    carried: int,
+    outputs: Sequence[Tensor],
+    count: Tensor | None,
+) -> tuple[Graph, list[Value]]:
+    """Return the graph of a body that gives `outputs`, and the operands of its loop."""
+    turn = recorded.turn
     values = [_fitting(tracer, *pair) for pair in zip(turn.carries, recorded.inputs, strict=False)]
     values += recorded.sums_after
     values += [tracer.value_of(each._array) for each in outputs[len(values) :]]
@@ -185,28 +232,7 @@ def _record_loop(
         operands.append(tracer.value_of(count._array))
         own.append(fresh_input(operands[-1], 0))
     graph, captured = cut_out(own, values)
-    counts = count is not None
-    loop = Loop(graph, carried + len(turn.summed), len(rows), length, reverse, stops, counts)
-    results = tracer.results(loop, [*operands, *captured])
-    if is_moving:
-        ends = [
-            gradient_edge(each) if is_required else NO_EDGE
-            for each, is_required in zip(given, required, strict=True)
-        ]
-        node = _node_class(len(results))([*ends, *recorded.edges])
-        node.tracer, node.body, node.given, node.required = tracer, body, given, required
-        node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
-        node.first = len(results) - carried if has_stacks else 0
-        node.arrays = [each._array for each in results[node.first :]]
-        node.count = results[1].detach() if stops else count
-        node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
-        node.loop = loop
-        for position, (result, is_moved) in enumerate(zip(results, moving, strict=True)):
-            if is_moved:
-                result._edge = (node, position)
-    sums = carried + len(turn.summed)
-    stacked = sums + len(turn.stacked)
-    return Turn(results[:carried], results[sums:stacked], results[carried:sums])
+    return graph, [*operands, *captured]
 
 
 def _record(
@@ -439,15 +465,3 @@ def _or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
         return gradient
     zeros: Any = tracer.constant(np.zeros(*meta))
     return wrap(zeros)
-
-
-_node_classes: dict[int, Any] = {}
-
-
-def _node_class(count: int) -> Any:
-    """Return the class of nodes of that many outputs."""
-    known = _node_classes.get(count)
-    if known is None:
-        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
-        known = _node_classes[count] = type("LoopBackward", (_LoopNode,), attributes)
-    return known

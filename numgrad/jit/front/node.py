@@ -8,8 +8,9 @@ from typing import Any
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
-from numgrad.graph.modes import enable_grad, modes
-from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, unpack_array
+from numgrad.graph.grad_modes import enable_grad
+from numgrad.graph.modes import modes
+from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, node_type, unpack_array
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
@@ -86,16 +87,9 @@ class _JitNode(Node):
         return leaves + [NO_EDGE] * len(self.call.sources)
 
 
-_node_classes: dict[int, Any] = {}
-
-
 def node_class(count: int) -> Any:
     """Return the class of nodes of that many outputs."""
-    known = _node_classes.get(count)
-    if known is None:
-        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
-        known = _node_classes[count] = type("CompiledFunctionBackward", (_JitNode,), attributes)
-    return known
+    return node_type("CompiledFunctionBackward", _JitNode, num_outputs=count)
 
 
 def backward_of(

@@ -22,8 +22,9 @@ from numgrad.graph.frames import user_frame, where_user_is
 from numgrad.graph.modes import modes, restore, watch
 from numgrad.graph.recorder import Storage, Traced, TraceError, address_of, place_of
 from numgrad.graph.tensor import Tensor, plain, wrap
-from numgrad.jit.front.branch_advice import advice_for
 from numgrad.jit.front.control import record_scan, record_switch, record_while
+from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
+from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
 from numgrad.jit.front.states import States
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.graph import Value
@@ -35,10 +36,9 @@ from numgrad.jit.ir.memory_order import (
     order_of,
     place_like,
 )
-from numgrad.jit.lowering.bodies import cut_out, fresh_input
+from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.draws import STATE_DTYPE, STATE_SHAPE, Drawing
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
-from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
@@ -67,6 +67,7 @@ class Tracer:
     """A recorder (see `numgrad.graph.recorder.Recorder`) that builds the values of a graph."""
 
     transforms = False
+    has_numbers = False
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
@@ -79,8 +80,7 @@ class Tracer:
         self.baked: dict[int, tuple[Array, Array]] = {}
         # Arrays that were copied; by the id of the array whose memory it is.
         self.copied: dict[int, Array] = {}
-        # Stacks of which only a loop knows how many rows they have; and what says how many.
-        self._grown: dict[Storage, Value] = {}
+        self._stacks = GrownStacks()
         # What the body of a loop made, while one is recorded.
         self._own: list[set[Storage]] = []
         # Where generators of random numbers are by now.
@@ -142,11 +142,10 @@ class Tracer:
         dtype: np.dtype[Any],
     ) -> Traced:
         """Record an elementwise primitive."""
-        if self._grown:
-            by_rows = self._by_rows(primitive, arrays, dtype)
-            if by_rows is not None:
-                return by_rows
-        origin = self._origin(primitive.function_name)
+        count = self._stacks.length_of(arrays)
+        if count is not None:
+            return by_rows(self, self._stacks, count, primitive, arrays, dtype)
+        origin = self.origin(primitive.function_name)
         operands = [self.value_of(array) if type(array) in ARRAYS else array for array in arrays]
         result = broadcast(lower_elementwise(primitive, operands, dtype, origin), shape)
         if len(shape) < 2:
@@ -160,7 +159,7 @@ class Tracer:
 
     def call(self, primitive: Primitive, arrays: Sequence[Any], parameters: dict[str, Any]) -> Any:
         """Record any other primitive; views are found by running it on places."""
-        if self._grown and self._grown_by(arrays) is not None:
+        if self._stacks.length_of(arrays) is not None:
             self._fail(
                 f"{primitive.name} of what a while_loop stacked for its gradient is not compiled"
             )
@@ -178,7 +177,7 @@ class Tracer:
                 pass
             else:
                 place, follows = place_like(primitive, arrays, parameters)
-                value = _with_origin(result, self._origin(primitive.name))
+                value = _with_origin(result, self.origin(primitive.name))
                 return self._array(value, place, follows, primitive.gaps)
         return self._call(primitive, arrays, parameters)
 
@@ -204,7 +203,7 @@ class Tracer:
 
     def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
         """Record a cast, or for the same dtype a copy."""
-        value = cast(self.value_of(array), dtype, self._origin("to"))
+        value = cast(self.value_of(array), dtype, self.origin("to"))
         follows = array.storage.follows if order == "K" else frozenset()
         return self._array(value, _copied(array.place, dtype, order), follows)
 
@@ -260,7 +259,7 @@ class Tracer:
             return None
         graph, captured = cut_out([vector], [self.value_of(each._array) for each in present])
         metas = [((math.prod(shape), *each._array.shape), each._array.dtype) for each in present]
-        stacked = results_of(Rows(graph), captured, metas, self._origin("rows"))
+        stacked = results_of(Rows(graph), captured, metas, self.origin("rows"))
         count = math.prod(shape)
         arrays: list[Any] = []
         for value, each in zip(stacked, present, strict=True):
@@ -324,46 +323,12 @@ class Tracer:
 
     def results(self, loop: Any, operands: Sequence[Value]) -> list[Tensor]:
         """Record a loop whose body was cut out, and return its results."""
-        values = results_of(loop, operands, loop.metas(), self._origin("loop"))
+        values = results_of(loop, operands, loop.metas(), self.origin("loop"))
         arrays: list[Any] = [self._array(value) for value in values]
         for position, array in enumerate(arrays):
             if loop.grows(position):
-                self._grown[array.storage] = operands[loop.fixed - 1]
+                self._stacks.enter(array, operands[loop.fixed - 1])
         return [wrap(array) for array in arrays]
-
-    def _by_rows(
-        self, primitive: ElementwisePrimitive, arrays: Sequence[Any], dtype: np.dtype[Any]
-    ) -> Traced | None:
-        """Record an operation on stacks of which only a loop knows how many rows they have.
-
-        None if there are none among its operands.
-        """
-        count = self._grown_by(arrays)
-        if count is None:
-            return None
-        stacks = [a for a in arrays if type(a) is Traced and a.storage in self._grown]
-        rows = [Value("input", (), a.shape[1:], a.dtype, position=k) for k, a in enumerate(stacks)]
-        of_array = dict(zip(map(id, stacks), rows, strict=True))
-        operands = [
-            of_array.get(id(a)) or (self.value_of(a) if type(a) in ARRAYS else a) for a in arrays
-        ]
-        row = lower_elementwise(primitive, operands, dtype, self._origin(primitive.function_name))
-        graph, captured = cut_out([*rows, fresh_input(count, 0)], [row])
-        loop = Loop(graph, 0, len(rows), None, counted=True)
-        stacked = [self.value_of(a) for a in stacks]
-        found: Any = self.results(loop, [*stacked, count, *captured])[0]._array
-        return found
-
-    def _grown_by(self, arrays: Sequence[Any]) -> Value | None:
-        """Return how many rows arrays have, if only a loop knows."""
-        return next(
-            (
-                self._grown[array.storage]
-                for array in arrays
-                if type(array) is Traced and array.storage in self._grown
-            ),
-            None,
-        )
 
     def writable(self, tensor: Tensor) -> NoReturn:
         """Raise for a write to a tensor that was there before the trace."""
@@ -396,7 +361,7 @@ class Tracer:
         """Record a draw, of where the generator is then."""
         state = self.value_of(self.random_state(generator))
         drawing = Drawing(draw, shape)
-        values = results_of(drawing, [state], drawing.metas(), self._origin(draw.kind))
+        values = results_of(drawing, [state], drawing.metas(), self.origin(draw.kind))
         numbers, after = [self._array(value) for value in values]
         self.set_random_state(generator, after)
         return numbers
@@ -431,26 +396,8 @@ class Tracer:
 
     def refuse(self, what: str, array: Traced | None = None) -> NoReturn:
         """Raise for a request for numbers."""
-        if array is not None and not _has_inputs(self.value_of(array)):
-            self._fail(
-                f"this asks a traced tensor for {what}. No argument goes into it, but while a "
-                "function is traced nothing is computed, so that it has no numbers: compute it "
-                "outside, and pass it as an argument, or compute with the numbers of what is from "
-                "outside (c.tolist(), c.numpy().sum())"
-            )
-        ways = {
-            "a truth value": "branch with where(condition, a, b), or on values that are not "
-            "traced (shapes, or arguments named in static_argnames)",
-            "its numbers": "where it is an index, take a list or a tensor from outside; where it "
-            "is a mask, where(mask, a, b); and else compute with tensors",
-        }
-        asks = what in ("a truth value", "a Python number")
-        advice = advice_for(user_frame(), what) if asks else ""
-        self._fail(
-            f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
-            f"numbers: {ways.get(what, 'compute with tensors, and ask for numbers outside')}"
-            f"{advice and f'; or write the branch or loop as a function:{chr(10)}{advice}'}"
-        )
+        constant = array is not None and not depends_on_arguments(self.value_of(array))
+        self._fail(words_of_refusal(what, constant))
 
     def check(self, primitive: Primitive, array: Traced, parameters: dict[str, Any]) -> Traced:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""
@@ -461,7 +408,7 @@ class Tracer:
             whole = Whole(primitive, 1, parameters)
             metas = [(array.shape, array.dtype)]
             operands = [self.value_of(array)]
-            (value,) = results_of(whole, operands, metas, self._origin(primitive.name))
+            (value,) = results_of(whole, operands, metas, self.origin(primitive.name))
         return self._array(value, empty_like(array.place), array.storage.follows)
 
     def known(self, array: Traced) -> Array | None:
@@ -516,7 +463,8 @@ class Tracer:
     def _fail(self, text: str) -> NoReturn:
         raise TraceError(where_user_is() + text)
 
-    def _origin(self, name: str) -> str:
+    def origin(self, name: str) -> str:
+        """Return where in the user's code an operation is applied."""
         frame = user_frame()
         if frame is None:
             return name
@@ -579,26 +527,12 @@ class Tracer:
         if order is not None:
             values[0] = order.in_memory(values[0])
             whole.order = order
-        items = results_of(whole, values, metas, self._origin(primitive.name))
+        items = results_of(whole, values, metas, self.origin(primitive.name))
         _, follows = place_like(primitive, arrays, parameters)
         results = tuple(
             [self._array(*both, follows, primitive.gaps) for both in zip(items, found, strict=True)]
         )
         return results[0] if single else results
-
-
-def _has_inputs(value: Value) -> bool:
-    """Whether a value depends on an argument."""
-    seen: set[Value] = set()
-    todo = [value]
-    while todo:
-        each = todo.pop()
-        if each.operation == "input":
-            return True
-        if each not in seen:
-            seen.add(each)
-            todo += each.operands
-    return False
 
 
 def _copied(place: Array, dtype: np.dtype[Any], order: str) -> Array:

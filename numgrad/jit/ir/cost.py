@@ -8,7 +8,7 @@ from typing import NamedTuple
 from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.jit.ir.graph import Graph, Value
 
-__all__ = ["Cost", "cost"]
+__all__ = ["Cost", "cost", "flops_of"]
 
 # What only says where elements are found takes no pass over them.
 _FREE = frozenset(("input", "array", "constant", "view", "reshape", "item"))
@@ -75,12 +75,13 @@ def cost(graph: Graph, fused: int | None = None) -> Cost:
             continue
         passes += 1
         traffic += _bytes(value) + sum(map(_bytes, dict.fromkeys(value.operands)))
-        flops += _flops(value)
+        flops += flops_of(value)
     written = sum(map(_bytes, dict.fromkeys(graph.outputs)))
     return Cost(flops, read, written, passes, traffic, fused)
 
 
-def _flops(value: Value) -> int:
+def flops_of(value: Value) -> int:
+    """Return the floating point operations of a value; the inside of a ``call`` is not counted."""
     if value.operation == "reduce":
         return prod(value.operands[0].shape)
     if value.operation == "matmul":

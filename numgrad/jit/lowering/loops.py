@@ -8,15 +8,15 @@ stacked along a first dim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.lowering.bodies import without_known
+from numgrad.jit.lowering.bodies import replaced, without_known
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "change_bodies"]
 
 
 class Loop:
@@ -101,3 +101,23 @@ class Loop:
         turns = "turns" if self.length is None else f"{most}{self.length} turns"
         kinds = [", from the last"] * self.reverse + [", while the first carry holds"] * self.stops
         return f"loop({turns}{''.join(kinds)}, {self.carries} carries, {self.rows} rows)"
+
+
+def change_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
+    """Return the graph with something done to the body of each of its loops."""
+    new: dict[Value, Value] = {}
+    for value in graph.values():
+        loop = value.attributes.get("primitive")
+        if isinstance(loop, Loop):
+            body = change(loop.graph)
+            if body is not loop.graph:
+                fresh = replaced(value, new)
+                smaller = loop.with_body(body, loop.carries, loop.rows)
+                fresh.attributes = {**fresh.attributes, "primitive": smaller}
+                new[value] = fresh
+                continue
+        if any(operand in new for operand in value.operands):
+            new[value] = replaced(value, new)
+    if not new:
+        return graph
+    return Graph(graph.inputs, [new.get(output, output) for output in graph.outputs])

@@ -32,6 +32,10 @@ class Rows:
     __slots__ = ("graph",)
 
     name = "rows"
+    # As a `Loop`: it takes nothing of turns, and its first operand follows from which turn it is.
+    carries = rows = 0
+    fixed = 1
+    counted = False
 
     def __init__(self, graph: Graph) -> None:
         self.graph = simplify(graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numgrad.jit.ir.graph import Graph
+from numgrad.jit.lowering.handed_over import with_less_kept
 from numgrad.jit.lowering.unneeded import needed_loops
 from numgrad.jit.passes.simplify import simplify
 from numgrad.jit.rolling.rolling import rolled
@@ -18,4 +19,6 @@ def prepared(graph: Graph) -> Graph:
     graph : Graph
         As it was traced.
     """
-    return needed_loops(simplify(rolled(graph)))
+    graph = needed_loops(simplify(rolled(graph)))
+    smaller = with_less_kept(graph)
+    return graph if smaller is graph else needed_loops(simplify(smaller))

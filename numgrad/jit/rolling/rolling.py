@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from math import prod
 
-from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.lowering.bodies import replaced
-from numgrad.jit.lowering.loops import Loop
+from numgrad.jit.ir.graph import Graph
+from numgrad.jit.lowering.loops import change_bodies
 from numgrad.jit.rolling.building import with_loop
 from numgrad.jit.rolling.repetition import OPERATIONS, Run, runs
 from numgrad.jit.rolling.tokens import Tokens
@@ -39,7 +38,7 @@ def rolled(graph: Graph) -> Graph:
     while True:
         found = _rolled_once(graph, tokens, refused)
         if found is None:
-            return _rolled_bodies(graph)
+            return change_bodies(graph, rolled)
         graph = found
 
 
@@ -88,23 +87,3 @@ def _as_loop(trace: Trace, run: Run) -> Graph | None:
             except Unlike:
                 continue
     return None
-
-
-def _rolled_bodies(graph: Graph) -> Graph:
-    """Return the graph with the bodies of its loops rolled up."""
-    new: dict[Value, Value] = {}
-    for value in graph.values():
-        loop = value.attributes.get("primitive")
-        if isinstance(loop, Loop):
-            body = rolled(loop.graph)
-            if body is not loop.graph:
-                fresh = replaced(value, new)
-                smaller = loop.with_body(body, loop.carries, loop.rows)
-                fresh.attributes = {**fresh.attributes, "primitive": smaller}
-                new[value] = fresh
-                continue
-        if any(operand in new for operand in value.operands):
-            new[value] = replaced(value, new)
-    if not new:
-        return graph
-    return Graph(graph.inputs, [new.get(output, output) for output in graph.outputs])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
-from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.compile import compile_functions
 from numgrad.jit.emit.program_source import emit
 from numgrad.jit.emit.standalone import (
     draws_natively,
@@ -126,7 +126,7 @@ class Program:
     def _run(self) -> Any:
         """The compiled function."""
         emitted = self._emitted
-        function = compile_source("run", emitted.source())
+        function = compile_functions([emitted.function()])
         signature = (
             *(types.Array(from_dtype(a.dtype), len(a.shape), "C") for a in emitted.arguments),
             types.Array(types.int64, 1, "C"),

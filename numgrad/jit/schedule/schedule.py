@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.symbolic_sizes import ZERO, Place
+from numgrad.jit.schedule.in_place import users_of, writes_in_place
 from numgrad.jit.schedule.index_maps import (
     ANYWHERE,
     LEAVES,
@@ -144,12 +145,7 @@ class Schedule:
         self.in_place: dict[Value, Value] = {}
         self.step_of: dict[Value, int] = {}  # where a kept value is complete
         self._sources: dict[Value, Strided] = {}
-        self._users: dict[Value, int] = {}
-        for value in graph.values():
-            for operand in value.operands:
-                self._users[operand] = self._users.get(operand, 0) + 1
-        for output in graph.outputs:
-            self._users[output] = self._users.get(output, 0) + 1
+        self.users = users_of(graph)
 
     # --- nodes ---
 
@@ -436,7 +432,7 @@ def _arrange_update(plan: Schedule, value: Value) -> None:
     """Copy what is updated, unless nobody else needs it, then write the part."""
     base, part, *_ = value.operands
     takes = base.operation not in LEAVES and base.operation != "item"
-    if base in plan.kept and takes and plan._users[base] == 1:
+    if base in plan.kept and takes and writes_in_place(value, plan.users, plan.kept):
         plan.in_place[value] = base
     elif value not in plan.step_of:
         plan.place(LoopOutput("store", value, value, plan.elements.domain(value)))
@@ -490,5 +486,33 @@ def _worth_keeping(plan: Schedule) -> set[Value]:
         element = again[value]
         if plan.cost(element, -1) > AFFORDABLE:
             found.add(value)
-            covered.update(v for v, _ in plan.walk([(element, False)], -1))
+            inside = list(plan.walk([(element, False)], -1))
+            covered.update(v for v, _ in inside)
+            found.update(_dear_within(plan, inside))
+    return found
+
+
+def _dear_within(plan: Schedule, inside: list[Element]) -> set[Value]:
+    """Return values of which computing one element of another takes several, and that are dear.
+
+    What reads a value at two places, and is read at two places itself, takes three of it, and so
+    on: without memory in between the work of a chain grows with the square of its length. From the
+    operands on, each value is kept that has become dear since the last one that was.
+    """
+    places: dict[Value, set[Index]] = {}
+    for value, index in inside:
+        places.setdefault(value, set()).add(index)
+    most: dict[Value, int] = {}  # the places at which any of those that take a value are wanted
+    for value in places:
+        for operand in value.operands:
+            most[operand] = max(most.get(operand, 1), len(places[value]))
+    plan = Schedule(plan.graph, plan.elements, set(plan.kept))
+    found: set[Value] = set()
+    for value, index in inside:
+        moves_nothing = value.operation in ("constant", "view", "reshape")
+        if value in plan.kept or moves_nothing or len(places[value]) <= most.get(value, 1):
+            continue
+        if plan.cost((value, index), -1) > AFFORDABLE:
+            plan.kept.add(value)
+            found.add(value)
     return found

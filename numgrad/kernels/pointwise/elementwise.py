@@ -20,9 +20,9 @@ from numgrad.base.tuning import (
     THREAD_BYTES_ARITHMETIC,
     THREAD_BYTES_FUNCTIONS,
 )
-from numgrad.codegen.compile.compile import compile_source
+from numgrad.codegen.compile.compile import compile_functions
 from numgrad.codegen.expression import Symbol, emit
-from numgrad.codegen.render import Formula, flat_source, strided_source
+from numgrad.codegen.render import Formula, flat_loop, strided_loop
 from numgrad.codegen.scalar_ops import QUICK
 from numgrad.kernels.move.loop_order import loop_order
 from numgrad.kernels.move.memory_order import as_dtype
@@ -79,10 +79,12 @@ class Elementwise:
         loop = self.loops.get(key)
         if loop is None:
             if modes is None:
-                source = flat_source(self.name, self.inputs, self.formula, pattern)
+                function = flat_loop(self.inputs, self.formula, pattern)
             else:
-                source = strided_source(self.name, self.inputs, self.formula, pattern, modes)
-            loop = self.loops[key] = compile_source("loop", source)
+                function = strided_loop(self.inputs, self.formula, pattern, modes)
+            loop = self.loops[key] = compile_functions(
+                [function], doc=f"{self.name}, for operands {pattern}."
+            )
         return loop
 
     def entry(self, pattern: str, dtype: np.dtype[Any], count: int) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.modes import interceptors, is_grad_enabled, modes
+from numgrad.graph.grad_modes import is_grad_enabled
+from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.recorder import note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view
 

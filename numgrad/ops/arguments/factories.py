@@ -91,7 +91,7 @@ def finish(
                 f"dtype {dtypes.of_numpy(array.dtype).scalar_name} does not match dtype of out "
                 f"parameter ({out.dtype.scalar_name})"
             )
-    tensor = fresh(array) if out is None else write(array, out)
+    tensor = fresh(array) if out is None else write(array, out, warns=False)
     if requires_grad:
         require_grad(tensor)
     return tensor
@@ -131,7 +131,7 @@ def checked_number(value: Any, dtype: dtypes.dtype, name: str | None = None) -> 
         name = dtype.c_name
     if _overflows(value, dtype):
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    if isinstance(value, complex) and not dtype.is_complex:
+    if isinstance(value, complex) and not dtype.is_complex and dtype.category != dtypes.BOOL:
         value = value.real
     if dtype.category == dtypes.INTEGER:
         bits = 8 * dtype.itemsize

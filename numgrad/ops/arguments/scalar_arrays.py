@@ -38,7 +38,7 @@ def scalar_array(value: Any, dtype: np.dtype[Any], checks_half: bool = True) -> 
     if type(value) is float and -_SMALL < value < _SMALL and dtype.kind == "f":
         return np.asarray(value, dtype)
     note_given(value)
-    if isinstance(value, (complex, np.complexfloating)) and dtype.kind != "c":
+    if isinstance(value, (complex, np.complexfloating)) and dtype.kind not in "bc":
         if value.imag != 0:
             raise overflow_error(dtype)
         value = value.real

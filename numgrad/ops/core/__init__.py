@@ -1,1 +1,1 @@
-"""What every operation is made from: declaration, dispatch, promotion, registry."""
+"""What every operation is made from: declaration, plan of its gradients, catalogue, registry."""

@@ -9,13 +9,15 @@ import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numgrad.ops.calls.dispatch import forget_calls
+
 __all__ = ["CATALOGUE", "RESERVED", "check_name", "check_names", "enter", "replaced"]
 
 CATALOGUE: dict[str, Any] = {}
 # The names of our own operations, functions and methods, once they are complete. Whoever declares
 # another operation later can declare it again, but not one of these.
 RESERVED: set[str] = set()
-replaced: list[Callable[[], None]] = []  # what to do when somebody does
+replaced: list[Callable[[], None]] = [forget_calls]  # what to do when somebody does
 
 
 def check_name(name: str) -> None:

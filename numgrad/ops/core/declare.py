@@ -19,9 +19,11 @@ from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.formulas import rebound, try_out
 from numgrad.ops.core.plan import Rule
+from numgrad.ops.core.primitive import Primitive
 
 __all__ = [
     "NotDifferentiable",
+    "NotDifferentiablePrimitive",
     "binary",
     "elementwise",
     "unary",
@@ -74,8 +76,10 @@ class _NotImplementedNode(Node):
 _NotImplementedNode.__name__ = _NotImplementedNode.__qualname__ = "NotImplemented"
 
 
-class NotDifferentiable(ElementwisePrimitive):
-    """An operation whose result requires grad although its derivative is not implemented."""
+class _Underivable:
+    """What an operation has in the place of rules, if its derivative is not implemented."""
+
+    name: str
 
     def record(
         self,
@@ -83,12 +87,25 @@ class NotDifferentiable(ElementwisePrimitive):
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
         moving: int = 0,
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Attach a node that raises when a gradient comes to it."""
         edges = [gradient_edge(each) if isinstance(each, Tensor) else NO_EDGE for each in inputs]
         node = _NotImplementedNode(edges)
-        node.function_name = self.function_name
+        node.function_name = getattr(self, "function_name", self.name)
         outputs[0]._edge = (node, 0)
+
+
+class NotDifferentiable(_Underivable, ElementwisePrimitive):
+    """An operation whose result requires grad although its derivative is not implemented."""
+
+
+class NotDifferentiablePrimitive(_Underivable, Primitive):
+    """The same, of one that is not elementwise."""
+
+    def __init__(self, name: str, function_name: str, *declared: Any) -> None:
+        super().__init__(name, "NotImplemented", *declared, listed=False)
+        self.function_name = function_name
 
 
 def elementwise(

@@ -20,8 +20,8 @@ from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, wrap
 from numgrad.kernels.move.memory_order import as_dtype, in_order_of
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.math.functions import FORMULAS, Formula
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.catalogue import check_name, enter
-from numgrad.ops.core.dispatch import Calls
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise_node import ElementwiseNode
 from numgrad.ops.core.gradient_plan import GradientPlan
@@ -30,7 +30,7 @@ from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.promotion import broadcast_shapes, result_dtype
+from numgrad.ops.core.promotion import broadcast_shapes, in_64_bits, result_dtype
 
 __all__ = ["ElementwisePrimitive"]
 
@@ -170,7 +170,7 @@ class ElementwisePrimitive(Primitive):
         self._identities: dict[int, bool] = {}
         # What the table holds: of a call that was met twice its program; of how operands lie, what
         # computes the result, and the dtype in which it does; and what public functions look up
-        # for plain calls (`numgrad.ops.core.plain_calls`).
+        # for plain calls (`numgrad.ops.calls.plain_calls`).
         self.calls = Calls(lambda *operands: self._run(operands), elementwise=True)
         self.find_call = self.calls.programs.get
         if listed:
@@ -242,7 +242,10 @@ class ElementwisePrimitive(Primitive):
         key = tuple(facts)
         program = self.find_call(key)
         if program is not None:
-            return program(*operands)
+            try:
+                return program(*operands)
+            except OverflowError:  # the type of a number stands in the key, not how great it is
+                return program(*in_64_bits(operands))
         if all(type(each) in _EXACT for each in operands):
             return self.calls.meet(key, operands, (), tuple(operands))
         return self._run(operands)
@@ -270,7 +273,11 @@ class ElementwisePrimitive(Primitive):
             values.append(value)
         key = tuple(facts)
         call, compute = self.find_call(key) or self._forward_for(key, operands, values)
-        array = call(*values)
+        try:
+            array = call(*values)
+        except OverflowError:
+            values = in_64_bits(values)
+            array = call(*values)
         if out is not None:
             return write_elementwise(self, values, array, out, records)
         tensor = wrap(array)
@@ -370,11 +377,15 @@ class ElementwisePrimitive(Primitive):
         return tensor
 
     def _hand_on_tangents(
-        self, inputs: Sequence[Any], outputs: Sequence[Tensor], parameters: dict[str, Any]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
         if outputs[0]._array.dtype.kind in "fc":
-            super()._hand_on_tangents(inputs, outputs, parameters)
+            super()._hand_on_tangents(inputs, outputs, parameters, held)
 
     def _resolve_operands(
         self, operands: Sequence[Any]
@@ -436,6 +447,7 @@ class ElementwisePrimitive(Primitive):
         inputs: Sequence[Any],
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
+        held: Sequence[Tensor],
     ) -> tuple[Any, str, Sequence[Any]]:
         """Return what nodes of such calls share, the kinds of the operands, and what is kept.
 

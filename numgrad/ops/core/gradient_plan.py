@@ -13,11 +13,11 @@ from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.codegen.render import Formula
 from numgrad.graph.node import FREED
+from numgrad.ops.calls.node_source import Saved
+from numgrad.ops.calls.plain_calls import run_source
+from numgrad.ops.calls.rule_programs import Gradients
 from numgrad.ops.core.gradient_kernel import GradientKernel
-from numgrad.ops.core.node_source import Saved
-from numgrad.ops.core.plain_calls import run_source
 from numgrad.ops.core.plan import Plan
-from numgrad.ops.core.rule_programs import Gradients
 from numgrad.ops.core.spare import spare_of
 
 __all__ = ["GradientPlan", "gradients_lie"]

@@ -14,10 +14,10 @@ from numgrad.graph.saved_attributes import saved_properties
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.graph.upward import upward
-from numgrad.ops.core.node_source import Saved
+from numgrad.ops.calls.node_source import Saved
+from numgrad.ops.calls.rule_programs import Gradients, note_rules
 from numgrad.ops.core.places import strides_of
 from numgrad.ops.core.plan import Plan, Rule
-from numgrad.ops.core.rule_programs import Gradients, note_rules
 from numgrad.ops.core.saved_names import fact_properties, saved_name
 
 __all__ = ["Call", "PrimitiveNode", "fitted", "make_node_class"]
@@ -61,6 +61,7 @@ class Call:
         parameters: dict[str, Any],
         inputs: Sequence[Any],
         outputs: Sequence[Tensor],
+        held: int = 0,
     ) -> None:
         self.plan = plan
         self.parameters = parameters
@@ -73,7 +74,8 @@ class Call:
         self.output_metas = tuple([(each._array.shape, each._array.dtype) for each in outputs])
         self.saved_places: Saved = plan.saved_places
         if plan.held and plan.holds(parameters):  # then there is something to be freed
-            self.saved_places += (("held", plan.held),)
+            kept: Iterable[Any] = range(held) if held else (plan.held,)
+            self.saved_places += tuple([("held", each) for each in kept])
         self.lies = [strides_of(inputs[position]._array) for _, position in plan.place_names]
         self.programs: dict[Any, Any] | None = None
         self.counted = False
@@ -221,7 +223,15 @@ class PrimitiveNode(Node):
                 owner = None if kind == "input" else self
                 value = restore_tensor(saved[3 * index : 3 * index + 3], edge, owner)
             environment[plan.names[index]] = value
+        self._raise_if_held_modified()
         return environment
+
+    def _raise_if_held_modified(self) -> None:
+        """Raise if an index or a mask has been written to since it was read."""
+        saved: Any = self.saved
+        for at in range(3 * len(self.plan.saved), 3 * len(self.saved_edges()), 3):
+            if saved[at + 1] is not None:
+                unpack_array(saved[at : at + 3], NO_EDGE)
 
     def _environment(
         self, plan: Plan, gradients: Sequence[Tensor | None], behind: Shape
@@ -248,9 +258,14 @@ class PrimitiveNode(Node):
 
     def saved_edges(self) -> list[Edge]:
         """Return where the saved tensors hung in the graph; of a number, nowhere."""
-        plan = self.plan
-        edges = [self._edge_of_saved(kind, position) for kind, position in plan.saved]
-        return [*edges, NO_EDGE] if plan.holds(self.parameters) else edges
+        edges = [self._edge_of_saved(kind, position) for kind, position in self.plan.saved]
+        return edges + [NO_EDGE] * self._held_count()
+
+    def _held_count(self) -> int:
+        """Return how many indices and masks are saved."""
+        if not self.plan.held:
+            return 0
+        return sum(kind == "held" for kind, _ in self.call.saved_places)
 
     def _edge_of_saved(self, kind: str, position: int) -> Edge:
         if kind != "output":
@@ -261,7 +276,8 @@ class PrimitiveNode(Node):
 
     def saved_names(self) -> list[str]:
         """Return PyTorch's names of what was saved."""
-        return [saved_name(name, self.primitive.name) for name in self.plan.names]
+        names = [saved_name(name, self.primitive.name) for name in self.plan.names]
+        return names + [self.plan.held] * self._held_count()
 
     def takes_tensor(self, index: int) -> bool:
         """Return whether a saved value is that of an operand which may be a tensor."""
@@ -275,6 +291,7 @@ class PrimitiveNode(Node):
             if kind != "number":
                 edge = self._edge_of_saved(kind, position)
                 unpack_array(saved[3 * index : 3 * index + 3], edge, self)
+        self._raise_if_held_modified()
 
 
 def fitted(tensor: Tensor, shape: Shape, dtype: Any) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "arrays_among",
     "check_out",
     "refuse_gradients",
+    "warn_of_resizing",
     "write",
     "write_elementwise",
     "write_result",
@@ -30,7 +32,9 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
-def write(array: Any, out: Tensor, deciding: Sequence[Array] | None = None) -> Tensor:
+def write(
+    array: Any, out: Tensor, deciding: Sequence[Array] | None = None, warns: bool = True
+) -> Tensor:
     """Write an array to `out`, which takes its shape, and keeps its own dtype.
 
     Parameters
@@ -39,6 +43,8 @@ def write(array: Any, out: Tensor, deciding: Sequence[Array] | None = None) -> T
     out : Tensor
     deciding : sequence of array, optional
         By which it is decided how new memory lies, if not by the array itself.
+    warns : bool
+        Whether to warn where `out` takes another shape and was not empty.
 
     Raises
     ------
@@ -47,6 +53,8 @@ def write(array: Any, out: Tensor, deciding: Sequence[Array] | None = None) -> T
     """
     target: Any = out._array
     if target.shape != array.shape:
+        if target.size and warns:
+            warn_of_resizing(target.shape, array.shape)
         if type(out._counter) is not list:
             check_counted(out)
         if type(target) is Traced:
@@ -59,6 +67,19 @@ def write(array: Any, out: Tensor, deciding: Sequence[Array] | None = None) -> T
         raise RuntimeError(OVERLAPS_ITSELF)
     write_elements(out, ..., array)
     return out
+
+
+def warn_of_resizing(shape: Sequence[int], wanted: Sequence[int]) -> None:
+    """Warn, as PyTorch does, that an `out` which is not empty takes another shape."""
+    warnings.warn(
+        f"An output with one or more elements was resized since it had shape {list(shape)}, which "
+        f"does not match the required output shape {list(wanted)}. This behavior is deprecated, "
+        "and in a future PyTorch release outputs will not be resized unless they have zero "
+        "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+        "elements with t.resize_(0).",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def refuse_gradients(function: str, flow: bool) -> None:
@@ -107,7 +128,7 @@ def write_elementwise(
 ) -> Tensor:
     """Write what an elementwise operation computed to `out`, whose dtype may be another one.
 
-    An operand that is written to keeps its shape; an output that is none may grow from nothing.
+    An operand that is written to keeps its shape; an output that is none takes another one.
     """
     if (records and primitive.kind != "bool") or (modes.grad and out._edge is not NO_EDGE):
         refuse_gradients(primitive.function_name, True)
@@ -127,7 +148,7 @@ def write_elementwise(
         ):
             raise RuntimeError(OVERLAPS_PARTLY)
         return write(array, out)
-    if target.size or any(operand is target for operand in operands):
+    if any(operand is target for operand in operands):
         raise RuntimeError(
             f"output with shape {list(target.shape)} doesn't match the broadcast shape "
             f"{list(array.shape)}"

@@ -14,7 +14,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import Traced, place_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.memory_order import copy_with_gaps, empty_for, empty_in_order, empty_like
-from numgrad.ops.core.steps import forget_steps, step_of
+from numgrad.ops.calls.steps import forget_steps, step_of
 from numgrad.runtime.memory import empty
 
 __all__ = [

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numgrad.ops.core.node_source import Saved
+from numgrad.ops.calls.node_source import Saved
 
 __all__ = ["DeclaredRule", "Plan", "Rule", "declared_rule"]
 

@@ -25,11 +25,11 @@ from numgrad.graph.modes import interceptors, modes
 from numgrad.graph.node import SavedArray
 from numgrad.graph.recorder import Traced
 from numgrad.graph.tensor import NO_EDGE, Tensor, refresh_view, view_of, wrap
+from numgrad.ops.calls.node_source import attach_for
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.catalogue import CATALOGUE, check_names, enter
-from numgrad.ops.core.node_source import attach_for
 from numgrad.ops.core.nodes import Call, PrimitiveNode, make_node_class
 from numgrad.ops.core.plan import DeclaredRule, Plan, Rule, declared_rule
-from numgrad.ops.core.steps import read_array
 
 __all__ = ["CATALOGUE", "Primitive", "at_run_time", "require_tensor", "save_tensor"]
 
@@ -221,8 +221,12 @@ class Primitive:
             plan = self.plans[needs, kinds] = self.plan_type(self, needs, kinds)
         return plan
 
-    def apply(self, *inputs: Any, **parameters: Any) -> Any:
-        """Run the operation on tensors and record a node if one is needed."""
+    def apply(self, *inputs: Any, held: Sequence[Tensor] = (), **parameters: Any) -> Any:
+        """Run the operation on tensors and record a node if one is needed.
+
+        `held` are the tensors that an index or a mask among the parameters was read from: writing
+        to them is an error, as writing to what the node saves of its inputs.
+        """
         arrays: list[Any] = []
         needs = False
         trace = modes.trace
@@ -248,7 +252,7 @@ class Primitive:
         if isinstance(result, (tuple, list)):
             return self._wrap_all(inputs, result, parameters)
         output = view_of(inputs[0], result) if self.view else wrap(result)
-        self._settle(inputs, (output,), parameters, needs and modes.grad)
+        self._settle(inputs, (output,), parameters, needs and modes.grad, held=held)
         return output
 
     def _settle(
@@ -258,16 +262,17 @@ class Primitive:
         parameters: dict[str, Any],
         records: bool,
         several: bool = False,
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Record a call that was made, where that is wanted, and tell who notes such steps."""
         if interceptors and modes.dual is not None:
-            self._hand_on_tangents(inputs, outputs, parameters)
+            self._hand_on_tangents(inputs, outputs, parameters, held)
         elif records:
-            self.record(inputs, outputs, parameters)
+            self.record(inputs, outputs, parameters, held=held)
         if interceptors and modes.steps is not None:
             arrays = [each._array if isinstance(each, Tensor) else each for each in inputs]
             run = self.function_for(arrays, parameters)
-            modes.steps.note(self, inputs, parameters, outputs, run, several)
+            modes.steps.note(self, inputs, parameters, outputs, run, several, held)
 
     def function_for(self, arrays: Sequence[Any], parameters: dict[str, Any]) -> Callable[..., Any]:
         """Return the forward for parameters, and for arrays that lie as these do.
@@ -333,11 +338,15 @@ class Primitive:
         return tuple(outputs)
 
     def _hand_on_tangents(
-        self, inputs: Sequence[Any], outputs: Sequence[Tensor], parameters: dict[str, Any]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Tensor],
+        parameters: dict[str, Any],
+        held: Sequence[Tensor],
     ) -> None:
         """Let the open level of forward mode record and differentiate a call."""
         modes.dual.record(
-            lambda inputs, outputs, moving: self.record(inputs, outputs, parameters, moving),
+            lambda inputs, outputs, moving: self.record(inputs, outputs, parameters, moving, held),
             inputs,
             outputs,
             (lambda tangent: self.apply(tangent, **parameters)) if self.view else None,
@@ -349,10 +358,12 @@ class Primitive:
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
         moving: int = 0,
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Attach a node to the outputs if an input requires grad and a gradient could flow.
 
-        The inputs whose bits are set in `moving` have a tangent, and need the node, too.
+        The inputs whose bits are set in `moving` have a tangent, and need the node, too. See
+        `apply` for `held`.
         """
         needs = moving
         for position, operand in enumerate(inputs):
@@ -367,9 +378,9 @@ class Primitive:
             if cls is None:
                 cls = self._make_node_class(self.node_class.__name__, len(outputs))
                 self._node_classes[len(outputs)] = cls
-        call, kinds, kept = self._call_of(needs, inputs, outputs, parameters)
+        call, kinds, kept = self._call_of(needs, inputs, outputs, parameters, held)
         attach = attach_for(call.saved_places, kinds, tuple(reached))
-        node = attach(cls, call, kept, outputs)
+        node = attach(cls, call, kept, outputs, held)
         if interceptors:
             note_node(node)
 
@@ -379,10 +390,11 @@ class Primitive:
         inputs: Sequence[Any],
         outputs: Sequence[Tensor],
         parameters: dict[str, Any],
+        held: Sequence[Tensor],
     ) -> tuple[Any, str, Sequence[Any]]:
         """Return what nodes of such calls share, the kinds of the inputs, and what is kept."""
         plan = self.plan(needs, "t" * len(inputs))
-        return Call(plan, parameters, inputs, outputs), "", inputs
+        return Call(plan, parameters, inputs, outputs, len(held)), "", inputs
 
 
 def at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:

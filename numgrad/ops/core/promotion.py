@@ -8,7 +8,7 @@ from typing import Any
 from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 
-__all__ = ["broadcast_shapes", "result_dtype"]
+__all__ = ["broadcast_shapes", "in_64_bits", "result_dtype"]
 
 
 def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
@@ -76,3 +76,37 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
             merged[offset + position] = length
         result = tuple(merged)
     return result
+
+
+def in_64_bits(operands: Sequence[Any]) -> list[Any]:
+    """Return operands of which ints beyond int64 are what their 64 bits are as int64.
+
+    Raises
+    ------
+    OverflowError
+        If an int has more bits.
+    RuntimeError
+        If it meets bools alone, which would have to become unsigned.
+
+    Examples
+    --------
+    >>> in_64_bits([1.5, 2**64 - 1])
+    [1.5, -1]
+    """
+    return [_in_64_bits(each, operands) if type(each) is int else each for each in operands]
+
+
+def _in_64_bits(value: int, operands: Sequence[Any]) -> int:
+    if -(2**63) <= value < 2**63:
+        return value
+    if not 0 < value < 2**64:
+        raise OverflowError(
+            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        )
+    arrays = [getattr(each, "_array", each) for each in operands]
+    if all(isinstance(each, int) or each.dtype.kind == "b" for each in arrays):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            "Bool and UInt64"
+        )
+    return value - 2**64

@@ -17,10 +17,10 @@ from numgrad.codegen.define import define
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, refresh_view
 from numgrad.kernels.pointwise.elementwise import FLOATING
+from numgrad.ops.calls.node_source import attach_plain
+from numgrad.ops.calls.plain_calls import front_source
 from numgrad.ops.core.catalogue import RESERVED, check_name, replaced
 from numgrad.ops.core.elementwise import ElementwisePrimitive
-from numgrad.ops.core.node_source import attach_plain
-from numgrad.ops.core.plain_calls import front_source
 
 __all__ = [
     "FUNCTIONS",

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import modes, no_grad
+from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes import modes
 from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (

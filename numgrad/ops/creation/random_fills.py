@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
-from numgrad.graph.modes import no_grad
+from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.creation.drawing import (
     check_probability,
@@ -26,7 +26,7 @@ from numgrad.ops.creation.drawing import (
 )
 from numgrad.ops.creation.generator import Generator, drawn
 from numgrad.ops.movement.casts import cast
-from numgrad.ops.movement.shape import expand
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.mutation.inplace import perform
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
 from numgrad.ops.pointwise.division import div

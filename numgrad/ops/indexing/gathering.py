@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.graph.recorder import at_hand
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.calls.steps import read_array
+from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.index_keys import are_inside
-from numgrad.ops.movement.shape import expand, reshape
+from numgrad.ops.movement.shape import reshape
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -216,6 +219,24 @@ _SCATTER_ADD: Primitive = Primitive(
 )
 
 
+_REDUCTIONS = {"add": silent(np.add.at), "multiply": silent(np.multiply.at)}
+
+
+def _scatter_reduced(array: Array, src: Array, dim: int, index: Array, reduce: str) -> Array:
+    result = np.array(array, order="C")
+    if index.size:
+        used = src[tuple([slice(length) for length in index.shape or (1,)])] if src.ndim else src
+        grid = _grid(index, dim, array.shape)
+        _REDUCTIONS[reduce](with_dims(result), grid, used)
+    return result
+
+
+# PyTorch has no derivative of these either.
+_SCATTER_REDUCED = NotDifferentiablePrimitive(
+    "scatter_reduced", "scatter", _scatter_reduced, ["input", "src"], [None, None]
+)
+
+
 def _read_index(input: Tensor, dim: Any, index: Tensor, function: str) -> tuple[int, Array]:
     """Return a dim and positions in it, checked against the input, in memory of their own."""
     ndim = input._array.ndim
@@ -243,7 +264,10 @@ def length_of(input: Tensor, dim: int) -> int:
     return input._array.shape[dim] if input._array.ndim else 1
 
 
-@declare("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False)", dispatched=True)
+@declare(
+    "gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)",
+    dispatched=True,
+)
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
     """Return elements by their position in a dim: ``y[i, j] = x[index[i, j], j]`` for dim 0.
 
@@ -283,7 +307,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
                     f"dimension {at}"
                 )
         positions = check_bounds(positions, size=length_of(input, at), dim=at)
-    result: Tensor = _GATHER.apply(input, dim=at, index=positions)
+    result: Tensor = _GATHER.apply(input, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -319,11 +343,15 @@ def _read_scatter(
 
 @declare(
     "scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
+    "scatter(Tensor input, int dim, Tensor index, Tensor src, *, str reduce, Tensor? out=None)",
     "scatter(Tensor input, int dim, Tensor index, number value, *, Tensor? out=None)",
+    "scatter(Tensor input, int dim, Tensor index, number value, *, str reduce, Tensor? out=None)",
     inplace=True,
     dispatched=True,
 )
-def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: Any, reduce: str | None
+) -> Tensor:
     """Return a copy of the input with elements put by position in a dim; `gather` the other way.
 
     For dim 0, ``y[index[i, j], j] = src[i, j]``. The gradient of the input is g with zeros in those
@@ -337,6 +365,9 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
         Not smaller than the index in any dim.
     value
         What to put in all places, where there is no `src`.
+    reduce : {"add", "multiply"}
+        Combine elements with what is there, and with each other, instead of putting them there.
+        That has no derivative; see `scatter_add`.
 
     Raises
     ------
@@ -351,16 +382,24 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None, value: A
     """
     at, positions = _read_scatter(input, dim, index, src, "scatter")
     result: Tensor
-    if src is None:
+    if reduce is not None:
+        if reduce not in _REDUCTIONS:
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if src is None:
+            src = fresh(scalar_array(value, input._array.dtype))
+        result = _SCATTER_REDUCED.apply(input, src, dim=at, index=positions, reduce=reduce)
+    elif src is None:
         number = scalar_array(value, input._array.dtype)
-        result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number)
+        result = _SCATTER_NUMBER.apply(input, dim=at, index=positions, value=number, held=(index,))
     else:
-        result = _SCATTER.apply(input, src, dim=at, index=positions)
+        result = _SCATTER.apply(input, src, dim=at, index=positions, held=(index,))
     return result
 
 
 @declare(
-    "scatter_add(Tensor input, int dim, Tensor index, Tensor src)", inplace=True, dispatched=True
+    "scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
+    inplace=True,
+    dispatched=True,
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy of the input with elements added by position in a dim; see `scatter`.
@@ -372,7 +411,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     tensor([0., 0., 3.])
     """
     at, positions = _read_scatter(input, dim, index, src, "scatter")
-    result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions)
+    result: Tensor = _SCATTER_ADD.apply(input, src, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -414,7 +453,7 @@ _TAKE_BACKWARD: Primitive = Primitive(
 )
 
 
-@declare("take(Tensor input, Tensor index)", dispatched=True)
+@declare("take(Tensor input, Tensor index, *, Tensor? out=None)", dispatched=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return elements by their position in the flattened input, in the shape of the index.
 
@@ -441,7 +480,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
             f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
         )
     result: Tensor = _TAKE.apply(
-        input, index=flat_index(at_hand(index._array), size=input._array.size)
+        input, index=flat_index(at_hand(index._array), size=input._array.size), held=(index,)
     )
     return result
 
@@ -459,7 +498,10 @@ def flat_index(positions: Array, size: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@declare("take_along_dim(Tensor input, Tensor indices, int? dim=None)", dispatched=True)
+@declare(
+    "take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor? out=None)",
+    dispatched=True,
+)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     """Return elements by their position in a dim; input and indices broadcast in the other dims.
 
@@ -468,13 +510,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     Parameters
     ----------
     indices : int64 tensor
+        In a dim, they count modulo its size.
     dim
         Without it, positions in the flattened input.
 
     Raises
     ------
     RuntimeError
-        If the numbers of dims differ, or a position leads outside.
+        If the numbers of dims differ, or without `dim` a position leads outside.
 
     >>> import numgrad as ng
     >>> x = ng.tensor([[3.0, 1.0], [5.0, 7.0]])
@@ -496,8 +539,23 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
             f"but got {len(shape)} dimensions for input, and {len(wanted)} dimensions for indices"
         )
     at = wrap_dim(dim, len(shape))
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     common = broadcast_shapes(
         [(*shape[:at], 1, *shape[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :])]
     )
     source = expand(input, (*common[:at], shape[at], *common[at + 1 :]))
-    return gather(source, at, expand(indices, (*common[:at], wanted[at], *common[at + 1 :])))
+    wide = expand(indices, (*common[:at], wanted[at], *common[at + 1 :]))
+    positions = _around(read_array(_own_positions, at_hand(wide._array)), size=shape[at])
+    result: Tensor = _GATHER.apply(source, dim=at, index=positions)
+    return result
+
+
+@at_run_time
+def _around(positions: Array, size: int) -> Array:
+    """Return positions modulo a size."""
+    if are_inside(positions, size):
+        return positions
+    if not size:
+        raise RuntimeError("ZeroDivisionError")
+    return positions % size

@@ -12,9 +12,9 @@ from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.kernels.move.memory_order import laid_out_like
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.arguments.scalar_arrays import check_fits, scalar_array
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive, at_run_time
-from numgrad.ops.core.steps import read_array
 from numgrad.ops.indexing.gathering import check_bounds, length_of, positions_of, with_dims
 from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape
@@ -193,7 +193,7 @@ def _filled_positions(positions: Array, size: int, dim: int) -> Array:
     return np.asarray(np.where(positions < 0, positions + size, positions))
 
 
-@declare("index_select(Tensor input, int dim, Tensor index)", dispatched=True)
+@declare("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)", dispatched=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the given positions of a dim, in that order.
 
@@ -225,7 +225,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)"
         )
-    result: Tensor = _INDEX_SELECT.apply(input, dim=at, index=positions)
+    result: Tensor = _INDEX_SELECT.apply(input, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -255,7 +255,8 @@ def _check_source(
 
 
 @declare(
-    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1)",
+    "index_add(Tensor input, int dim, Tensor index, Tensor source, *, number alpha=1, "
+    "Tensor? out=None)",
     inplace=True,
     dispatched=True,
 )
@@ -301,12 +302,14 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     positions = check_bounds(positions, size=length_of(input, at), dim=at)
     check_fits(alpha, input._array.dtype)
     scaled = source if alpha == 1 else mul(source, alpha)
-    result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions)
+    result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions, held=(index,))
     return result
 
 
 @declare(
-    "index_copy(Tensor input, int dim, Tensor index, Tensor source)", inplace=True, dispatched=True
+    "index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor? out=None)",
+    inplace=True,
+    dispatched=True,
 )
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy of the input with parts of `source` put at positions of a dim.
@@ -341,7 +344,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         )
     _check_source(input, at, positions, source, "index_copy_", IndexError)
     positions = _check_copied(positions, size=length_of(input, at), dim=at)
-    result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions)
+    result: Tensor = _INDEX_COPY.apply(input, source, dim=at, index=positions, held=(index,))
     return result
 
 
@@ -385,8 +388,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._array.ndim} dimension(s)."
             )
-        result = _INDEX_FILL.apply(input, value, dim=at, index=positions)
+        result = _INDEX_FILL.apply(input, value, dim=at, index=positions, held=(index,))
     else:
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            )
         number = scalar_array(value, input._array.dtype)
-        result = _INDEX_FILL_NUMBER.apply(input, dim=at, index=positions, value=number)
+        result = _INDEX_FILL_NUMBER.apply(
+            input, dim=at, index=positions, value=number, held=(index,)
+        )
     return result

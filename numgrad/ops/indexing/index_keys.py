@@ -19,24 +19,23 @@ from numgrad.graph.recorder import (
     note_numbers,
     refuse_shape_of,
 )
-from numgrad.graph.tensor import Tensor, plain, refresh_view, wrap
+from numgrad.graph.tensor import Tensor, plain, wrap
 from numgrad.kernels.move.memory_order import copy_like
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.steps import read_array
-from numgrad.ops.movement.shape import unsqueeze
 from numgrad.ops.movement.slicing import select_view, slice_view
+from numgrad.ops.movement.unit_dims import unsqueeze
 
 __all__ = [
     "Indices",
     "apply_key",
     "are_inside",
     "check_indices",
-    "key_of",
+    "held_in",
     "mask_in",
     "select_first",
     "to_indices",
-    "written_key",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +50,6 @@ _INDEX_DTYPES = "tensors used as indices must be long, int, byte or bool tensors
 _BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 )
-_INDEX_CODES = "?" + "".join({np.dtype(kind).char for kind in (np.int32, np.int64)})
 _MANY = 32  # a list of that many things is always one index, never a tuple of them
 
 
@@ -134,73 +132,21 @@ def _read_sequence(items: Any) -> Array:
     return array.astype(np.int64)
 
 
+def held_in(items: Sequence[Any]) -> list[Tensor]:
+    """Return the tensors among indices whose numbers a graph keeps: not those of a view."""
+    return [item for item in items if isinstance(item, Tensor) and item._array.ndim]
+
+
 def _plain(items: Any) -> Any:
     """Return nested sequences with arrays and numbers in the place of tensors."""
     if isinstance(items, Tensor):
+        if items._array.dtype.kind in "fc":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         note_numbers(items._array)
         return items._array
     if isinstance(items, (list, tuple)):
         return [_plain(item) for item in items]
     return plain(items) if isinstance(items, np.ndarray) else items
-
-
-def written_key(key: Any) -> Any:
-    """Return what stands in a table of calls for a key that makes views; None for other keys.
-
-    Examples
-    --------
-    >>> written_key((slice(1, None), 2, ...))
-    ((1, None, None), 2, Ellipsis, '')
-    >>> written_key(True), written_key(slice(0, 2.0))
-    (None, None)
-    """
-    kind = type(key)
-    if kind is int:
-        return key
-    if kind is slice:
-        start, stop, step = key.start, key.stop, key.step
-        for bound in (start, stop, step):
-            if type(bound) is not int and bound is not None:
-                return None
-        return start, stop, step
-    if key is Ellipsis:
-        return key
-    if key is None:
-        return "None"
-    if kind is not tuple:
-        return None
-    parts = [written_key(part) if type(part) is not tuple else None for part in key]
-    return None if None in parts else (*parts, "")
-
-
-def key_of(key: Any, operands: list[Tensor]) -> Any:
-    """Return what stands in a table of calls for a key with tensors; None for other keys.
-
-    Parameters
-    ----------
-    key
-        What stands in brackets.
-    operands : list of Tensor
-        The tensors of the call, which those of the key are added to.
-    """
-    parts = key if type(key) is tuple else (key,)
-    written: list[Any] = []
-    for part in parts:
-        if type(part) is not Tensor:
-            fact = None if type(part) is tuple else written_key(part)
-            if fact is None:
-                return None
-            written.append(fact)
-            continue
-        if part._base is not None:
-            refresh_view(part)
-        array = part._array
-        if not array.ndim or array.dtype.char not in _INDEX_CODES:  # whose number is read, or which
-            return None  # are warned about
-        same = next((at for at, each in enumerate(operands) if each is part), -1)
-        written.append((array.shape, array.strides, array.dtype, same))
-        operands.append(part)
-    return tuple(written)
 
 
 def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> Tensor:
@@ -225,15 +171,18 @@ def select_first(input: Tensor, position: int, dim: int = 0, place: int = 0) -> 
     return select_view(input, dim, position % size)
 
 
-def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
+def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None, Sequence[Tensor]]:
     """Return the view that a key's views make, and what to index it with; None for nothing.
+
+    Behind these come the tensors that was read from.
 
     Raises
     ------
     IndexError, TypeError, ValueError
         In PyTorch's words, for what is no index or leads outside.
     """
-    items = [_read(item) for item in _as_tuple(key)]
+    written = _as_tuple(key)
+    items = [_read(item) for item in written]
     ndim = input._array.ndim
     specified = sum(map(_dims_of, items))
     if specified > ndim:
@@ -264,9 +213,9 @@ def apply_key(input: Tensor, key: Any) -> tuple[Tensor, Indices | None]:
             indices[dim] = item
             dim += 1
     if not indices:
-        return view, None
+        return view, None, ()
     found = [indices.get(position) for position in range(max(indices) + 1)]
-    return view, check_indices(found, view._array.shape)
+    return view, check_indices(found, view._array.shape), held_in(written)
 
 
 def mask_in(key: Any, ndim: int) -> Any:

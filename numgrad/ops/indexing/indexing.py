@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -13,31 +14,51 @@ from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
-from numgrad.kernels.move.indexing import add_indexed, indexed_shape, put_indexed, take_indexed
+from numgrad.graph.upward import upward
+from numgrad.kernels.move.indexing import (
+    add_indexed,
+    indexed_shape,
+    put_indexed,
+    take_indexed,
+)
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
-from numgrad.ops.arguments.scalar_arrays import scalar_array
-from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
+from numgrad.ops.calls.dispatch import Calls
+from numgrad.ops.calls.index_facts import key_of, written_key
+from numgrad.ops.calls.keys import watches_writes, written_facts
 from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.index_keys import (
     Indices,
     apply_key,
-    key_of,
+    held_in,
     mask_in,
     select_first,
     to_indices,
-    written_key,
 )
 from numgrad.ops.movement.casts import cast
-from numgrad.ops.movement.shape import expand, unsqueeze, view
+from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.slicing import alias, slice_view
+from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import copy
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["copy", "getitem", "index_put", "setitem"]
 
 Array = np.ndarray[Any, Any]
+
+
+def _write_indexed(array: Array, values: Array, indices: Indices) -> None:
+    """Write values into places of an array, in whose memory they may lie."""
+    if np.may_share_memory(array, values):
+        values = values.copy()
+    array[_brackets(indices)] = values
+
+
+def _brackets(indices: Indices) -> Any:
+    """Return what NumPy takes in brackets for indices."""
+    return tuple([slice(None) if positions is None else positions for positions in indices])
 
 
 def _draw(*positions: Any) -> Indices:
@@ -151,6 +172,7 @@ _INDEX_PUT: Primitive = Primitive(
     ],
     linear=True,
     lies=like_input,
+    writes=_write_indexed,
     samples=[
         lambda make: (lambda x, v: index_put(x, _draw([0, 2]), v), [make(3, 2), make(2, 2)], {}),
         lambda make: (
@@ -166,7 +188,7 @@ _INDEX_PUT_ADD: Primitive = Primitive(
     "IndexPutBackward0",
     lambda array, values, indices: laid_out_like(add_indexed(array, indices, values), array),
     ["input", "values"],
-    [lambda g: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
+    [lambda g, indices: g, lambda g, indices: _INDEX.apply(g, indices=indices)],
     linear=True,
     lies=like_input,
     samples=[
@@ -224,9 +246,10 @@ def getitem(input: Tensor, key: Any) -> Tensor:
         result: Tensor = program(input)
     else:
         operands = [input]
-        written = key_of(key, operands)
-        if written is None:
+        found = key_of(key, operands)
+        if found is None:
             return _getitem(input, key)
+        written, key = found
         program = _find((facts, written))
         if program is None:
             return _CALLS.meet((facts, written), operands, (), (input, key))
@@ -245,10 +268,10 @@ def _getitem(input: Tensor, key: Any) -> Tensor:
         return unsqueeze(input, 0)
     if key is Ellipsis:
         return alias(input)
-    part, indices = apply_key(input, key)
+    part, indices, held = apply_key(input, key)
     if indices is None:
         return alias(part) if part is input else part
-    result: Tensor = _INDEX.apply(part, indices=indices)
+    result: Tensor = _INDEX.apply(part, indices=indices, held=held)
     return result
 
 
@@ -257,7 +280,9 @@ _find = _CALLS.programs.get
 
 
 @declare(
-    "index_put(Tensor input, index[] indices, Tensor values, bool accumulate=False)", inplace=True
+    "index_put(Tensor input, index[] indices, Tensor values, bool accumulate=False)",
+    inplace=True,
+    dispatched=True,
 )
 def index_put(
     input: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumulate: bool
@@ -289,9 +314,42 @@ def index_put(
     tensor([2., 0., 0.])
     """
     found = to_indices(indices, input._array.shape)
-    _check_values(input, found, values)
+    if not accumulate and values._array.size == 1 and _is_one_mask(indices):
+        values = _filling(values, input)
+    return _put_at(input, values, found, held_in(indices), accumulate)
+
+
+def _is_one_mask(indices: Sequence[Any]) -> bool:
+    """Return whether positions are those of a mask: then one value is filled in, whatever it is."""
+    given = [each for each in indices if each is not None]
+    return (
+        len(given) == 1
+        and isinstance(given[0], Tensor)
+        and given[0]._array.dtype in (np.bool_, np.uint8)
+    )
+
+
+def _filling(value: Tensor, input: Tensor) -> Tensor:
+    """Return one value in the dtype of the input, as `masked_fill` takes it."""
+    dtype = input._array.dtype
+    if value._array.dtype == dtype:
+        return value
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise overflow_error(dtype)
+    return cast(value, dtype)
+
+
+def _put_at(
+    input: Tensor,
+    values: Tensor,
+    indices: Indices,
+    held: Sequence[Tensor],
+    accumulate: bool = False,
+) -> Tensor:
+    """Return a copy of the input with values at positions that were checked."""
+    _check_values(input, indices, values)
     primitive = _INDEX_PUT_ADD if accumulate else _INDEX_PUT
-    result: Tensor = primitive.apply(input, values, indices=found)
+    result: Tensor = primitive.apply(input, values, indices=indices, held=held)
     return result
 
 
@@ -347,7 +405,6 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         parts = key if isinstance(key, tuple) else (key,)
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
-    indices: Indices | None = None
     part: Any
     if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
         part = getitem(input, key)
@@ -358,24 +415,9 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     elif key is Ellipsis:
         part = input
     else:
-        mask, casts = None, source._array.dtype != input._array.dtype
-        if source._array.size == 1 and (casts or interceptors):
-            mask = mask_in(key, input._array.ndim)
-        if isinstance(mask, Tensor) and is_traced_array(mask._array):
-            _fill_where(input, mask, source)  # the same, whatever the mask holds
+        part = _put_remembered(input, key, source)
+        if part is None:
             return
-        if mask is not None and casts:
-            source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
-        part, indices = apply_key(input, key)
-    if indices is not None:
-        if source._array.shape[:1] == (1,):
-            source = _without_leading_ones(source)
-        if type(part._array) is np.ndarray and _is_plain(part, source):
-            _check_values(part, indices, source)
-            _write(part, tuple([slice(None) if i is None else i for i in indices]), source)
-        else:
-            part.index_put_(indices, source)
-        return
     array, target = source._array, part._array
     if array.dtype.kind == "c" and target.dtype.kind not in "bc":
         source = cast(source, target.dtype)  # which warns
@@ -391,6 +433,93 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part.copy_(source)
     else:
         part.fill_(source)
+
+
+def _put_remembered(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
+    """Do what `_put` does, by the program of the call if it has one."""
+    if (
+        (interceptors and watches_writes())
+        or type(input) is not Tensor
+        or type(source) is not Tensor
+    ):
+        return _put(input, key, source)
+    operands = [input, source]
+    found = key_of(key, operands)
+    if found is None:
+        return _put(input, key, source)
+    written, key = found
+    for part in key:
+        if type(part) is not Tensor and part not in (_ALL, ...):
+            views, key = _views_apart(key)
+            return _put_remembered(getitem(input, views), key, source)
+    if source._array.shape[:1] == (1,):
+        operands[1] = source = _without_leading_ones(source)
+    counter = input._counter
+    for index in operands[2:]:
+        if index._counter is counter:  # they may overlap
+            return _put(input, key, source)
+    facts = _facts_of_put(input, source)
+    if facts is None:
+        return _put(input, key, source)
+    program = _find_put((facts, written))
+    if program is None:
+        left: Tensor | None = _PUTS.meet((facts, written), operands, (), (input, key, source))
+        return left
+    return _put(input, key, source) if program(*operands) is None else None
+
+
+def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
+    """Do ``input[key] = source``, or return the view that the key is, if it is just that."""
+    mask, casts = None, source._array.dtype != input._array.dtype
+    if source._array.size == 1 and (casts or interceptors):
+        mask = mask_in(key, input._array.ndim)
+    if isinstance(mask, Tensor) and is_traced_array(mask._array):
+        _fill_where(input, mask, source)  # the same, whatever the mask holds
+        return None
+    if mask is not None and casts:
+        source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
+    part, indices, held = apply_key(input, key)
+    if indices is None:
+        return part
+    if source._array.shape[:1] == (1,):
+        source = _without_leading_ones(source)
+    notes = interceptors and modes.steps is not None
+    if not notes and type(part._array) is np.ndarray and _is_plain(part, source):
+        _check_values(part, indices, source)
+        _write(part, _brackets(indices), source)
+    else:
+        upward.perform(_put_at, "index_put", part, source, indices, held)
+    return None
+
+
+_ALL = slice(None)
+
+
+def _views_apart(key: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the part of a key that makes a view, and the indices that remain of it.
+
+    >>> _views_apart((0, wrap(np.arange(2)), None))[0]
+    (0, slice(None, None, None), None)
+    """
+    views: list[Any] = []
+    indices: list[Any] = []
+    for part in key:
+        if type(part) is Tensor:
+            array = part._array
+            views += [_ALL] * (array.ndim if array.dtype.kind == "b" else 1)
+            indices.append(part)
+        else:
+            views.append(part)
+            if part is Ellipsis:
+                indices.append(part)
+            elif type(part) is not int:
+                indices.append(_ALL)
+    return tuple(views), tuple(indices)
+
+
+_PUTS = Calls(_put, writes=True)
+_find_put = _PUTS.programs.get
+_facts_of_put = written_facts(("input", "source"))
 
 
 def _without_leading_ones(source: Tensor) -> Tensor:
@@ -422,6 +551,8 @@ def _value_tensor(input: Tensor, value: Any) -> Tensor:
     """Return what is to be written as a tensor."""
     if isinstance(value, Tensor):
         return value
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
         return fresh(scalar_array(value, input._array.dtype, checks_half=False))
     kind = type(value)

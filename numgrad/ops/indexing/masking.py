@@ -9,11 +9,11 @@ import numpy as np
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.move.accumulate import private_copy
+from numgrad.ops.calls.steps import read_array
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.steps import read_array
-from numgrad.ops.movement.shape import expand
+from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.mutation.filling import frozen, masked_fill
 from numgrad.ops.pointwise.selection import nonzero_by_dim
 from numgrad.ops.signatures.declared import declare
@@ -137,7 +137,7 @@ _MASKED_SCATTER: Primitive = Primitive(
 )
 
 
-@declare("masked_select(Tensor input, Tensor mask)", dispatched=True)
+@declare("masked_select(Tensor input, Tensor mask, *, Tensor? out=None)", dispatched=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask is True, in one dim; input and mask broadcast.
 
@@ -160,7 +160,9 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     broadcast_shapes([mask._array.shape, input._array.shape])
-    result: Tensor = _MASKED_SELECT.apply(input, mask=frozen(mask._array, input, counts=True))
+    result: Tensor = _MASKED_SELECT.apply(
+        input, mask=frozen(mask._array, input, counts=True), held=(mask,)
+    )
     return result
 
 
@@ -201,7 +203,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     wide = mask if mask._array.shape == shape else expand(mask, shape)
     whole = frozen(wide._array, input, source)
     whole = _check_count(whole, size=source._array.size)
-    result: Tensor = _MASKED_SCATTER.apply(input, source, mask=whole)
+    result: Tensor = _MASKED_SCATTER.apply(input, source, mask=whole, held=(mask,))
     return result
 
 
@@ -213,7 +215,7 @@ def _check_count(mask: Array, size: int) -> Array:
     return mask
 
 
-@declare("nonzero(Tensor input, *, bool as_tuple=False)")
+@declare("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None)")
 def nonzero(input: Tensor, as_tuple: bool) -> Any:
     """Return the positions of the elements that are not 0, a row for each. No gradient flows.
 

@@ -107,5 +107,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tenso
     if size and not input._array.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
     positions = flat_index(at_hand(index._array), size=input._array.size)
-    result: Tensor = _PUT.apply(input, source, index=positions, accumulate=accumulate)
+    result: Tensor = _PUT.apply(
+        input, source, index=positions, accumulate=accumulate, held=(index,)
+    )
     return result

@@ -18,7 +18,8 @@ from numgrad.ops.core.registry import public
 from numgrad.ops.indexing.index_along import index_select
 from numgrad.ops.movement.casts import clone_contiguous, expand_to, sum_to_size
 from numgrad.ops.movement.joining import common_format
-from numgrad.ops.movement.shape import expand, flatten, reshape, unsqueeze, view
+from numgrad.ops.movement.shape import flatten, reshape, view
+from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.kinds import type_name
 

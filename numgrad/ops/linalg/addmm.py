@@ -29,7 +29,7 @@ from numgrad.ops.linalg.products import (
     mv,
     outer_product,
 )
-from numgrad.ops.movement.shape import expand, expanded_size
+from numgrad.ops.movement.unit_dims import expand, expanded_size
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
 

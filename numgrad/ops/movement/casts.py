@@ -341,7 +341,8 @@ def is_contiguous(input: Tensor, memory_format: Any) -> bool:
     return input._array.flags.c_contiguous
 
 
-@public()
+@declare("detach(Tensor input)", method=False)
+@public(function=False)  # which takes nothing that would have to be looked at
 def detach(input: Tensor) -> Tensor:
     """Return the same memory without history; writes to either show in both, and count as such.
 

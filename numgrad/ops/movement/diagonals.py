@@ -244,7 +244,7 @@ def diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     return result
 
 
-@declare("diag(Tensor input, int diagonal=0)", dispatched=True)
+@declare("diag(Tensor input, int diagonal=0, *, Tensor? out=None)", dispatched=True)
 def diag(input: Tensor, diagonal: int) -> Tensor:
     """Return a matrix with a vector on its diagonal, or the diagonal of a matrix as a copy.
 
@@ -334,7 +334,7 @@ def _triangle(input: Tensor, name: str, diagonal: int) -> Tensor:
     return result
 
 
-@declare("tril(Tensor input, int diagonal=0)", inplace=True, dispatched=True)
+@declare("tril(Tensor input, int diagonal=0, *, Tensor? out=None)", inplace=True, dispatched=True)
 def tril(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros above a diagonal.
 
@@ -359,7 +359,7 @@ def tril(input: Tensor, diagonal: int) -> Tensor:
     return _triangle(input, "tril", diagonal)
 
 
-@declare("triu(Tensor input, int diagonal=0)", inplace=True, dispatched=True)
+@declare("triu(Tensor input, int diagonal=0, *, Tensor? out=None)", inplace=True, dispatched=True)
 def triu(input: Tensor, diagonal: int) -> Tensor:
     """Return matrices with zeros below a diagonal.
 

@@ -18,8 +18,9 @@ from numgrad.ops.core.out_argument import refuse_gradients, write
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import public
-from numgrad.ops.movement.shape import reshape, unsqueeze
+from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.slicing import select_view, slice_of
+from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.signatures.declared import declare
 from numgrad.runtime.memory import empty
 
@@ -155,18 +156,16 @@ def _common_dtype(tensors: Sequence[Tensor]) -> np.dtype[Any]:
     return result_dtype(tensors).numpy
 
 
-def _write_out(result: Tensor, out: Tensor, function: str) -> Tensor:
-    """Copy a result into `out`."""
+def _write_out(result: Tensor, out: Tensor | None) -> Tensor:
+    """Return a result, or copy it into `out`."""
+    if out is None:
+        return result
     flow = modes.grad and (result._edge is not NO_EDGE or out._edge is not NO_EDGE)
-    refuse_gradients(function, flow)
+    refuse_gradients("cat", flow)
     if not dtypes.can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"torch.{function}(): input types can't be cast to the desired output type "
+        raise TypeError(
+            "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}"
-        )
-    if out._array.shape != result._array.shape and out._array.size:
-        raise RuntimeError(
-            f"out has shape {list(out.shape)}, but the result has shape {list(result.shape)}"
         )
     return write(result._array, out)
 
@@ -227,7 +226,7 @@ def cat(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
                     f"{expected} but got size {length} for tensor number {position} in the list."
                 )
     result: Tensor = _CAT.apply(*tensors, dim=at, dtype=_common_dtype(tensors))
-    return result if out is None else _write_out(result, out, "cat")
+    return _write_out(result, out)
 
 
 @declare("stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)", method=False, dispatched=True)
@@ -266,7 +265,7 @@ def stack(tensors: tuple[Tensor, ...], dim: int, out: Tensor | None) -> Tensor:
                 f"{list(tensor.shape)} at entry {position}"
             )
     result: Tensor = _STACK.apply(*tensors, dim=at, dtype=_common_dtype(tensors))
-    return result if out is None else _write_out(result, out, "stack")
+    return _write_out(result, out)
 
 
 upward.stack = stack
@@ -341,8 +340,8 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least(tensors, _atleast_3d)
 
 
-@declare("hstack(Tensor[] tensors)", method=False, dispatched=True)
-def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
+@declare("hstack(Tensor[] tensors, *, Tensor? out=None)", method=False, dispatched=True)
+def hstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined side by side: along the second dim, or the only one.
 
     >>> import numgrad as ng
@@ -350,11 +349,16 @@ def hstack(tensors: tuple[Tensor, ...]) -> Tensor:
     tensor([1., 1., 0.])
     """
     parts = _all(tensors, "hstack", _atleast_1d)
-    return cat(parts, 0 if parts[0]._array.ndim == 1 else 1)
+    return _write_out(cat(parts, 0 if parts[0]._array.ndim == 1 else 1), out)
 
 
-@declare("vstack(Tensor[] tensors)", method=False, aliases=("row_stack",), dispatched=True)
-def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
+@declare(
+    "vstack(Tensor[] tensors, *, Tensor? out=None)",
+    method=False,
+    aliases=("row_stack",),
+    dispatched=True,
+)
+def vstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined on top of each other: along the first dim, vectors as rows.
 
     >>> import numgrad as ng
@@ -362,26 +366,26 @@ def vstack(tensors: tuple[Tensor, ...]) -> Tensor:
     tensor([[1., 1.],
             [0., 0.]])
     """
-    return cat(_all(tensors, "vstack", _atleast_2d), 0)
+    return _write_out(cat(_all(tensors, "vstack", _atleast_2d), 0), out)
 
 
-@declare("dstack(Tensor[] tensors)", method=False, dispatched=True)
-def dstack(tensors: tuple[Tensor, ...]) -> Tensor:
+@declare("dstack(Tensor[] tensors, *, Tensor? out=None)", method=False, dispatched=True)
+def dstack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined along the third dim, with at least three dims.
 
     >>> import numgrad as ng
     >>> ng.dstack([ng.ones(2), ng.zeros(2)]).shape
     torch.Size([1, 2, 2])
     """
-    return cat(_all(tensors, "dstack", _atleast_3d), 2)
+    return _write_out(cat(_all(tensors, "dstack", _atleast_3d), 2), out)
 
 
 def _as_column(input: Tensor) -> Tensor:
     return input if input._array.ndim > 1 else reshape(input, (input._array.size, 1))
 
 
-@declare("column_stack(Tensor[] tensors)", method=False, dispatched=True)
-def column_stack(tensors: tuple[Tensor, ...]) -> Tensor:
+@declare("column_stack(Tensor[] tensors, *, Tensor? out=None)", method=False, dispatched=True)
+def column_stack(tensors: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
     """Return tensors joined side by side, vectors as columns.
 
     >>> import numgrad as ng
@@ -389,4 +393,4 @@ def column_stack(tensors: tuple[Tensor, ...]) -> Tensor:
     tensor([[1., 0.],
             [1., 0.]])
     """
-    return cat(_all(tensors, "column_stack", _as_column), 1)
+    return _write_out(cat(_all(tensors, "column_stack", _as_column), 1), out)

@@ -1,7 +1,8 @@
-"""Reshape: view, reshape, flatten, squeeze, expand and relatives."""
+"""Reshape: view, reshape, flatten and relatives."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import methodcaller
 from typing import Any
@@ -10,15 +11,13 @@ import numpy as np
 
 from numgrad.graph.recorder import Traced, note_alternative, place_of, reshaped
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.arguments.dims import read_dims, require_tensors, wrap_dim
+from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.registry import public
-from numgrad.ops.movement.casts import clone_contiguous, contiguous, expand_to
+from numgrad.ops.movement.casts import clone_contiguous, contiguous
 from numgrad.ops.movement.dtype_views import view_dtype
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["expand", "flatten", "reshape", "squeeze", "unsqueeze", "view"]
+__all__ = ["flatten", "reshape", "reshaping", "view"]
 
 Array = np.ndarray[Any, Any]
 
@@ -36,53 +35,56 @@ def _memory_of_reshaped(input: Array, shape: tuple[int, ...]) -> Array:
     return np.empty(shape, input.dtype) if view is None else view
 
 
-_VIEW: Primitive = Primitive(
+def reshaping(
+    name: str, node: str, samples: Sequence[Callable[..., Any]], **options: Any
+) -> Primitive:
+    """Declare a primitive that gives the elements in another shape; a view if not said otherwise.
+
+    There are several because PyTorch has nodes of different names for the same.
+    """
+    return Primitive(
+        name,
+        node,
+        _reshape,
+        ["input"],
+        [lambda g, input_shape: reshape(g, input_shape)],
+        quick=_reshape_quickly,
+        linear=True,
+        samples=samples,
+        **{"view": True, "rows": True, **options},
+    )
+
+
+_VIEW = reshaping(
     "view",
     "ViewBackward0",
-    _reshape,
-    ["input"],
-    [lambda g, input_shape: reshape(g, input_shape)],
-    quick=_reshape_quickly,
-    view=True,
-    linear=True,
-    rows=True,
-    samples=[
+    [
         lambda make: (reshape, [make(2, 3)], {"shape": (3, 2)}),
         lambda make: (reshape, [make()], {"shape": (1, 1)}),
         lambda make: (reshape, [make(0, 2)], {"shape": (3, 0)}),
     ],
 )
 # A view that `reshape` made of what does not lie row by row.
-_RESHAPE_ALIAS: Primitive = Primitive(
+_RESHAPE_ALIAS = reshaping(
     "alias_in_shape",
     "ReshapeAliasBackward0",
-    _reshape,
-    ["input"],
-    [lambda g, input_shape: reshape(g, input_shape)],
-    quick=_reshape_quickly,
-    view=True,
-    linear=True,
-    samples=[
+    [
         lambda make: (lambda x: reshape(x.t(), (4, 1, 3)), [make(3, 4)], {}),
         lambda make: (lambda x: reshape(x[:, :1], (3,)), [make(3, 4)], {}),
     ],
+    rows=False,
 )
 # What `reshape` puts behind a copy: not a view, because nobody else can see the copy.
-_UNSAFE_VIEW: Primitive = Primitive(
+_UNSAFE_VIEW = reshaping(
     "unsafe_view",
     "UnsafeViewBackward0",
-    _reshape,
-    ["input"],
-    [lambda g, input_shape: reshape(g, input_shape)],
-    quick=_reshape_quickly,
-    linear=True,
-    rows=True,
-    lies=_memory_of_reshaped,
-    gaps=True,
-    samples=[
+    [
         lambda make: (lambda x: reshape(x.t(), (6,)), [make(2, 3)], {}),
         lambda make: (lambda x: reshape(x.t(), (2, 2, 3)), [make(3, 4)], {}),
     ],
+    view=False,
+    lies=_memory_of_reshaped,
+    gaps=True,
 )
 
 
@@ -329,212 +331,3 @@ def ravel(input: Tensor) -> Tensor:
     """
     result: Tensor = _VIEW.apply(contiguous(input), shape=(input._array.size,))
     return result
-
-
-def _squeeze_sample(**keywords: Any) -> Any:
-    return lambda make: (squeeze, [make(1, 3, 1)], keywords)
-
-
-_SQUEEZE = {
-    number: Primitive(
-        f"squeeze_{form}",
-        f"SqueezeBackward{number}",
-        _reshape,
-        ["input"],
-        [lambda g, input_shape: reshape(g, input_shape)],
-        quick=_reshape_quickly,
-        view=True,
-        linear=True,
-        rows=True,
-        samples=[_squeeze_sample(**keywords)],
-    )
-    for number, form, keywords in (
-        (0, "all", {}),
-        (1, "dim", {"dim": 0}),
-        (2, "dims", {"dim": (0, -1)}),
-    )
-}
-
-
-@declare(
-    "squeeze(Tensor input)",
-    "squeeze(Tensor input, int[] dim)",
-    "squeeze(Tensor input, int dim)",
-    dispatched=True,
-)
-def squeeze(input: Tensor, dim: Any) -> Tensor:
-    """Return a view without the dims of size 1, or without those of them that are named.
-
-    The gradient is g in the input's shape.
-
-    Parameters
-    ----------
-    dim
-        Where to look; by default everywhere.
-
-    Raises
-    ------
-    IndexError
-        If there is no such dim.
-
-    >>> import numgrad as ng
-    >>> ng.ones(1, 2, 1).squeeze(0).shape
-    torch.Size([2, 1])
-    """
-    shape = input._array.shape
-    if dim is None:
-        number, dims = 0, tuple(range(len(shape)))
-    else:
-        number = 2 if isinstance(dim, tuple) else 1
-        dims = read_dims(dim, len(shape))
-    target = tuple(
-        length for position, length in enumerate(shape) if length != 1 or position not in dims
-    )
-    result: Tensor = _SQUEEZE[number].apply(input, shape=target)
-    return result
-
-
-_UNSQUEEZE: Primitive = Primitive(
-    "unsqueeze",
-    "UnsqueezeBackward0",
-    _reshape,
-    ["input"],
-    [lambda g, input_shape: reshape(g, input_shape)],
-    quick=_reshape_quickly,
-    view=True,
-    linear=True,
-    rows=True,
-    samples=[
-        lambda make: (unsqueeze, [make(2, 3)], {"dim": 1}),
-        lambda make: (unsqueeze, [make()], {"dim": -1}),
-        lambda make: (unsqueeze, [make(0)], {"dim": 0}),
-    ],
-)
-
-
-@declare("unsqueeze(Tensor input, int dim)", dispatched=True)
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return a view with a dim of size 1 put in before `dim`.
-
-    The gradient is g in the input's shape.
-
-    Parameters
-    ----------
-    dim
-        From ``-ndim - 1`` to ``ndim``.
-
-    Raises
-    ------
-    IndexError
-        If there is no such place.
-
-    >>> import numgrad as ng
-    >>> ng.ones(2, 3).unsqueeze(1).shape
-    torch.Size([2, 1, 3])
-    """
-    shape = input._array.shape
-    position = wrap_dim(dim, len(shape) + 1)
-    result: Tensor = _UNSQUEEZE.apply(input, shape=(*shape[:position], 1, *shape[position:]))
-    return result
-
-
-@declare("expand(Tensor input, int[] size)", function=False, dispatched=True)
-def expand(input: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Return a view in which dims of size 1 are repeated, and new ones stand in front.
-
-    The gradient is g, summed over the repetitions.
-
-    Parameters
-    ----------
-    size
-        -1 leaves a dim as it is.
-
-    Raises
-    ------
-    RuntimeError
-        If a dim that is not 1 would have to change.
-
-    >>> import numgrad as ng
-    >>> ng.tensor([[1.0], [2.0]]).expand(-1, 3)
-    tensor([[1., 1., 1.],
-            [2., 2., 2.]])
-    """
-    return expand_to(input, expanded_size(input, size))
-
-
-def expanded_size(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a size without -1, or raise what PyTorch raises where it does not fit."""
-    own = input._array.shape
-    leading = len(shape) - len(own)
-    if leading < 0:
-        raise RuntimeError(
-            f"expand({input.type()}{{{list(own)}}}, size={list(shape)}): the number of sizes "
-            f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
-            f"tensor ({len(own)})"
-        )
-    target = list(shape)
-    for position in range(len(shape) - 1, -1, -1):
-        length = shape[position]
-        if position < leading:
-            if length < 0:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({length}) isn't allowed in a leading, "
-                    f"non-existing dimension {position}"
-                )
-            continue
-        current = own[position - leading]
-        if length == -1:
-            target[position] = current
-        elif length != current and (current != 1 or length < 0):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({length}) must match the existing size "
-                f"({current}) at non-singleton dimension {position}.  Target sizes: "
-                f"{list(shape)}.  Tensor sizes: {list(own)}"
-            )
-    return tuple(target)
-
-
-@declare("expand_as(Tensor input, Tensor other)", function=False, dispatched=True)
-def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return ``input.expand(other.size())``; see `expand`.
-
-    >>> import numgrad as ng
-    >>> ng.ones(3).expand_as(ng.ones(2, 3)).shape
-    torch.Size([2, 3])
-    """
-    return expand(input, other._array.shape)
-
-
-@declare("broadcast_to(Tensor input, int[] size)", dispatched=True)
-def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Return the input, expanded to a size; see `expand`.
-
-    >>> import numgrad as ng
-    >>> ng.broadcast_to(ng.ones(3), (2, 3)).shape
-    torch.Size([2, 3])
-    """
-    return expand(input, size)
-
-
-@public(method=False)
-def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return all tensors expanded to the shape that they broadcast to.
-
-    The gradient of each is g, summed over its repetitions.
-
-    Raises
-    ------
-    RuntimeError
-        If the shapes do not broadcast.
-
-    >>> import numgrad as ng
-    >>> [x.shape for x in ng.broadcast_tensors(ng.ones(3), ng.ones(2, 1))]
-    [torch.Size([2, 3]), torch.Size([2, 3])]
-    """
-    found = require_tensors(tensors, "broadcast_tensors")
-    if not found:
-        return ()
-    shape = broadcast_shapes([tensor._array.shape for tensor in found])
-    return tuple(
-        tensor if tensor._array.shape == shape else expand_to(tensor, shape) for tensor in found
-    )

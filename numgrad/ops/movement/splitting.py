@@ -9,8 +9,8 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.primitive import Primitive
-from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.movement.joining import cat, stack
 from numgrad.ops.movement.slicing import slice_of
 from numgrad.ops.signatures.declared import declare

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numgrad.graph.modes import interceptors, modes, recording
-from numgrad.graph.node import Node
+from numgrad.graph.node import Node, node_type
 from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import CATALOGUE
@@ -20,7 +20,6 @@ from numgrad.ops.movement.slicing import alias, slice_view
 
 __all__ = ["COPIES"]
 
-_classes: dict[tuple[type[Node], str], type[Node]] = {}
 # PyTorch's names of nodes are those of the views and "_copy", but for one that has its own rule.
 _NAMES = {"narrow_copy": "NarrowCopyBackward0"}
 
@@ -28,10 +27,7 @@ _NAMES = {"narrow_copy": "NarrowCopyBackward0"}
 def _class_of_copy(cls: type[Node], name: str) -> type[Node]:
     """Return the class of the nodes of a copy: as a view's, but its results share no memory."""
     title = _NAMES.get(name, f"{cls.__name__}_copy")
-    found = _classes.get((cls, title))
-    if found is None:
-        attributes = {"__slots__": (), "__module__": cls.__module__, "gives_views": False}
-        found = _classes[cls, title] = type(title, (cls,), attributes)
+    found: type[Node] = node_type(title, cls, cls.__module__, gives_views=False)
     return found
 
 

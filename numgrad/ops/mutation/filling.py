@@ -12,10 +12,10 @@ from numgrad.graph.recorder import at_hand
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.accumulate import private_copy
 from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
+from numgrad.ops.calls.steps import forget_steps, read_array
 from numgrad.ops.core.places import laid_out, like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import broadcast_shapes
-from numgrad.ops.core.steps import forget_steps, read_array
 from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -188,7 +188,12 @@ def _fill(primitives: tuple[Primitive, Primitive], input: Tensor, value: Any) ->
     return result
 
 
-@declare("fill(Tensor input, Tensor value)", "fill(Tensor input, number value)", method=False)
+@declare(
+    "fill(Tensor input, Tensor value)",
+    "fill(Tensor input, number value)",
+    method=False,
+    dispatched=True,
+)
 def fill(input: Tensor, value: Any) -> Tensor:
     """Return a tensor of the input's shape and dtype, filled with one value.
 
@@ -365,11 +370,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             forget_steps()  # it goes by the number
             if type(value._array) is np.ndarray and modes.trace is None:
                 scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
-        result = _MASKED_FILL_TENSOR.apply(input, value, mask=frozen(mask._array, input, value))
+        result = _MASKED_FILL_TENSOR.apply(
+            input, value, mask=frozen(mask._array, input, value), held=(mask,)
+        )
     else:
         result = _MASKED_FILL.apply(
             input,
             mask=frozen(mask._array, input),
             value=scalar_array(value, input._array.dtype),
+            held=(mask,),
         )
     return result

@@ -26,15 +26,15 @@ from numgrad.graph.inplace import (
     write_elements,
 )
 from numgrad.graph.modes import interceptors, modes
-from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import address_of
 from numgrad.graph.saved_tensors import pack_saved
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, move_retained, refresh_view, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.strides import layout_of
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.registry import METHODS
-from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.mutation.history import enter_view, rewrite_history
 from numgrad.ops.mutation.resizing import memory_of
 
@@ -63,7 +63,6 @@ _NAMES = {
     "SqueezeBackward2": "SqueezeBackward5",
     "AsStridedBackward0": "AsStridedBackward1",
 }
-_classes: dict[type[Node], type[Node]] = {}
 
 __all__ = ["perform", "reshaping_methods"]
 
@@ -90,17 +89,10 @@ class _ZeroNode(Node):
         ]
 
 
-_zero_classes: dict[str, type[_ZeroNode]] = {}
-
-
 def _zero_node(function: str, tensors: Sequence[Tensor]) -> Node:
     """Return the node of a comparison of a tensor with another one, if there is one."""
     name = f"{function.title()}Backward{len(tensors) - 1}"
-    cls = _zero_classes.get(name)
-    if cls is None:
-        attributes = {"__slots__": (), "__module__": "numgrad"}
-        cls = _zero_classes[name] = type(name, (_ZeroNode,), attributes)
-    node = cls([gradient_edge(tensor) for tensor in tensors])
+    node = node_type(name, _ZeroNode)([gradient_edge(tensor) for tensor in tensors])
     node.layouts = [(tensor._array.shape, tensor._array.dtype) for tensor in tensors]
     return node
 
@@ -302,11 +294,8 @@ def reshaping_methods() -> dict[str, Callable[..., Tensor]]:
 
 def _in_place_class(cls: type[Node]) -> type[Node]:
     """Return the class of the nodes of an operation's in-place form."""
-    found = _classes.get(cls)
-    if found is None:
-        name = _NAMES.get(cls.__name__, cls.__name__)
-        attributes = {"__slots__": (), "__module__": cls.__module__, "in_place": True}
-        found = _classes[cls] = type(name, (cls,), attributes)
+    name = _NAMES.get(cls.__name__, cls.__name__)
+    found: type[Node] = node_type(name, cls, cls.__module__, in_place=True)
     return found
 
 

@@ -234,8 +234,9 @@ def set_(
         start += offset_of(source) if start >= 0 else 0
         array = strided_view(source._array, place(source, shape, stride, start))
     _prepare(self)
+    self._owner = None if source is None else holder_of(source)  # before the array, if its own view
     self._array = array
     self._memory, self._offset = None, 0
-    self._owner = None if source is None else holder_of(source)
+    (self if self._base is None else self._base)._parted = True
     bump_version(self)
     return self

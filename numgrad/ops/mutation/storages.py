@@ -7,7 +7,7 @@ is made when it is asked for; two of the same memory are equal, as in PyTorch.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from numgrad.base.device import CPU
 from numgrad.graph.recorder import address_of
 from numgrad.graph.tensor import Tensor, holder_of, wrap
 from numgrad.kernels.move.strides import extent, layout_of, strided_view
+from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
+    "LEGACY_STORAGES",
     "STORAGES",
     "TypedStorage",
     "UntypedStorage",
@@ -175,8 +177,9 @@ class UntypedStorage(_Storage):
     True
     """
 
-    def __init__(self, size: int = 0) -> None:
-        self._flat = np.zeros(size, np.uint8)
+    def __init__(self, *arguments: Any) -> None:
+        """Make a storage of a number of bytes, or of the bytes in a sequence."""
+        self._flat = _flat_of("UntypedStorage", dtypes.uint8, arguments, None)
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
@@ -239,6 +242,13 @@ class TypedStorage(_Storage):
     ...     ng.arange(4.0)[1:].storage().tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
+
+    def __init__(self, *arguments: Any, dtype: Any = None, wrap_storage: Any = None) -> None:
+        """Make a storage of a size, of a sequence's elements, or of the memory of another one."""
+        _warn_once(2)
+        self._flat = _flat_of(
+            "TypedStorage", dtype or dtypes.default_dtype(), arguments, wrap_storage
+        )
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -315,6 +325,62 @@ for _name, _dtype in {
 
 STORAGES = (UntypedStorage, TypedStorage)
 
+_OPTIONS = (
+    "{}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
+    " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n{}"
+)
+
+
+def _flat_of(
+    name: str, dtype: dtypes.dtype, arguments: tuple[Any, ...], wrap_storage: Any
+) -> Array:
+    """Return the memory of a new storage of a dtype."""
+    if wrap_storage is not None:
+        flat: Array = wrap_storage._flat.view(np.uint8)
+        return flat[: flat.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
+    if len(arguments) > 1:
+        raise RuntimeError(_OPTIONS.format(name, "Too many positional arguments"))
+    first = arguments[0] if arguments else 0
+    if isinstance(first, int):
+        return np.zeros(first, dtype.numpy)
+    if isinstance(first, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(first, Sequence):
+        words = f"Argument type not recognized: {type(first)}"
+        raise TypeError(_OPTIONS.format(name, words))
+    return np.array(FUNCTIONS["as_tensor"](list(first), dtype=dtype)._array).reshape(-1)
+
+
+class _LegacyStorageType(type):
+    """The type of `FloatStorage` and the like: storages are instances of them by their dtypes."""
+
+    dtype: dtypes.dtype
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) is TypedStorage and instance.dtype is cls.dtype
+
+    def __call__(cls, *arguments: Any, wrap_storage: Any = None, **keywords: Any) -> TypedStorage:
+        for name in keywords:
+            words = f"Keyword argument '{name}' cannot be specified"
+            raise RuntimeError(_OPTIONS.format(cls, words))
+        _warn_once(2)
+        return _typed(_flat_of(str(cls), cls.dtype, arguments, wrap_storage))
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def _legacy_storage(dtype: dtypes.dtype) -> _LegacyStorageType:
+    name = f"{dtype.scalar_name}Storage"
+    doc = f"Make a storage of {dtype.name}, as old code does; see `TypedStorage`."
+    attributes = {"dtype": dtype, "__doc__": doc, "__module__": "numgrad"}
+    return _LegacyStorageType(name, (TypedStorage,), attributes)
+
+
+LEGACY_STORAGES: dict[str, Any] = {
+    f"{dtype.scalar_name}Storage": _legacy_storage(dtype) for dtype in dtypes.DTYPES.values()
+}
+
 
 def _bytes_of(tensor: Tensor) -> Array:
     """Return the memory of a tensor, or what that is a part of, as bytes."""
@@ -387,16 +453,17 @@ def _warn_once(stacklevel: int) -> None:
 
 @declare("storage_type(Tensor self)", function=False)
 def storage_type(self: Tensor) -> type[TypedStorage]:
-    """Return the class of the tensor's storage, which is one for all dtypes; deprecated.
+    """Return the legacy class of the tensor's storage; deprecated.
 
     >>> import warnings
     >>> import numgrad as ng
     >>> with warnings.catch_warnings(action="ignore"):
     ...     ng.zeros(3).storage_type().__name__
-    'TypedStorage'
+    'FloatStorage'
     """
     _warn_once(2)
-    return TypedStorage
+    found: type[TypedStorage] = LEGACY_STORAGES[f"{self.dtype.scalar_name}Storage"]
+    return found
 
 
 @declare("is_shared(Tensor self)", function=False)

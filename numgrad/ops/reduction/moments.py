@@ -14,10 +14,10 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.reduce import moments as kernels
 from numgrad.ops.arguments.factories import checked_number
 from numgrad.ops.arguments.reductions import reduced_dims
+from numgrad.ops.calls.steps import forget_steps
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
-from numgrad.ops.core.steps import forget_steps
 from numgrad.ops.pointwise.arithmetic import add, mul, sub
 from numgrad.ops.pointwise.comparison import eq
 from numgrad.ops.pointwise.division import div
@@ -156,7 +156,7 @@ def _call(
             UserWarning,
             stacklevel=4,
         )
-    parameters = {
+    parameters: dict[str, Any] = {
         "dims": dims,
         "keepdim": keepdim,
         "correction": correction,

@@ -16,7 +16,7 @@ from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.indexing.gathering import spread_along
-from numgrad.ops.movement.shape import unsqueeze
+from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
@@ -253,7 +253,7 @@ def argsort(input: Tensor, dim: int, descending: bool, stable: bool | None) -> T
     return result
 
 
-@declare("msort(Tensor input)", dispatched=True)
+@declare("msort(Tensor input, *, Tensor? out=None)", dispatched=True)
 def msort(input: Tensor) -> Tensor:
     """Return the elements in ascending order along the first dim; see `sort`.
 
@@ -266,7 +266,9 @@ def msort(input: Tensor) -> Tensor:
 
 
 @declare(
-    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True)", dispatched=True
+    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, "
+    "Tensor[]? out=None)",
+    dispatched=True,
 )
 def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """Return the k greatest (or smallest) elements along a dim, and where they came from.
@@ -299,7 +301,10 @@ def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     return _topk_type(*_TOPK.apply(input, dim=at, k=k, largest=largest))
 
 
-@declare("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False)", dispatched=True)
+@declare(
+    "kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor[]? out=None)",
+    dispatched=True,
+)
 def kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
     """Return the k-th smallest element along a dim, and where it came from; k counts from 1.
 

@@ -39,17 +39,53 @@ def bind(
         unused = ("out",) if "out" in keywords else ()
         of_this_count = [each for each in signatures if each.least <= count <= each.most(unused)]
         if len(of_this_count) != 1:
-            kinds = [*map(type_name, arguments)]
-            kinds += [f"{name}={type_name(value)}" for name, value in keywords.items()]
-            options = "".join([f"\n * {describe(each)}" for each in signatures])
+            options = "".join([_option(each, arguments, keywords) for each in signatures])
             raise TypeError(
                 f"{signatures[0].name}() received an invalid combination of arguments - got "
-                f"({', '.join(kinds)}), but expected one of:{options}\n"
+                f"{_given(arguments, keywords)}, but expected one of:{options}\n"
             )
         signatures = of_this_count
     values = _bind_one(signatures[0], arguments, keywords, raises=True)
     assert values is not None
     return signatures[0], values
+
+
+def _given(
+    arguments: tuple[Any, ...], keywords: Mapping[str, Any], marks: Sequence[str] | None = None
+) -> str:
+    """Return the types of arguments as PyTorch's messages list them, each between its mark."""
+    marks = marks or [""] * (len(arguments) + len(keywords))
+    told = [*map(type_name, arguments)]
+    told += [f"{name}={type_name(value)}" for name, value in keywords.items()]
+    text = ", ".join([f"{mark}{each}{mark}" for mark, each in zip(marks, told, strict=True)])
+    return f"({text})" if arguments or not keywords else f"({text}, )"
+
+
+def _option(signature: Signature, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> str:
+    """Return the line about a signature, and why a call with as many arguments does not fit it.
+
+    PyTorch finds that out in the printed line: where there is a default, the last word of it is
+    what the parameter goes by, and its type is none.
+    """
+    text = describe(signature)
+    expected = [each.rpartition(" ") for each in text[1:-1].split(", ")]
+    line = f"\n * {text}"
+    if len(expected) != len(arguments) + len(keywords):
+        return line
+    types = {name: kind for kind, _, name in expected}
+    unknown = [name for name in keywords if name not in types]
+    if unknown:
+        words = ", ".join(unknown)
+        return f"{line}\n      didn't match because some of the keywords were incorrect: {words}"
+    wanted = [kind for kind, _, _ in expected[: len(arguments)]]
+    wanted += [types[name] for name in keywords]
+    given = [*arguments, *keywords.values()]
+    fits = [
+        type_name(value) in ("float", "int") if kind == "float" else type_name(value) == kind
+        for kind, value in zip(wanted, given, strict=True)
+    ]
+    told = _given(arguments, keywords, ["" if each else "!" for each in fits])
+    return f"{line}\n      didn't match because some of the arguments have invalid types: {told}"
 
 
 _said: list[str] = []  # of what was warned
@@ -128,7 +164,7 @@ def _bind_one(
                     values[parameter.name] = arguments
                     position = count
                     continue
-                if isinstance(value, (tuple, list)) and count > 1:
+                if count > 1:
                     return fail(_too_many, count)
             position += 1
         else:

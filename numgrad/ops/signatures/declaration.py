@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind, fits_deprecated
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import (

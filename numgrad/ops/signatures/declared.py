@@ -12,7 +12,7 @@ parameters of the docstring and the types of the stub:
 A function is a few lines of straight Python (`numgrad.ops.signatures.declared_source`), written and
 compiled when it is called for the first time: a condition that holds for whatever is not plainly as
 declared, the key of the call and what that leads to, where calls are remembered
-(`numgrad.ops.core.dispatch`), and the call of the rule. Only where the condition holds,
+(`numgrad.ops.calls.dispatch`), and the call of the rule. Only where the condition holds,
 `numgrad.ops.signatures.argument_parser` reads the call as PyTorch would.
 """
 
@@ -27,16 +27,17 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
-from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import public
 from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete, of_method_in_place
-from numgrad.ops.signatures.declared_source import check_remembered, function_source
+from numgrad.ops.signatures.declared_source import function_source
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
+from numgrad.ops.signatures.remembered_source import check_remembered
 from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
 
 __all__ = ["DECLARED", "declare", "declared_function"]
@@ -193,8 +194,8 @@ def declare(
         Whether the dtype is that of `out` where no other is asked for. Where a rule does not take
         the `out` of its signature, its result is written there.
     dispatched : bool
-        Whether calls are remembered (`numgrad.ops.core.dispatch`): for a rule that does nothing but
-        apply primitives to its tensors, by what they are and by the other arguments, whatever
+        Whether calls are remembered (`numgrad.ops.calls.dispatch`): for a rule that does nothing
+        but apply primitives to its tensors, by what they are and by the other arguments, whatever
         numbers they hold.
     plain : ElementwisePrimitive, optional
         What the rule comes to where nothing but the operands is given, and they are tensors of its

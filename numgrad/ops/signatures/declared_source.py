@@ -13,33 +13,22 @@ For ``narrow(Tensor input, int dim, int length=1)`` that is
         return rule(input, dim, length)
 
 What is missing has a default of its own, and what is too much is taken, so that `read` can say
-what is wrong with it. Where calls are remembered (`numgrad.ops.core.dispatch`), this comes before
-the last line:
-
-        if type(input) is Tensor and not call_interceptors:
-            if input._base is not None: refresh_view(input)
-            array_input = input._array
-            needs_input = input._edge is not NO_EDGE
-            key_ = (array_input.shape, ..., needs_input, needs_input and modes.grad, dim, length)
-            program_ = find(key_)
-            if program_ is None:
-                return meet(key_, (input,), (dim, length), (input, dim, length))
-            result_ = program_(input)
-            if result_ is not None:
-                return result_
+what is wrong with it. What stands before the last line where calls are remembered is in
+`numgrad.ops.signatures.remembered_source`, and what several signatures of one name ask for in
+`numgrad.ops.signatures.overload_source`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from numgrad.ops.core.dispatch import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES
 from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
-from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
+from numgrad.ops.signatures.overload_source import at_odds, given_at_least, moved, spread
+from numgrad.ops.signatures.remembered_source import remembered_lines
+from numgrad.ops.signatures.signature import REQUIRED, Parameter
+from numgrad.ops.signatures.source_text import default_text, tuple_of
 
-__all__ = ["WITHOUT_EFFECT", "check_remembered", "function_source"]
+__all__ = ["WITHOUT_EFFECT", "function_source"]
 
 # There is one device, one layout and no pinned memory: these are checked, and that is all.
 WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
@@ -48,15 +37,15 @@ WITHOUT_EFFECT = ("layout", "device", "pin_memory", "non_blocking")
 def function_source(declaration: Declaration) -> str:
     """Return the source of a declared function or method."""
     positional = declaration.signature.positional
-    texts = {name: _text(default) for name, default in declaration.defaults.items()}
+    texts = {name: default_text(default) for name, default in declaration.defaults.items()}
     if declaration.spread:
         texts.update({each.name: "REQUIRED" for each in positional})
         head, given = ["*given"], "given"
-        lines, conditions, local = _spread(declaration)
+        lines, conditions, local = spread(declaration)
     else:
         names = [each.name for each in positional]
         head = [*[f"{name}={texts[name]}" for name in names], "*extra"]
-        given = _tuple([*names, "*extra"])
+        given = tuple_of([*names, "*extra"])
         lines, conditions, local = [], ["extra"], {}
     named = declaration.named
     head += [f"{name}={texts.get(name, 'REQUIRED')}" for name in named]
@@ -77,9 +66,9 @@ def function_source(declaration: Declaration) -> str:
         values = f"{declaration.name!r}, {word!r}, {name}, {texts[name]}, others"
         lines[:0] = ["    if others:", f"        {name} = by_word({values})"]
     if not declaration.spread:
-        lines += _moved(declaration)
+        lines += moved(declaration)
     if not declaration.spread or declaration.signature.variadic:
-        conditions += _at_odds(declaration, local)
+        conditions += at_odds(declaration, local)
     ways: list[list[str]] = []
     for way in declaration.ways:
         odd: list[str] = []
@@ -93,7 +82,7 @@ def function_source(declaration: Declaration) -> str:
         ways.append(odd)
     conditions += ways[0] if len(ways) == 1 else [" and ".join([_either(odd) for odd in ways])]
     if declaration.alike and len(declaration.signatures) > 1:
-        conditions += _given_at_least(declaration, local)
+        conditions += given_at_least(declaration, local)
     targets = [local.get(name, name) for name in declaration.used]
     each_line = [f"({one})" if " and " in one else one for one in conditions]
     lines += [
@@ -101,18 +90,14 @@ def function_source(declaration: Declaration) -> str:
         *[f"        {'or ' * (at > 0)}{one}" for at, one in enumerate(each_line)],
         "    ):",
         *_converted(declaration),
-        f"        {_tuple(targets)} = read({given}, {_tuple(named)})",
+        f"        {tuple_of(targets)} = read({given}, {tuple_of(named)})",
     ]
     if declaration.calls is not None:
-        lines += _remembered(declaration, local)
+        lines += remembered_lines(declaration, local)
     lines += _result(declaration, local)
     if declaration.bound:
         head.insert(0, "self")
     return "\n".join([f"def {declaration.name}({', '.join(head)}):", *lines]) + "\n"
-
-
-def _tuple(names: list[str]) -> str:
-    return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
 def _converted(declaration: Declaration) -> list[str]:
@@ -201,319 +186,3 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
         lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")
         plain = f"{plain} if facts_ is None else tuple({value})"
     return [*lines, f"    of_{parameter.name} = {plain}"]
-
-
-# Of these kinds, values that are equal are the same.
-_TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
-_TENSORS = {"Tensor", "operand", "mask"}
-_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number"}
-
-
-def check_remembered(declaration: Declaration) -> None:
-    """Raise if calls can't be told apart by what the signature says of the arguments.
-
-    Raises
-    ------
-    ValueError
-        If the rule takes other things than tensors, numbers, strings and dtypes, or no tensor, or
-        some in a sequence and others beside it.
-    """
-    kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
-    sequences = [each for each in kinds.values() if "Tensor[]" in each]
-    tensors = [each for each in kinds.values() if each & _TENSORS]
-    others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
-    if others:
-        raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
-    count = len(sequences) + bool(tensors or declaration.bound)
-    if (
-        count > 1
-        or (count == 0 and declaration.finish is None)
-        or (declaration.finish is not None and (sequences or declaration.bound))
-    ):
-        raise ValueError(
-            f"{declaration.name}: calls are remembered of functions of tensors, of one sequence, "
-            "or of functions that make tensors of none"
-        )
-
-
-class _Given(NamedTuple):
-    """How the arguments of a call stand in its key.
-
-    Attributes
-    ----------
-    arguments : list of str
-        All that the rule is given.
-    tensors, mixed : list of str
-        Those that are tensors, and those that may be something else.
-    factors : list of str
-        Numbers, also among `mixed`, that are operands where they are floats of an ordinary size.
-    statics, key : list of str
-        The others, and what stands for them in the key.
-    absent : list of str
-        Conditions that hold for calls that have a key.
-    """
-
-    arguments: list[str]
-    tensors: list[str]
-    mixed: list[str]
-    factors: list[str]
-    statics: list[str]
-    key: list[str]
-    absent: list[str]
-
-
-def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
-    """Return how the arguments of a function stand in the keys of its calls."""
-    parameters = {each.name: each for each in declaration.signature.parameters}
-    owner = ["self"] * declaration.bound
-    given = _Given([*owner], [*owner], [], [], [], [], ["out is None"] * ("out" in parameters))
-    # What stands for another argument is no rare thing, as what may be left out is.
-    needed = {one for each in _given_at_least(declaration, local) for one in each.split(" and ")}
-    for name in declaration.handed:
-        value = local.get(name, name) if name in parameters else "None"
-        given.arguments.append(value)
-        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
-            continue
-        kinds = declaration.kinds_of(name)
-        if name in declaration.factors:
-            given.factors.append(value)
-        are_tensors = kinds <= _TENSORS - {"operand"}
-        if are_tensors and not parameters[name].optional:
-            given.tensors.append(value)
-        elif are_tensors and f"{value} is None" not in needed:
-            given.absent.append(f"{value} is None")
-        elif kinds & _TENSORS and declaration.finish is None:
-            given.mixed.append(value)
-            given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
-        elif name not in declaration.factors:
-            if kinds & _TENSORS:
-                given.absent.append(f"not isinstance({value}, Tensor)")
-            given.statics.append(value)
-            telling = kinds <= _TELLING or kinds == {"bool"}
-            given.key.extend([value] if telling else [told_number(value), f"type({value})"])
-    return given
-
-
-def _remembered(declaration: Declaration, local: dict[str, str]) -> list[str]:
-    """Return the lines that run a call by the program of its key, if it has one."""
-    given = _given(declaration, local)
-    if declaration.finish is not None:
-        return _made(declaration, given)
-    writes = declaration.writes
-    look: list[str] = []
-    if declaration.sequence is not None:
-        handed = [local[declaration.sequence.name]]
-        tensors, facts, conditions = handed[0], ["facts_"], ["facts_ is not None"]
-    else:
-        handed = list(dict.fromkeys([*given.tensors, *given.mixed, *given.factors]))
-        by_type = declaration.direct
-        look, facts = tensor_lines(given.tensors, given.mixed, by_type, given.factors, writes)
-        tensors = _tuple(handed)
-        conditions = [f"type({each}) is Tensor" for each in given.tensors]
-        if not conditions:  # of these one is, if they are no symbols of a formula
-            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]
-        conditions.append("not interceptors" if writes else "not call_interceptors")
-    missed = f"meet(key_, {tensors}, {_tuple(given.statics)}, {_tuple(given.arguments)}"
-    if given.mixed or given.factors:
-        constants = [_is_constant(each, given, declaration.direct) for each in handed]
-        missed += f", constants={_tuple(constants)}"
-    lines = [f"key_ = {_tuple([*facts, *given.key])}", "program_ = find(key_)"]
-    lines += program_lines(handed, f"{missed})")
-    if writes:
-        lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
-    conditions += given.absent
-    return [f"    if {' and '.join(conditions)}:", *[f"        {one}" for one in [*look, *lines]]]
-
-
-def _is_constant(name: str, given: _Given, by_type: bool) -> str:
-    """Return whether what a program is given is a number that stands in its key."""
-    conditions = []
-    if name in given.mixed and not by_type:
-        conditions.append(f"type({name}) is not Tensor")
-    if name in given.factors:
-        conditions.append(f"fact_{name} is not float")
-    return " and ".join(conditions) or "False"
-
-
-def _made(declaration: Declaration, given: _Given) -> list[str]:
-    """Return the lines that copy what a function made of the same arguments before."""
-    finished = f"{declaration.name!r}, array_"
-    if "requires_grad" in declaration.defaults:
-        finished += ", requires_grad"
-    missed = f"meet(key_, (), {_tuple(given.statics)}, {_tuple(given.arguments)})"
-    return [
-        f"    if {' and '.join(['not call_interceptors', *given.absent])}:",
-        f"        key_ = {_tuple(['defaults.floating', *given.key])}",
-        "        program_ = find(key_)",
-        f"        array_ = {missed} if program_ is None else program_()",
-        f"        if array_ is not None: return finish({finished})",
-    ]
-
-
-def _given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]:
-    """Return what holds of calls with too few arguments for the plain case.
-
-    What several signatures allow together, such as the kinds of one and the default of another,
-    none of them needs to allow.
-    """
-    whole = declaration.signature
-    least = len(whole.positional)
-    while least and is_covered(whole, declaration.signatures, least - 1):
-        least -= 1
-    absent: dict[str, list[str]] = {
-        each.name: [each.name] for each in whole.positional[:least] if each.default is None
-    }
-    for name, usual in (declaration.alternatives or {}).items():
-        if usual in absent:
-            absent[usual].append(name)
-    return [
-        " and ".join([f"{local.get(name, name)} is None" for name in names])
-        for names in absent.values()
-    ]
-
-
-# --- where what a position means depends on the kind of what is there -----------------------------
-
-
-def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
-    """Return the condition that an argument, which has some name, was not given, or was."""
-    default, name = parameter.default, value or parameter.name
-    if default is None or default is REQUIRED or parameter.kind == "bool":
-        return f"{name} is {'not ' * given}{_text(default)}"
-    return f"{name} {'!=' if given else '=='} {default!r}"
-
-
-def _text(default: object) -> str:
-    return "REQUIRED" if default is REQUIRED else repr(default)
-
-
-def _moved(declaration: Declaration) -> list[str]:
-    """Return the lines that move an argument to the parameter that its kind tells.
-
-    For ``max(Tensor input, Tensor other)`` and ``max(Tensor input, int dim)`` that is
-
-        if isinstance(dim, Tensor) and other is None:
-            other, dim = dim, None
-    """
-    whole, lines = declaration.signature, []
-    for name, usual in (declaration.alternatives or {}).items():
-        at = [each.name for each in whole.positional].index(usual)
-        one = _with(declaration, name, at)
-        kept = {each.name for each in one.positional}
-        rest = [each for each in whole.parameters if each.name == name]
-        rest += [each for each in whole.positional[at + 1 :] if each.name not in kept]
-        plain = _plainly(one, name, usual)
-        lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
-        lines.append(f"        {name}, {usual} = {usual}, {_text(whole.positional[at].default)}")
-    return lines
-
-
-def _with(declaration: Declaration, name: str, at: int) -> Signature:
-    """Return the signature that has a parameter at a place."""
-    return next(
-        each
-        for each in declaration.signatures
-        if len(each.positional) > at and each.positional[at].name == name
-    )
-
-
-def _plainly(signature: Signature, name: str, value: str) -> str:
-    """Return the condition that a value is plainly of the kind of a parameter."""
-    (kind,) = {KINDS[each.kind] for each in signature.positional if each.name == name}
-    if kind.plain:
-        return f"isinstance({value}, (tuple, list))"
-    odd = kind.odd.format(value)
-    return odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
-
-
-def _at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
-    """Return what holds of calls with arguments that no signature takes together."""
-
-    def given_one(one: Parameter) -> str:
-        return _is_default(one, local.get(one.name, ""), given=True)
-
-    signatures = declaration.signatures
-    parameters = declaration.signature.parameters
-    rows: dict[str, list[dict[str, Parameter]]] = {}
-    for signature in signatures:
-        row = {each.name: each for each in signature.parameters}
-        for name in row:
-            rows.setdefault(name, []).append(row)
-    found: list[str] = []
-    anyway = _given_at_least(declaration, local)
-    for at, each in enumerate(parameters):
-        if len(rows[each.name]) == len(signatures):
-            continue
-        for other in parameters:
-            with_other = [row for row in rows[each.name] if other.name in row]
-            if not with_other and other in parameters[:at]:
-                found.append(f"{given_one(each)} and {given_one(other)}")
-            needed = [row[other.name] for row in with_other]
-            if (
-                other is not each
-                and other.default is None
-                and len(with_other) == len(rows[each.name])
-                and all(one.default is REQUIRED and not one.optional for one in needed)
-                and f"{local.get(other.name, other.name)} is None" not in anyway
-            ):
-                found.append(f"{given_one(each)} and {local.get(other.name, other.name)} is None")
-    return found
-
-
-# --- where what a position means depends on how many there are ------------------------------------
-
-
-def _spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, str]]:
-    """Return the lines, the conditions and the local names for arguments in ``*given``."""
-    positional = declaration.signature.positional
-    local = {each.name: f"of_{each.name}" for each in positional}
-    if declaration.signature.variadic:
-        (first,) = positional
-        value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
-        lines = []
-        for name in declaration.alternatives or {}:
-            told = _plainly(_with(declaration, name, 0), name, "given[0]")
-            given_one = f"len(given) == 1 and {told}"
-            lines.append(f"    if {given_one} and {name} is None:")
-            lines.append(f"        {name}, given = given[0], ()")
-        plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
-        absent = [f"{first.name} is not REQUIRED", none]
-        if first.default is None:
-            plain, absent[1] = f"{plain} if given else None", f"{none} and given"
-        else:
-            absent.append("not given")
-        return [*lines, f"    of_{first.name} = {plain}"], absent, local
-    absent = [f"{each.name} is REQUIRED" for each in positional]
-    lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
-    branch = "if"
-    counts: dict[str, list[str]] = {each.name: [] for each in positional if each.default is None}
-    for count in range(len(positional) + 1):
-        one = _of_count(declaration, count)
-        if one is None:
-            continue
-        names = [each.name for each in one.positional[:count]]
-        lines.append(f"    {branch} count == {count}:")
-        lines.append(f"        {_tuple([f'of_{name}' for name in names])} = given")
-        lines += [
-            f"        of_{each.name} = {declaration.defaults[each.name]!r}"
-            for each in positional
-            if each.name not in names
-        ]
-        branch = "elif"
-        for name in counts.keys() & names:
-            counts[name].append(f"count == {count}")
-    lines += ["    else:", f"        {' = '.join([*local.values(), 'REQUIRED'])}"]
-    # None stands for what is not given, and is not taken where it is.
-    odd = [f"of_{name} is None and ({' or '.join(where)})" for name, where in counts.items()]
-    return lines, odd, local
-
-
-def _of_count(declaration: Declaration, count: int) -> Signature | None:
-    """Return the first signature that so many arguments fit, if its kinds are the usual ones."""
-    usual = {each.name: each.kinds for each in declaration.signature.positional}
-    for one in declaration.signatures:
-        rest = [*one.positional[count:], *[each for each in one.parameters if each.keyword_only]]
-        if count <= len(one.positional) and all(each.default is not REQUIRED for each in rest):
-            plain = all(each.kind in usual[each.name] for each in one.positional[:count])
-            return one if plain else None
-    return None

@@ -107,15 +107,13 @@ def _is_float(value: Any) -> bool:
 
 def _is_index(value: Any) -> bool:
     if isinstance(value, Tensor):
-        return is_integer(value)
+        return value._array.size == 1 and value._array.dtype.kind in "iu"
     return hasattr(type(value), "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
 
 
 def _is_length(value: Any) -> bool:
-    """Whether `value` can be a later length, where any one-element tensor will do."""
-    if isinstance(value, Tensor):
-        return value._array.size == 1 and value._array.dtype.kind in "iu"
-    return _is_index(value)
+    """Whether `value` can be a later length, where any one-element tensor or bool will do."""
+    return isinstance(value, bool) or _is_index(value)
 
 
 def _are_ints(value: Any) -> bool:

@@ -76,6 +76,7 @@ def test_transformations_see_through_functions(transform: Any, compiled: bool) -
         assert ng.allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_derivatives_agree_with_finite_differences(compiled: bool) -> None:
     f = ng.jit(own) if compiled else own

@@ -11,6 +11,8 @@ import pytest
 
 import numgrad as ng
 
+pytestmark = pytest.mark.usefixtures("traced")
+
 OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"]
 OPERATORS += ["eq", "ne", "lt", "le", "gt", "ge"]
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {

@@ -25,6 +25,8 @@ from numgrad.jit.capture.origins import Libraries
 from numgrad.jit.capture.stack import Run
 from numgrad.jit.capture.values import Values
 
+pytestmark = pytest.mark.usefixtures("traced")
+
 Pair = collections.namedtuple("Pair", "a b")
 
 

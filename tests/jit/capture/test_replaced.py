@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import numgrad as ng
 from tests.cases import examples
 
+pytestmark = pytest.mark.usefixtures("traced")
+
 CALLED_OFTEN = 105  # by then a call has its conditions built in
 
 

@@ -17,6 +17,8 @@ import numgrad as ng
 from numgrad.jit.capture.library_calls import OF_ARRAYS
 from numgrad.jit.capture.tensor_names import gives_tensors, is_of_tensors
 
+pytestmark = pytest.mark.usefixtures("traced")
+
 FUNCTIONS = sorted(
     name
     for name, function in vars(ng).items()

@@ -131,7 +131,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "SPECIALISED_AFTER_CALLS", 3)
     monkeypatch.setattr(compiled, "SPECIALISED_AFTER_CALLS", 3)
     monkeypatch.setattr(compiled, "UNSPECIALISED_OPERATIONS", 0)
-    monkeypatch.setattr(program, "compile_source", Uncompiled)  # nothing is compiled
+    monkeypatch.setattr(program, "compile_functions", Uncompiled)  # nothing is compiled
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

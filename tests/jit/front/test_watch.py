@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 import numgrad as ng
 from tests.cases import examples
 
+pytestmark = pytest.mark.usefixtures("traced")
+
 Pair = collections.namedtuple("Pair", "items number")
 CALLED_OFTEN = 105  # by then a call has its conditions built in
 

@@ -29,6 +29,8 @@ import numgrad as ng
 from numgrad.base import pytree
 from tests.cases import examples
 
+pytestmark = pytest.mark.usefixtures("traced")
+
 NO = contextlib.nullcontext()
 CALLED_OFTEN = 105  # by then a call has its conditions built in
 

@@ -11,7 +11,8 @@ from llvmlite import binding
 from numgrad.base.tuning import THREAD_ELEMENTS_ARITHMETIC
 from numgrad.codegen.expression import Symbol, emit
 from numgrad.codegen.loops import Assign, Name, combine
-from numgrad.codegen.render import flat_source
+from numgrad.codegen.printer import print_module
+from numgrad.codegen.render import flat_loop
 from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
@@ -118,7 +119,7 @@ def test_a_formula_may_not_branch_on_a_value():
 
 
 def test_source_gives_constants_the_dtype_of_the_arrays():
-    source = flat_source("half", ["x"], lambda symbols: [symbols["x"] * 0.5], "a")
+    source = print_module([flat_loop(["x"], lambda symbols: [symbols["x"] * 0.5], "a")])
     assert "c0 = x.dtype.type(0.5)" in source
 
 

@@ -19,7 +19,7 @@ from numgrad.ops.signatures.declared import declare as by_signature_of
 from numgrad.ops.signatures.published import publish
 
 NAME = "of_the_users"
-pytestmark = pytest.mark.usefixtures("forgotten")
+pytestmark = pytest.mark.usefixtures("forgotten", "traced")
 
 
 def declare(factor: float, slope: float | None = None) -> Any:

@@ -21,6 +21,7 @@ from numgrad.ops.core.domains import interval
 from numgrad.ops.core.formulas import rebound, try_out
 from numgrad.ops.numpy.names import UFUNCS
 from numgrad.ops.signatures.published import publish
+from tests.cases import examples
 
 NAME = "of_the_users"
 pytestmark = pytest.mark.usefixtures("forgotten")
@@ -95,7 +96,7 @@ def declare(count: int, formula: Any, rule: Any) -> Any:
     return publish(binary(NAME, (rule, None), (INSIDE, INSIDE), **options))
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(30))
 @given(
     name=st.sampled_from([n for n in WORKING if "cosh" not in n]),
     compiled=st.booleans(),

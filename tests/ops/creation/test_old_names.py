@@ -273,6 +273,7 @@ def test_one_number_is_written_through_a_mask_of_bytes() -> None:
     assert x.tolist() == [7.0, 1.0, 7.0]
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("kind", ["uint8", "int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("call", CALLS_UNDER_JIT)
@@ -371,7 +372,7 @@ def test_storages_keep_their_size_and_their_process(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         storage = x.storage() if typed else x.untyped_storage()
-        assert x.storage_type() is ng.TypedStorage
+        assert x.storage_type() is ng.FloatStorage
     assert not storage.resizable()
     assert storage.resize_(storage.size()) is storage
     if size != storage.size():

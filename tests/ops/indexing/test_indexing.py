@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from tests.ops.core.same_call import assert_same_call, assert_same_error, assert_same_gradients
+from tests.ops.calls.same_call import assert_same_call, assert_same_error, assert_same_gradients
 
 CALLS = [
     "x[:1].squeeze((0,1))",
@@ -415,17 +415,6 @@ def test_gradient_of_any_key_counts_how_often_an_element_was_taken(parts: list[A
     counts = np.bincount(np.array(taken.tolist(), int).reshape(-1), minlength=24)
     assert x.grad is not None
     assert x.grad.view(-1).tolist() == counts.tolist()
-
-
-def test_a_write_to_an_index_after_the_call_leaves_the_gradient_alone() -> None:
-    x = ng.ones(3, requires_grad=True)
-    index, mask = ng.tensor([0, 1]), ng.tensor([True, False, True])
-    taken, filled = x[index] * 2, x.masked_fill(mask, 0)
-    index.fill_(2)
-    mask.fill_(True)
-    (taken.sum() + filled.sum()).backward()
-    assert x.grad is not None
-    assert x.grad.tolist() == [2, 3, 0]
 
 
 def test_sort_keeps_the_order_of_equal_elements_and_puts_nan_last() -> None:

@@ -119,6 +119,7 @@ def test_programs_with_views_do_what_they_do_in_pytorch(
     assert outcome(ng, line, kind) == outcome(torch, line, kind)
 
 
+@pytest.mark.usefixtures("traced")
 @given(layout=layouts, pair=st.sampled_from([("complex64", "float32"), ("float32", "complex64")]))
 def test_parts_of_complex_numbers_are_seen_under_jit_too(
     layout: Layout, pair: tuple[str, str]

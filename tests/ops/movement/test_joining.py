@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 import numgrad as ng
-from tests.ops.core.same_call import assert_same_call, assert_same_error, assert_same_gradients
+from tests.ops.calls.same_call import assert_same_call, assert_same_error, assert_same_gradients
 
 CALLS = [
     "torch.broadcast_tensors(v,torch.zeros(3,1))",

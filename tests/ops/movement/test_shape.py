@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from tests.ops.core.same_call import assert_same_call, assert_same_error, assert_same_gradients
+from tests.ops.calls.same_call import assert_same_call, assert_same_error, assert_same_gradients
 
 CALLS = [
     "x.view(6,4)",

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core import dispatch
-from numgrad.ops.core.dispatch import _go_the_long_way
+from numgrad.ops.calls import dispatch
+from numgrad.ops.calls.dispatch import _go_the_long_way
 from numgrad.ops.core.registry import INPLACE
 from numgrad.ops.signatures.declared import DECLARED
 from numgrad.ops.signatures.signature import REQUIRED
 from tests.cases import examples
-from tests.ops.core.test_dispatch import the_long_way
+from tests.ops.calls.test_dispatch import the_long_way
 
 
 @pytest.fixture(autouse=True, scope="module")

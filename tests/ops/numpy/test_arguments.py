@@ -136,6 +136,7 @@ def test_reductions_of_a_number_take_its_only_axis(name: str, axis: int | None) 
         assert_same(found, expected)
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "nanmean", "std", "var", "max", "cumsum"])
 @settings(max_examples=5)

@@ -96,6 +96,7 @@ def test_every_ufunc_gives_a_tensor_or_says_that_it_is_not_there(name: str, draw
                 assert_is(ufunc(*operands), ufunc(*plain))
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("name", sorted(set(UFUNCS) - BITS))
 def test_a_ufunc_is_the_tensors_operation_under_jit_too(name: str) -> None:

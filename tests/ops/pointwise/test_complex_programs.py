@@ -13,7 +13,7 @@ import pytest
 
 import numgrad as ng
 from numgrad.autograd import gradcheck, gradgradcheck
-from tests.ops.core.test_complex_calls import ARRAYS, NAMES
+from tests.ops.calls.test_complex_calls import ARRAYS, NAMES
 from tests.ops.torch_comparison import compare
 
 LINES = [

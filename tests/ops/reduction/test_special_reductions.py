@@ -111,6 +111,7 @@ def test_values_and_gradients_are_pytorchs(torch: Any, name: str, cotangent: flo
 TRACED = ("prod", "cumprod", "logcumsumexp", "nanmean", "amax", "norm 2", "norm inf", "norm 0.5")
 
 
+@pytest.mark.usefixtures("traced")
 @pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("name", [*TRACED, "max of all", "min of all", "prod of all"])
 def test_gradients_under_jit_are_those_of_eager_mode(name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import numgrad as ng
-from numgrad.ops.core.dispatch import Calls
+from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED, declare, declared_function
 from numgrad.ops.signatures.declared_source import WITHOUT_EFFECT, function_source

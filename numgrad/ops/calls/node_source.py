@@ -1,7 +1,7 @@
 """Source that makes nodes: `record_lines` is the one place that says how.
 
 Calls that take the long way run it (`attach_for`), plain calls of elementwise functions
-(`attach_plain`), and the programs that `numgrad.ops.core.programs` makes of calls.
+(`attach_plain`), and the programs that `numgrad.ops.calls.programs` makes of calls.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numgrad.graph.tensor import NO_EDGE, NOWHERE, Tensor, new_counter, view_of
 
 __all__ = [
     "Saved",
+    "are_constants",
     "attach_for",
     "attach_plain",
     "define_lines",
@@ -29,11 +30,24 @@ __all__ = [
     "record_lines",
 ]
 
-# What is saved: ("input", i), ("output", i), ("number", i) for an operand that is no tensor, or
-# ("held", name) for a parameter that counts as saved.
+# What is saved: ("input", i), ("output", i), ("number", i) for an operand that is no tensor,
+# ("held", i) for a tensor that a parameter was read from, or ("held", name) for such a parameter
+# that was read from none, but counts as saved.
 Saved = tuple[tuple[str, Any], ...]
+
+
+class Constants(tuple[Any, ...]):
+    """What a node saved, if that is no more than a factor of its formula: nothing to be freed."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
 _NAMES = {
     "__name__": __name__,
+    "Constants": Constants,
     "FREED": FREED,
     "FIRST": FROM_FIRST_OUTPUTS,
     "NOWHERE": NOWHERE,
@@ -51,7 +65,12 @@ _NAMES = {
 
 
 def record_lines(
-    node: str, node_class: str, call: str, edges: list[str], saved: list[str]
+    node: str,
+    node_class: str,
+    call: str,
+    edges: list[str],
+    saved: list[str],
+    constants: bool = False,
 ) -> list[str]:
     """Return the lines that make a node.
 
@@ -63,7 +82,10 @@ def record_lines(
         What gives ``node.targets`` and ``node.numbers``.
     saved : list of str
         For each value that is saved its array, version counter and version.
+    constants : bool
+        Whether these are no more than `Constants`.
     """
+    kept = f"({', '.join(saved)}{',' if saved else ''})"
     return [
         f"{node} = new({node_class})",
         f"{node}.targets = {edges[0]}",
@@ -71,7 +93,7 @@ def record_lines(
         f"{node}.sequence = next_sequence()",
         f"{node}.attached = None",
         f"{node}.call = {call}",
-        f"{node}.saved = ({', '.join(saved)}{',' if saved else ''})",
+        f"{node}.saved = {f'Constants({kept})' if constants else kept}",
     ]
 
 
@@ -92,9 +114,14 @@ def pack_lines(saved: Mapping[str, Sequence[str]]) -> list[str]:
     return ["if interceptors and modes.saved_hooks:", *lines] if lines else []
 
 
+def are_constants(saved: Saved, operands: int) -> bool:
+    """Return whether what nodes save are numbers behind the operands that may be tensors."""
+    return bool(saved) and all(kind == "number" and at >= operands for kind, at in saved)
+
+
 @lru_cache(1 << 10)
 def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[..., Any]:
-    """Return ``attach(node_class, call, inputs, outputs)``, which makes a node and returns it.
+    """Return ``attach(node_class, call, inputs, outputs, held)``: it makes and returns a node.
 
     Parameters
     ----------
@@ -116,13 +143,14 @@ def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[.
         lines.append(f"edges = [{', '.join(each)}]")
     values, tensors = [], []
     for number, (kind, at) in enumerate(saved):
-        tensors.append("" if kind in ("held", "number") else f"t{number}")
-        if kind == "held":
+        tensors.append("" if kind == "number" or type(at) is str else f"t{number}")
+        if type(at) is str:
             values.append(f"{at!r}, None, 0")
         elif kind == "number":
             values.append(f"inputs[{at}], None, 0")
         else:
-            lines += [f"t{number} = {kind}s[{at}]", f"c{number} = t{number}._counter"]
+            source = "held" if kind == "held" else f"{kind}s"
+            lines += [f"t{number} = {source}[{at}]", f"c{number} = t{number}._counter"]
             values.append(f"t{number}._array, c{number}, c{number}[0]")
     lines += record_lines(
         "node",
@@ -130,10 +158,12 @@ def attach_for(saved: Saved, kinds: str, outputs: tuple[int, ...]) -> Callable[.
         "call",
         ["tuple([edge[0] for edge in edges])", "tuple([edge[1] for edge in edges])"],
         values,
+        are_constants(saved, len(kinds)),
     )
     lines += [f"outputs[{number}]._edge = (node, {number})" for number in outputs]
     lines += pack_lines({"node": tensors})
-    return define_lines("attach", "node_class, call, inputs, outputs", [*lines, "return node"], {})
+    parameters = "node_class, call, inputs, outputs, held"
+    return define_lines("attach", parameters, [*lines, "return node"], {})
 
 
 def attach_plain(primitive: Any, plan: Any, kinds: str, needs: int) -> Callable[..., Any]:
@@ -165,7 +195,8 @@ def attach_plain(primitive: Any, plan: Any, kinds: str, needs: int) -> Callable[
         else:
             lines.append(f"counter_{name} = {name}._counter")
             saved.append(f"{name}._array, counter_{name}, counter_{name}[0]")
-    lines += record_lines("node", "node_class", "plan", edges_source(edges), saved)
+    constants = are_constants(plan.saved_places, primitive.tensor_count)
+    lines += record_lines("node", "node_class", "plan", edges_source(edges), saved, constants)
     namespace = {"node_class": primitive.node_class, "plan": plan}
     lines += ["tensor._edge = (node, 0)", *pack_lines({"node": tensors})]
     return define_lines("attach", ", ".join([*operands, "tensor"]), lines, namespace)

@@ -13,9 +13,9 @@ from typing import Any
 
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, move_retained
-from numgrad.ops.core.node_source import define_lines, pack_lines
-from numgrad.ops.core.programs import CallWriter, Value
-from numgrad.ops.core.steps import Step, Steps
+from numgrad.ops.calls.node_source import define_lines, pack_lines
+from numgrad.ops.calls.programs import CallWriter, Value
+from numgrad.ops.calls.steps import Step, Steps
 
 __all__ = ["compile_write"]
 
@@ -30,7 +30,9 @@ class _WriteWriter(CallWriter):
         self.dtype = arguments[0]._array.dtype
         self.copied = False  # whether what the tensor held is
         self.write = ""  # what writes the result
-        self.alone = len(steps.steps) == 1
+        # Only the step that the result comes from takes what is written to.
+        taking = [any(each is arguments[0] for each in step.operands) for step in steps.steps]
+        self.alone = sum(taking) == 1 and taking[-1]
 
     def places(self, node: Any) -> Any:
         """Return what a node saves, without what is kept beside: that may be overwritten."""
@@ -41,8 +43,9 @@ class _WriteWriter(CallWriter):
 
     def _compute(self, number: int, step: Step, arguments: Sequence[str]) -> None:
         writes = step.primitive.writes
-        if writes is not None and self.alone:
-            self.namespace["writes"] = partial(writes, **step.parameters)
+        if writes is not None and self.alone and step.outputs[0] is self.result:
+            fixed = {k: v for k, v in step.parameters.items() if k not in step.numbers}
+            self.namespace["writes"] = partial(writes, **fixed)
             self.write = f"writes({', '.join(arguments)})"
             return
         super()._compute(number, step, arguments)

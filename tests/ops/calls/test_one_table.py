@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
-from numgrad.ops.core import dispatch
+from numgrad.ops.calls import dispatch
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.nodes import PrimitiveNode

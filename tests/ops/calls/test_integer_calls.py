@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
-from tests.ops.core.same_call import assert_same_call, assert_same_error
+from tests.ops.calls.same_call import assert_same_call, assert_same_error
 
 TENSORS = (
     "u=torch.tensor([1,2,250],dtype=torch.uint8); i=torch.tensor([5,-5,127],dtype=torch.int8); "

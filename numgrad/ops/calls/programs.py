@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numgrad.graph.tensor import NO_EDGE, Tensor
-from numgrad.ops.core.node_source import (
+from numgrad.ops.calls.node_source import (
     Saved,
+    are_constants,
     define_lines,
     edge_lines,
     edges_source,
     pack_lines,
     record_lines,
 )
-from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
+from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 
 __all__ = ["CallWriter", "Value", "compile_call", "number_source"]
 
@@ -182,7 +183,10 @@ class CallWriter:
                 return False
             if any(id(array) in self.counted for array in step.read):
                 return False
-            self._record(number, step, operands, outputs, arguments, node)
+            held = [self.values.get(id(tensor)) for tensor in step.held]
+            if None in held:
+                return False
+            self._record(number, step, operands, outputs, arguments, node, held)
             if sources:
                 self._renew(number, step, sources, node)
         return True
@@ -202,7 +206,9 @@ class CallWriter:
         fixed = {k: v for k, v in node.parameters.items() if k not in sources}
         call = node.call.with_numbers(fixed)
         numbers = [each for name in sources for each in arrays_in(step.parameters[name])]
+        # So is that of the call that was noted: both share what runs their rules.
         call.counted = any(id(each) in self.counted for each in (*step.written, *numbers))
+        node.call.counted = call.counted
         self.namespace |= {f"call{number}": call, f"fixed{number}": fixed}
         given = ", ".join([f"**fixed{number}", *[f"{k!r}: {v}" for k, v in sources.items()]])
         metas = ""
@@ -280,6 +286,7 @@ class CallWriter:
         outputs: Sequence[Value],
         arguments: Sequence[str],
         node: Any,
+        held: Sequence[Any],
     ) -> None:
         """Write how the node of a step is recorded."""
         name = f"node{number}"
@@ -290,7 +297,7 @@ class CallWriter:
         saved, tensors = [], []
         for kind, at in self.places(node):
             tensors.append("")
-            if kind == "held":
+            if kind == "held" and type(at) is str:
                 saved.append(f"{at!r}, None, 0")
             elif kind == "number":
                 self.namespace[f"convert{number}"] = step.primitive.number_converter(
@@ -298,11 +305,12 @@ class CallWriter:
                 )
                 saved.append(f"convert{number}({arguments[at]}), None, 0")
             else:
-                value = operands[at] if kind == "input" else outputs[at]
+                value = {"held": held, "input": operands, "output": outputs}[kind][at]
                 saved.append(self._saved(value))
                 tensors[-1] = self.given(value)
         made = (name, f"class{number}", f"call{number}")
-        self.lines += record_lines(*made, edges_source(edges), saved)
+        constants = are_constants(self.places(node), len(node.targets))
+        self.lines += record_lines(*made, edges_source(edges), saved, constants)
         for index, (output, value) in enumerate(zip(step.outputs, outputs, strict=True)):
             if output._edge is None or output._edge[0] is not node:
                 continue

@@ -9,9 +9,9 @@ import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.graph.tensor import Tensor
-from numgrad.ops.core.node_source import define_lines
-from numgrad.ops.core.programs import number_source
-from numgrad.ops.core.steps import READING, Step, Steps, arrays_in
+from numgrad.ops.calls.node_source import define_lines
+from numgrad.ops.calls.programs import number_source
+from numgrad.ops.calls.steps import READING, Step, Steps, arrays_in
 
 __all__ = ["Gradients", "note_rules"]
 
@@ -83,7 +83,8 @@ def _compile_rules(
         for index in range(len(saved) // 3):
             unpacked += [f"a{index}", f"c{index}", f"v{index}"]
             if saved[3 * index + 1] is not None:
-                names[id(saved[3 * index])] = f"a{index}"
+                if index < len(node.plan.saved):  # not what an index was read from
+                    names[id(saved[3 * index])] = f"a{index}"
                 stale.append(f"c{index}[0] != v{index}")
         lines.append(f"{', '.join(unpacked)} = saved")
         if stale:

@@ -62,6 +62,8 @@ class Step(NamedTuple):
         The arrays of the operands and of the outputs then: a rule may give a tensor another one.
     numbers : tuple of str
         The parameters that hold arrays which were read; `run` takes them by name.
+    held : tuple of Tensor
+        The indices and masks that these came from, which a node saves, too.
     """
 
     primitive: Any
@@ -73,6 +75,7 @@ class Step(NamedTuple):
     read: tuple[Any, ...]
     written: tuple[Any, ...]
     numbers: tuple[str, ...] = ()
+    held: tuple[Tensor, ...] = ()
 
 
 class Write(NamedTuple):
@@ -166,12 +169,13 @@ class Steps:
         outputs: Sequence[Tensor],
         run: Callable[..., Any],
         several: bool = False,
+        held: Sequence[Tensor] = (),
     ) -> None:
         """Note that a primitive was applied."""
         operands, outputs = tuple(operands), tuple(outputs)
         numbers = self.numbers_in(parameters)
         step = step_of(primitive, operands, parameters, outputs, run, several)
-        self.steps.append(step._replace(numbers=numbers))
+        self.steps.append(step._replace(numbers=numbers, held=tuple(held)))
         if self.counted:
             self._count(step, numbers)
         for tensor in (*operands, *outputs):

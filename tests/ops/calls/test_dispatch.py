@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.graph.modes import intercept, stop_intercepting
-from numgrad.ops.core import dispatch
-from numgrad.ops.core.dispatch import Calls, _go_the_long_way, typed
+from numgrad.ops.calls import dispatch
+from numgrad.ops.calls.dispatch import Calls, _go_the_long_way
+from numgrad.ops.calls.keys import typed
 from numgrad.ops.signatures.declared import DECLARED
 from tests.ops.catalogue_strategies import array_primitives
 
@@ -24,6 +25,7 @@ SAMPLES = [
     for number, sample in enumerate(primitive.samples)
 ]
 CALLS: dict[str, Callable[..., Any]] = {
+    "fill": lambda x, y: ng.fill(x, 2.0) * ng.fill(x, y[0, 0]),
     "index": lambda x, y: x[1],
     "index from behind": lambda x, y: x[-1, 0],
     "slice": lambda x, y: x[1:],

@@ -1,0 +1,178 @@
+"""Kernels made of the loop IR itself, without Numba's way through Python's bytecode.
+
+To Numba such a kernel is a function that calls one other, `translated`, which it knows the types
+and the instructions of from `numgrad.codegen.llvm.function_ir`. All the rest, from dispatchers to
+the cache on disk, is as for any kernel. The printed source means the same: where a Numba has not
+what kernels are made with (`HAS_PIPELINES`), it is compiled instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import lower_builtin
+
+from numgrad.codegen.llvm.function_expressions import passed
+from numgrad.codegen.llvm.function_ir import FunctionWriter
+from numgrad.codegen.llvm.function_types import Signatures, Typed
+from numgrad.codegen.loop_passes import rewritten
+from numgrad.codegen.loops import Assign, For, Function, Interpreted, Name, Unpack
+from numgrad.codegen.numba_private import AbstractTemplate, cgutils, infer_global, signature
+
+__all__ = ["Translation", "translated"]
+
+# What is called by `translated`, by its name, while it is in use.
+_known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
+
+
+@lru_cache(4)
+def _signatures(context: Any) -> Signatures:
+    return Signatures(context)
+
+
+class Translation:
+    """Functions of the loop IR, to be translated.
+
+    Parameters
+    ----------
+    key : str
+        Says what they do: functions that do something else have another.
+    functions : sequence of Function
+        The last is the one to be called.
+    namespace : dict
+        Of their printed source, when it has run: functions that call the interpreter are compiled
+        by Numba.
+    """
+
+    def __init__(self, key: str, functions: Sequence[Function], namespace: dict[str, Any]) -> None:
+        translated = [_versioned(each) for each in functions if not _is_interpreted(each)]
+        self.main = translated[-1]
+        self.functions = {each.name: each for each in translated}
+        self.namespace = namespace
+        self._typed: dict[Any, Typed] = {}
+        _known[key] = self
+
+    def typed(self, name: str, arguments: tuple[Any, ...]) -> Typed | None:
+        """Return a function for arguments of some types; None if there is none of this name."""
+        function = self.functions.get(name)
+        if function is None:
+            return None
+        found = self._typed.get((name, arguments))
+        if found is None:
+            is_main = function is self.main
+            found = Typed(function, arguments, self.signatures, self, is_main=is_main)
+            self._typed[name, arguments] = found
+        return found
+
+    def known(self, name: Name) -> Any:
+        """Return what a name stands for that is no variable."""
+        if not name.module and name.id in self.namespace:
+            return self.namespace[name.id]
+        return getattr(importlib.import_module(name.module or "builtins"), name.id)
+
+    signatures: Signatures
+
+    def called_with(self, context: Any, arguments: tuple[Any, ...]) -> Typed:
+        """Return the last function for arguments of some types."""
+        self.signatures = _signatures(context)
+        found = self.typed(self.main.name, arguments)
+        assert found is not None
+        return found
+
+    def write(self, context: Any, builder: Any, typed: Typed, values: Sequence[Any]) -> Any:
+        """Write down the functions, and a call of the last one; return what it gives."""
+        module, convention = builder.module, context.call_conv
+        written: dict[int, Any] = {}
+
+        def function_of(typed: Typed, *, is_main: bool = False) -> Any:
+            function = written.get(id(typed))
+            if function is None:
+                given = typed.arguments if is_main else passed(typed.arguments)
+                kind = convention.get_function_type(typed.result, given)
+                name = module.get_unique_name(f"numgrad.{typed.function.name}")
+                function = written[id(typed)] = ir.Function(module, kind, name)
+                function.linkage = "internal"
+                # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
+                are_arrays = [isinstance(each, types.Array) for each in typed.arguments]
+                parameters = [
+                    f"{name}.4" if is_array and not is_main else name
+                    for name, is_array in zip(typed.function.parameters, are_arrays, strict=True)
+                ]
+                convention.decorate_function(function, parameters, given)
+                FunctionWriter(context, typed, function, function_of, is_main=is_main)
+            return function
+
+        main = function_of(typed, is_main=True)
+        status, result = convention.call_function(
+            builder, main, typed.result, typed.arguments, values
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+
+def _is_interpreted(function: Function) -> bool:
+    """Whether a function calls the interpreter."""
+    return any(isinstance(line, Interpreted) for line in function.body)
+
+
+def _versioned(function: Function) -> Function:
+    """Return a function whose arguments, where they are assigned anew, have another name then.
+
+    So they can have another type: arguments are made floats under their own name.
+    """
+    body = list(function.body)
+    for position, line in enumerate(body):
+        if type(line) is Assign and line.target in function.parameters:
+            before, after = line.target, f"{line.target}_{position}"
+
+            def renamed(node: Any, before: str = before, after: str = after) -> Any:
+                match node:
+                    case Name(name, "") if name == before:
+                        return Name(after)
+                    case Assign(target) if target == before:
+                        return replace(node, target=after)
+                    case Unpack(targets) if before in targets:
+                        found = tuple([after if each == before else each for each in targets])
+                        return replace(node, targets=found)
+                    case For(index) if index == before:
+                        return replace(node, index=after)
+                return node
+
+            body[position] = replace(line, target=after)
+            body[position + 1 :] = rewritten(body[position + 1 :], renamed)
+    return replace(function, body=body)
+
+
+def translated(key: str, *arguments: Any) -> Any:
+    """Call the functions of a `Translation`, in compiled code."""
+    raise TypeError("a translated function is a part of kernels: only these can call it")
+
+
+class _Template(AbstractTemplate):
+    key = translated
+    prefer_literal = True
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        if not (args and isinstance(args[0], types.StringLiteral)):
+            return None
+        given = tuple([types.unliteral(kind) for kind in args[1:]])
+        typed = _known[args[0].literal_value].called_with(self.context, given)
+        return signature(typed.result, args[0], *given)
+
+
+def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    translation = _known[sig.args[0].literal_value]
+    typed = translation.called_with(context.typing_context, tuple(sig.args[1:]))
+    return translation.write(context, builder, typed, args[1:])
+
+
+infer_global(translated, types.Function(_Template))
+lower_builtin(translated, types.VarArg(types.Any))(_lower)

@@ -1,0 +1,248 @@
+"""Expressions of the loop IR, written down as LLVM's instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from numgrad.codegen.llvm.function_types import OPERATORS, PREFIXES, Typed
+from numgrad.codegen.llvm.function_variables import DATA, Variables
+from numgrad.codegen.loops import (
+    Attribute,
+    Call,
+    Choice,
+    Expression,
+    Infix,
+    Load,
+    Name,
+    Number,
+    Prefix,
+    Tuple,
+)
+from numgrad.codegen.numba_private import cgutils
+
+__all__ = ["ExpressionWriter", "passed"]
+
+
+class ExpressionWriter:
+    """Writes expressions where a builder stands.
+
+    Parameters
+    ----------
+    context : numba.core.base.BaseContext
+        Numba's target.
+    builder : llvmlite.ir.IRBuilder
+    typed : Typed
+        The function that the expressions are of.
+    variables : Variables
+    write : callable
+        Given another function of the module, returns what it is in this one of LLVM's.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        typed: Typed,
+        variables: Variables,
+        write: Callable[[Typed], Any],
+    ) -> None:
+        self.context, self.builder, self.typed = context, builder, typed
+        self.variables, self.write = variables, write
+        self.counting: set[str] = set()  # variables that count upward from no less than 0
+        self.failed: Any = None  # where an error leads to, and where it is kept
+
+    def cast(self, node: Expression, kind: Any) -> Any:
+        """Write down an expression, and what makes it one of a type."""
+        return self.context.cast(self.builder, self.value(node), self.typed.plain(node), kind)
+
+    def truth(self, node: Expression) -> Any:
+        """Write down whether an expression holds."""
+        return self.context.is_true(self.builder, self.typed.plain(node), self.value(node))
+
+    def value(self, node: Expression) -> Any:
+        """Write down an expression; return what holds its value, of its type."""
+        match node:
+            case Name():
+                return self._named(node)
+            case Number():
+                return self._constant(node)
+            case Infix("and" | "or" as sign, left, right):
+                choices = [left, right] if sign == "or" else [right, left]
+                return self._chosen(left, choices, self.truth)
+            case Infix(sign, left, right):
+                return self._operation(OPERATORS[sign], left, right)
+            case Prefix(sign, operand):
+                return self._operation(PREFIXES[sign], operand)
+            case Choice(condition, yes, no):
+                kind = self.typed.plain(node)
+                return self._chosen(condition, [yes, no], lambda each: self.cast(each, kind))
+            case Attribute(value, name):
+                kind = self.typed.plain(value)
+                read = self.context.get_getattr(kind, name)
+                return read(self.context, self.builder, kind, self.value(value), name)
+            case Tuple(items):
+                kinds = types.Tuple([self.typed.plain(item) for item in items])
+                values = [self.value(item) for item in items]
+                return self.context.make_tuple(self.builder, kinds, values)
+            case Load(array, index, is_item) if not is_item or self.is_plain(array, index):
+                kind = self.typed.plain(array).dtype
+                address = self.address(array, index)
+                return self.context.unpack_value(self.builder, kind, address)
+            case Load(array, Number(position)) if isinstance(
+                self.typed.plain(array), types.BaseTuple
+            ):
+                return self.builder.extract_value(self.value(array), position)
+            case Load(array, index):
+                return self._operation(OPERATORS["[]"], array, index)
+            case Call():
+                return self._call(node)
+        raise TypeError(f"no expression: {node!r}")
+
+    def _named(self, name: Name) -> Any:
+        if name in self.variables:
+            return self.variables.read(name.id)
+        return self._constant_of(self.typed.of(name), self.typed.module.known(name))
+
+    def _constant(self, number: Number) -> Any:
+        return self._constant_of(self.typed.of(number), number.value)
+
+    def _constant_of(self, kind: Any, value: Any) -> Any:
+        if isinstance(value, int | float | complex | str | tuple | np.generic):
+            return self.context.get_constant_generic(self.builder, types.unliteral(kind), value)
+        return self.context.get_dummy_value()  # functions, types and modules have no value
+
+    def _chosen(
+        self, condition: Expression, choices: list[Expression], write: Callable[[Any], Any]
+    ) -> Any:
+        """Write down one of two values, of which only one is computed."""
+        builder, found = self.builder, []
+        with builder.if_else(self.truth(condition)) as branches:
+            for branch, node in zip(branches, choices, strict=True):
+                with branch:
+                    found.append((write(node), builder.block))
+        result = builder.phi(found[0][0].type)
+        for value, block in found:
+            result.add_incoming(value, block)
+        return result
+
+    def is_plain(self, array: Expression, index: Expression) -> bool:
+        """Whether a subscript means the element that lies so far behind the first."""
+        kind = self.typed.plain(array)
+        is_row = isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"
+        return is_row and isinstance(index, Name) and index.id in self.counting
+
+    def address(self, array: Expression, index: Expression) -> Any:
+        """Write down where an element of an array is."""
+        at = self.cast(index, types.intp)
+        return self.builder.gep(self._data(array), [at])
+
+    def _data(self, array: Expression) -> Any:
+        """Return where the elements of an array are."""
+        known = self.variables.elements.get(array.id) if isinstance(array, Name) else None
+        return known or self.builder.extract_value(self.value(array), DATA)
+
+    # --- calls ---
+
+    def _operation(self, function: Any, *operands: Expression) -> Any:
+        given = [(self.value(each), self.typed.plain(each)) for each in operands]
+        return self.applied(function, given)
+
+    def applied(self, function: Any, operands: list[tuple[Any, Any]]) -> Any:
+        """Write down a function of values of types."""
+        kinds = tuple([kind for _, kind in operands])
+        function_type, signature = self.typed.signatures.of(function, kinds)
+        return self._run(function_type, signature, operands)
+
+    def _run(
+        self, function_type: Any, signature: Any, operands: list[tuple[Any, Any]], *before: Any
+    ) -> Any:
+        given = [
+            self.context.cast(self.builder, value, kind, wanted)
+            for (value, kind), wanted in zip(operands, signature.args, strict=True)
+        ]
+        run = self.context.get_function(function_type, signature)
+        return run(self.builder, [*before, *given])
+
+    def _call(self, node: Call) -> Any:
+        helper = self.typed.helper(node)
+        if helper is not None:
+            return self._call_helper(helper, node.arguments)
+        values = [(self.value(each), self.typed.of(each)) for each in node.arguments]
+        quick = self.typed.quick(node)
+        if quick is not None:
+            given = [value for value, _ in values]
+            kinds = [types.unliteral(kind) for _, kind in values]
+            return quick.write(self.context, self.builder, given, kinds)
+        function_type, signature = self.typed.called(node)
+        before = []
+        if isinstance(function_type, types.BoundFunction):
+            assert isinstance(node.function, Attribute)
+            before.append(self.value(node.function.value))
+        return self._run(function_type, signature, values, *before)
+
+    def _call_helper(self, helper: Typed, nodes: Sequence[Expression]) -> Any:
+        """Write down a call of another function of the module: of arrays, the elements go there."""
+        given = [
+            self._data(node) if isinstance(kind, types.Array) else self.value(node)
+            for kind, node in zip(helper.arguments, nodes, strict=True)
+        ]
+        status, result = self.context.call_conv.call_function(
+            self.builder, self.write(helper), helper.result, passed(helper.arguments), given
+        )
+        self._check(status)
+        return result
+
+    def is_new(self, value: Expression) -> bool:
+        """Whether an expression makes what it gives, rather than finding it."""
+        if not isinstance(value, Call):
+            return False
+        quick = None if self.typed.helper(value) else self.typed.quick(value)
+        return quick is None or quick.is_new
+
+    # --- errors ---
+
+    def _check(self, status: Any) -> None:
+        """Leave if what was called raised something."""
+        builder = self.builder
+        if self.failed is None:
+            with builder.goto_block(self.variables.start):
+                places = [builder.alloca(part.type) for part in (status.code, status.excinfoptr)]
+            self.failed = builder.append_basic_block("failed"), *places
+        block, code, excinfo = self.failed
+        with cgutils.if_unlikely(builder, status.is_error):
+            builder.store(status.code, code)
+            builder.store(status.excinfoptr, excinfo)
+            builder.branch(block)
+
+    def fail(self) -> None:
+        """Write down how the function ends if something was raised."""
+        if self.failed is None:
+            return
+        block, *places = self.failed
+        self.builder.position_at_end(block)
+        self.variables.release()
+        code, excinfo = (self.builder.load(place) for place in places)
+        status = _Failed(code, excinfo)
+        self.context.call_conv.return_status_propagate(self.builder, status)
+        self.builder.unreachable()  # what is between this and a `try`, which there is none of
+
+
+def passed(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the types that a function is called with by others: of arrays, a pointer."""
+    return tuple(
+        [
+            types.CPointer(kind.dtype) if isinstance(kind, types.Array) else kind
+            for kind in arguments
+        ]
+    )
+
+
+class _Failed(NamedTuple):
+    """What is known of a call that raised something."""
+
+    code: Any
+    excinfoptr: Any

@@ -1,0 +1,267 @@
+"""The types of what functions of the loop IR compute, found in one walk.
+
+Numba finds types by passes over bytecode: a milliseconds for each statement. The loop IR has no
+jumps, and its variables keep their types, so that a walk from the first statement to the last
+knows them. What operations and functions give for which types, Numba is asked: `Signatures`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from numba import errors, types
+
+from numgrad.codegen.llvm.quick_calls import QUICK, Quick
+from numgrad.codegen.loops import (
+    Assign,
+    Attribute,
+    Call,
+    Choice,
+    Expression,
+    For,
+    Function,
+    If,
+    Infix,
+    Load,
+    Name,
+    Number,
+    Prefix,
+    Return,
+    Statement,
+    Tuple,
+    Unpack,
+    While,
+)
+
+__all__ = ["OPERATORS", "PREFIXES", "Module", "Signatures", "Typed", "nested"]
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "[]": operator.getitem,
+    "[]=": operator.setitem,
+}
+PREFIXES: dict[str, Callable[..., Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "not ": operator.not_,
+}
+
+
+class Module(Protocol):
+    """Functions that can call each other."""
+
+    def typed(self, name: str, arguments: tuple[Any, ...]) -> Typed | None:
+        """Return one of the functions for some types; None if there is none of this name."""
+
+    def known(self, name: Name) -> Any:
+        """Return what is called so elsewhere."""
+
+
+def nested(statement: Statement) -> Iterator[Sequence[Statement]]:
+    """Yield the lists of statements in a statement."""
+    if isinstance(statement, If):
+        yield statement.then
+        yield statement.otherwise
+    elif isinstance(statement, For | While):
+        yield statement.body
+
+
+class Signatures:
+    """What Numba says operations and functions give for operands of some types.
+
+    Parameters
+    ----------
+    context : numba.core.typing.Context
+    """
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self._found: dict[Any, tuple[Any, Any]] = {}
+
+    def of(self, function: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Return Numba's type of a function, or of a type that is one, and the call's signature."""
+        key = function, operands
+        found = self._found.get(key)
+        if found is None:
+            is_type = isinstance(function, types.Type)
+            kind = function if is_type else self.context.resolve_value_type(function)
+            found = kind, self.context.resolve_function_type(kind, operands, {})
+            if found[1] is None:
+                raise errors.TypingError(f"no {function} of {operands}")
+            self._found[key] = found
+        return found
+
+    def unified(self, one: Any, other: Any) -> Any:
+        """Return the type of what is of one type or of another."""
+        if one == other:
+            return one
+        found = self.context.unify_types(one, other)
+        if found not in (one, other):  # it would not be what Numba makes of either by itself
+            raise errors.TypingError(f"{one} meets {other}")
+        return found
+
+
+class Typed:
+    """A function for arguments of some types.
+
+    Parameters
+    ----------
+    function : Function
+    arguments : tuple of numba.types.Type
+    signatures : Signatures
+    module : Module
+        What else the function can call.
+    is_main : bool
+        Whether it is called from elsewhere, and knows the sizes of arrays.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        arguments: tuple[Any, ...],
+        signatures: Signatures,
+        module: Module,
+        *,
+        is_main: bool,
+    ) -> None:
+        self.function, self.arguments, self.is_main = function, arguments, is_main
+        self.signatures, self.module = signatures, module
+        self.variables = dict(zip(function.parameters, arguments, strict=True))
+        self.result: Any = types.none
+        self._known: dict[int, Any] = {}  # types of expressions, by identity
+        while True:  # what a loop assigns may have another type in its second turn
+            before = dict(self.variables)
+            self._known.clear()
+            self._walk(function.body)
+            if self.variables == before:
+                break
+
+    # --- statements ---
+
+    def _walk(self, body: Sequence[Statement]) -> None:
+        for line in body:
+            match line:
+                case Assign(target, value):
+                    self._assign(target, self.of(value))
+                case Unpack(targets, value):
+                    for target, kind in zip(targets, self.of(value), strict=True):
+                        self._assign(target, kind)
+                case For(index):
+                    self._assign(index, types.intp)
+                case Return(value):
+                    self.result = self.plain(value)
+            for inner in nested(line):
+                self._walk(inner)
+
+    def _assign(self, target: str, kind: Any) -> None:
+        kind = types.unliteral(kind)
+        known = self.variables.get(target)
+        self.variables[target] = kind if known is None else self.signatures.unified(known, kind)
+
+    # --- expressions ---
+
+    def of(self, node: Expression) -> Any:
+        """Return the type of an expression; numbers that are written out have literal types."""
+        found = self._known.get(id(node))
+        if found is None:
+            found = self._known[id(node)] = self._found(node)
+        return found
+
+    def _found(self, node: Expression) -> Any:
+        match node:
+            case Name():
+                known = self.variables.get(node.id) if not node.module else None
+                return self.of_value(self.module.known(node)) if known is None else known
+            case Number(value):
+                return self.of_value(value)
+            case Infix("and" | "or"):
+                return types.boolean
+            case Infix(sign, left, right):
+                return self.signature(OPERATORS[sign], left, right)[1].return_type
+            case Prefix(sign, operand):
+                return self.signature(PREFIXES[sign], operand)[1].return_type
+            case Choice(_, yes, no):
+                kinds = [types.unliteral(self.of(each)) for each in (yes, no)]
+                return self.signatures.unified(*kinds)
+            case Attribute(value, name):
+                if not self.is_main and isinstance(self.plain(value), types.Array):
+                    raise TypeError(f"of {value} the elements are known, not the {name}")
+                return self.signatures.context.resolve_getattr(self.plain(value), name)
+            case Tuple(items):
+                return types.Tuple([self.plain(item) for item in items])
+            case Load(array, _, False):
+                return self.plain(array).dtype
+            case Load(array, Number(position)) if isinstance(self.plain(array), types.BaseTuple):
+                return self.plain(array)[position]
+            case Load(array, index):
+                return self.signature(operator.getitem, array, index)[1].return_type
+            case Call():
+                return self._of_call(node)
+        raise TypeError(f"no expression: {node!r}")
+
+    def plain(self, node: Expression) -> Any:
+        """Return the type of an expression, that of a number not being a literal one."""
+        return types.unliteral(self.of(node))
+
+    def of_value(self, value: Any) -> Any:
+        """Return the type of something that is known."""
+        if isinstance(value, tuple):
+            return types.Tuple([types.unliteral(self.of_value(item)) for item in value])
+        if type(value) in (int, str, bool):
+            return types.literal(value)
+        return self.signatures.context.resolve_value_type(value)
+
+    def signature(self, function: Any, *operands: Expression) -> tuple[Any, Any]:
+        """Return a function's type and signature for operands, none of which is a literal."""
+        return self.signatures.of(function, tuple([self.plain(each) for each in operands]))
+
+    def helper(self, node: Call) -> Typed | None:
+        """Return the function of the module that is called, for the types of the arguments."""
+        if not isinstance(node.function, Name) or node.function.module:
+            return None
+        return self.module.typed(
+            node.function.id, tuple([self.plain(each) for each in node.arguments])
+        )
+
+    def called(self, node: Call) -> tuple[Any, Any]:
+        """Return the type and signature of what is called that is from elsewhere."""
+        function = node.function
+        found = self.module.known(function) if isinstance(function, Name) else self.of(function)
+        return self.signatures.of(found, tuple([self.of(each) for each in node.arguments]))
+
+    def quick(self, node: Call) -> Quick | None:
+        """Return how a call of a function is compiled that would take Numba long."""
+        if not isinstance(node.function, Name):
+            return None
+        known = self.module.known(node.function)
+        found = QUICK.get(known) if isinstance(known, Callable) else None  # type: ignore[arg-type]
+        kinds = [self.plain(each) for each in node.arguments]
+        return None if found is None or found.result(*kinds) is None else found
+
+    def _of_call(self, node: Call) -> Any:
+        helper = self.helper(node)
+        if helper is not None:
+            return helper.result
+        quick = self.quick(node)
+        if quick is not None:
+            return quick.result(*[self.plain(each) for each in node.arguments])
+        return self.called(node)[1].return_type

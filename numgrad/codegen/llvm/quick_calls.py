@@ -1,0 +1,97 @@
+"""Functions that generated loops call often, and that Numba compiles slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from numgrad.codegen.numba_private import as_dtype, empty_array, populate_array
+
+__all__ = ["QUICK", "Quick", "array_at", "itemsize_of"]
+
+
+class Quick(NamedTuple):
+    """How a call is compiled.
+
+    Parameters
+    ----------
+    result : callable
+        Of the types of the arguments: that of the result; None if it is not for these.
+    write : callable
+        Of Numba's target, a builder, the values of the arguments and their types: writes it down.
+    is_new : bool
+        Whether an array that it gives is one of its own, rather than a part of another.
+    """
+
+    result: Callable[..., Any]
+    write: Callable[[Any, Any, list[Any], list[Any]], Any]
+    is_new: bool = True
+
+
+def _type_of_least(*kinds: Any) -> Any:
+    are_integers = all(isinstance(kind, types.Integer) for kind in kinds)
+    return types.intp if are_integers and len(kinds) == 2 else None
+
+
+def _least(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    a, b = (
+        context.cast(builder, value, kind, types.intp)
+        for value, kind in zip(values, kinds, strict=True)
+    )
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _type_of_empty(shape: Any, dtype: Any) -> Any:
+    sizes: tuple[Any, ...] = _sizes(shape)
+    if not (sizes and isinstance(dtype, types.NumberClass)):
+        return None
+    if not all(isinstance(size, types.Integer) for size in sizes):
+        return None
+    return types.Array(dtype.dtype, len(sizes), "C")
+
+
+def _sizes(shape: Any) -> Any:
+    """Return the types of the sizes in a shape, which may be one number."""
+    if isinstance(shape, types.Integer):
+        return (shape,)
+    each: Any = shape
+    return tuple(each) if isinstance(shape, types.BaseTuple) else ()
+
+
+def _empty(context: Any, builder: Any, values: list[Any], kinds: list[Any]) -> Any:
+    is_one = isinstance(kinds[0], types.Integer)
+    of_sizes = _sizes(kinds[0])
+    given = (
+        [values[0]]
+        if is_one
+        else [builder.extract_value(values[0], k) for k in range(len(of_sizes))]
+    )
+    sizes = [
+        context.cast(builder, size, kind, types.intp)
+        for size, kind in zip(given, of_sizes, strict=True)
+    ]
+    return empty_array(context, builder, _type_of_empty(*kinds), sizes)._getvalue()
+
+
+def array_at(context: Any, builder: Any, kind: Any, data: Any) -> Any:
+    """Return an array of which is known where its elements are, and no sizes."""
+    array = context.make_array(kind)(context, builder)
+    zero = context.get_constant(types.intp, 0)
+    sizes = (zero,) * kind.ndim
+    populate_array(array, data, sizes, sizes, itemsize_of(context, kind), meminfo=None)
+    return array._getvalue()
+
+
+def itemsize_of(context: Any, kind: Any) -> Any:
+    """Return the bytes that an element of a type of arrays takes; LLVM takes long to say it."""
+    return context.get_constant(types.intp, as_dtype(kind.dtype).itemsize)
+
+
+#: By the function that is called.
+QUICK: dict[Any, Quick] = {
+    min: Quick(_type_of_least, _least),
+    np.empty: Quick(_type_of_empty, _empty),
+}

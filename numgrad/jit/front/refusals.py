@@ -1,0 +1,48 @@
+"""What is said when a traced function asks for numbers, which there are none of."""
+
+from __future__ import annotations
+
+from numgrad.graph.frames import user_frame
+from numgrad.jit.front.branch_advice import advice_for
+from numgrad.jit.ir.graph import Value
+
+__all__ = ["depends_on_arguments", "words_of_refusal"]
+
+_WAYS = {
+    "a truth value": "branch with where(condition, a, b), or on values that are not "
+    "traced (shapes, or arguments named in static_argnames)",
+    "its numbers": "where it is an index, take a list or a tensor from outside; where it "
+    "is a mask, where(mask, a, b); and else compute with tensors",
+}
+
+
+def words_of_refusal(what: str, constant: bool) -> str:
+    """Return what is wrong with asking a tensor for something; a constant is of no argument."""
+    if constant:
+        return (
+            f"this asks a traced tensor for {what}. No argument goes into it, but while a "
+            "function is traced nothing is computed, so that it has no numbers: compute it "
+            "outside, and pass it as an argument, or compute with the numbers of what is from "
+            "outside (c.tolist(), c.numpy().sum())"
+        )
+    asks = what in ("a truth value", "a Python number")
+    advice = advice_for(user_frame(), what) if asks else ""
+    return (
+        f"this asks a traced tensor for {what}, but while a function is traced tensors have no "
+        f"numbers: {_WAYS.get(what, 'compute with tensors, and ask for numbers outside')}"
+        f"{advice and f'; or write the branch or loop as a function:{chr(10)}{advice}'}"
+    )
+
+
+def depends_on_arguments(value: Value) -> bool:
+    """Return whether an argument goes into a value."""
+    seen: set[Value] = set()
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if each.operation == "input":
+            return True
+        if each not in seen:
+            seen.add(each)
+            todo += each.operands
+    return False

@@ -1,0 +1,87 @@
+"""What stands in keys of calls for what stands in brackets: slices, indices, masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.tensor import Tensor, refresh_view, wrap
+
+__all__ = ["key_of", "written_key"]
+
+_INDEX_CODES = "?" + "".join({np.dtype(kind).char for kind in (np.int32, np.int64)})
+
+
+def written_key(key: Any) -> Any:
+    """Return what stands in a table of calls for a key that makes views; None for other keys.
+
+    Examples
+    --------
+    >>> written_key((slice(1, None), 2, ...))
+    ((1, None, None), 2, Ellipsis, '')
+    >>> written_key(True), written_key(slice(0, 2.0))
+    (None, None)
+    """
+    kind = type(key)
+    if kind is int:
+        return key
+    if kind is slice:
+        start, stop, step = key.start, key.stop, key.step
+        for bound in (start, stop, step):
+            if type(bound) is not int and bound is not None:
+                return None
+        return start, stop, step
+    if key is Ellipsis:
+        return key
+    if key is None:
+        return "None"
+    if kind is not tuple:
+        return None
+    parts = [written_key(part) if type(part) is not tuple else None for part in key]
+    return None if None in parts else (*parts, "")
+
+
+def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:
+    """Return what stands in a table of calls for a key with indices, and the key to be read.
+
+    In that key lists and arrays are tensors, as indices are operands of the call. None for keys of
+    which calls are not remembered.
+
+    Parameters
+    ----------
+    key
+        What stands in brackets.
+    operands : list of Tensor
+        The tensors of the call, which those of the key are added to.
+    """
+    parts = list(key) if type(key) is tuple else [key]
+    written: list[Any] = []
+    for place, part in enumerate(parts):
+        if type(part) is not Tensor:
+            fact = None if type(part) is tuple else written_key(part)
+            if fact is not None:
+                written.append(fact)
+                continue
+            index = _index_tensor(part)
+            if index is None:
+                return None
+            parts[place] = part = index
+        if part._base is not None:
+            refresh_view(part)
+        array = part._array
+        if not array.ndim or array.dtype.char not in _INDEX_CODES:  # whose number is read, or which
+            return None  # are warned about
+        same = next((at for at, each in enumerate(operands) if each is part), -1)
+        written.append((array.shape, array.strides, array.dtype, same))
+        operands.append(part)
+    return tuple(written), tuple(parts)
+
+
+def _index_tensor(part: Any) -> Tensor | None:
+    """Return the tensor that an array, or a list of ints or of bools, stands for in a key."""
+    if type(part) is np.ndarray:
+        return wrap(part)
+    if type(part) is list and len({*map(type, part)} & {int, bool}) == len({*map(type, part)}) == 1:
+        return wrap(np.array(part))
+    return None

@@ -1,0 +1,182 @@
+"""The source of functions of several signatures: which of them a call is meant for.
+
+What an argument means can depend on its kind, as in ``max(Tensor input, Tensor other)`` and
+``max(Tensor input, int dim)``, or on how many there are, as in ``arange(start, end)`` and
+``arange(end)``.
+"""
+
+from __future__ import annotations
+
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.kinds import KINDS
+from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
+from numgrad.ops.signatures.source_text import default_text, tuple_of
+
+__all__ = ["at_odds", "given_at_least", "moved", "spread"]
+
+
+def given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]:
+    """Return what holds of calls with too few arguments for the plain case.
+
+    What several signatures allow together, such as the kinds of one and the default of another,
+    none of them needs to allow.
+    """
+    whole = declaration.signature
+    least = len(whole.positional)
+    while least and is_covered(whole, declaration.signatures, least - 1):
+        least -= 1
+    absent: dict[str, list[str]] = {
+        each.name: [each.name] for each in whole.positional[:least] if each.default is None
+    }
+    for name, usual in (declaration.alternatives or {}).items():
+        if usual in absent:
+            absent[usual].append(name)
+    return [
+        " and ".join([f"{local.get(name, name)} is None" for name in names])
+        for names in absent.values()
+    ]
+
+
+# --- where what a position means depends on the kind of what is there -----------------------------
+
+
+def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
+    """Return the condition that an argument, which has some name, was not given, or was."""
+    default, name = parameter.default, value or parameter.name
+    if default is None or default is REQUIRED or parameter.kind == "bool":
+        return f"{name} is {'not ' * given}{default_text(default)}"
+    return f"{name} {'!=' if given else '=='} {default!r}"
+
+
+def moved(declaration: Declaration) -> list[str]:
+    """Return the lines that move an argument to the parameter that its kind tells.
+
+    For ``max(Tensor input, Tensor other)`` and ``max(Tensor input, int dim)`` that is
+
+        if isinstance(dim, Tensor) and other is None:
+            other, dim = dim, None
+    """
+    whole, lines = declaration.signature, []
+    for name, usual in (declaration.alternatives or {}).items():
+        at = [each.name for each in whole.positional].index(usual)
+        one = _with(declaration, name, at)
+        kept = {each.name for each in one.positional}
+        rest = [each for each in whole.parameters if each.name == name]
+        rest += [each for each in whole.positional[at + 1 :] if each.name not in kept]
+        plain = _plainly(one, name, usual)
+        lines.append(f"    if {' and '.join([plain, *[_is_default(each) for each in rest]])}:")
+        lines.append(
+            f"        {name}, {usual} = {usual}, {default_text(whole.positional[at].default)}"
+        )
+    return lines
+
+
+def _with(declaration: Declaration, name: str, at: int) -> Signature:
+    """Return the signature that has a parameter at a place."""
+    return next(
+        each
+        for each in declaration.signatures
+        if len(each.positional) > at and each.positional[at].name == name
+    )
+
+
+def _plainly(signature: Signature, name: str, value: str) -> str:
+    """Return the condition that a value is plainly of the kind of a parameter."""
+    (kind,) = {KINDS[each.kind] for each in signature.positional if each.name == name}
+    if kind.plain:
+        return f"isinstance({value}, (tuple, list))"
+    odd = kind.odd.format(value)
+    return odd.removeprefix("not ") if odd.startswith("not ") else f"not ({odd})"
+
+
+def at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
+    """Return what holds of calls with arguments that no signature takes together."""
+
+    def given_one(one: Parameter) -> str:
+        return _is_default(one, local.get(one.name, ""), given=True)
+
+    signatures = declaration.signatures
+    parameters = declaration.signature.parameters
+    rows: dict[str, list[dict[str, Parameter]]] = {}
+    for signature in signatures:
+        row = {each.name: each for each in signature.parameters}
+        for name in row:
+            rows.setdefault(name, []).append(row)
+    found: list[str] = []
+    anyway = given_at_least(declaration, local)
+    for at, each in enumerate(parameters):
+        if len(rows[each.name]) == len(signatures):
+            continue
+        for other in parameters:
+            with_other = [row for row in rows[each.name] if other.name in row]
+            if not with_other and other in parameters[:at]:
+                found.append(f"{given_one(each)} and {given_one(other)}")
+            needed = [row[other.name] for row in with_other]
+            if (
+                other is not each
+                and other.default is None
+                and len(with_other) == len(rows[each.name])
+                and all(one.default is REQUIRED and not one.optional for one in needed)
+                and f"{local.get(other.name, other.name)} is None" not in anyway
+            ):
+                found.append(f"{given_one(each)} and {local.get(other.name, other.name)} is None")
+    return found
+
+
+# --- where what a position means depends on how many there are ------------------------------------
+
+
+def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the lines, the conditions and the local names for arguments in ``*given``."""
+    positional = declaration.signature.positional
+    local = {each.name: f"of_{each.name}" for each in positional}
+    if declaration.signature.variadic:
+        (first,) = positional
+        value = "given[0] if len(given) == 1 and type(given[0]) is not int else given"
+        lines = []
+        for name in declaration.alternatives or {}:
+            told = _plainly(_with(declaration, name, 0), name, "given[0]")
+            given_one = f"len(given) == 1 and {told}"
+            lines.append(f"    if {given_one} and {name} is None:")
+            lines.append(f"        {name}, given = given[0], ()")
+        plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
+        absent = [f"{first.name} is not REQUIRED", none]
+        if first.default is None:
+            plain, absent[1] = f"{plain} if given else None", f"{none} and given"
+        else:
+            absent.append("not given")
+        return [*lines, f"    of_{first.name} = {plain}"], absent, local
+    absent = [f"{each.name} is REQUIRED" for each in positional]
+    lines = [f"    count = len(given) if {' and '.join(absent)} else -1"]
+    branch = "if"
+    counts: dict[str, list[str]] = {each.name: [] for each in positional if each.default is None}
+    for count in range(len(positional) + 1):
+        one = _of_count(declaration, count)
+        if one is None:
+            continue
+        names = [each.name for each in one.positional[:count]]
+        lines.append(f"    {branch} count == {count}:")
+        lines.append(f"        {tuple_of([f'of_{name}' for name in names])} = given")
+        lines += [
+            f"        of_{each.name} = {declaration.defaults[each.name]!r}"
+            for each in positional
+            if each.name not in names
+        ]
+        branch = "elif"
+        for name in counts.keys() & names:
+            counts[name].append(f"count == {count}")
+    lines += ["    else:", f"        {' = '.join([*local.values(), 'REQUIRED'])}"]
+    # None stands for what is not given, and is not taken where it is.
+    odd = [f"of_{name} is None and ({' or '.join(where)})" for name, where in counts.items()]
+    return lines, odd, local
+
+
+def _of_count(declaration: Declaration, count: int) -> Signature | None:
+    """Return the first signature that so many arguments fit, if its kinds are the usual ones."""
+    usual = {each.name: each.kinds for each in declaration.signature.positional}
+    for one in declaration.signatures:
+        rest = [*one.positional[count:], *[each for each in one.parameters if each.keyword_only]]
+        if count <= len(one.positional) and all(each.default is not REQUIRED for each in rest):
+            plain = all(each.kind in usual[each.name] for each in one.positional[:count])
+            return one if plain else None
+    return None

@@ -1,0 +1,194 @@
+"""The source of functions whose calls are remembered: the key of a call, and what it leads to.
+
+In ``narrow(Tensor input, int dim, int length=1)`` of `numgrad.ops.signatures.declared_source` this
+comes before the last line:
+
+        if type(input) is Tensor and not call_interceptors:
+            if input._base is not None: refresh_view(input)
+            array_input = input._array
+            needs_input = input._edge is not NO_EDGE
+            key_ = (array_input.shape, ..., needs_input, needs_input and modes.grad, dim, length)
+            program_ = find(key_)
+            if program_ is None:
+                return meet(key_, (input,), (dim, length), (input, dim, length))
+            result_ = program_(input)
+            if result_ is not None:
+                return result_
+
+`numgrad.ops.calls.keys` has the lines that look at tensors.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
+from numgrad.ops.signatures.declaration import Declaration
+from numgrad.ops.signatures.overload_source import given_at_least
+from numgrad.ops.signatures.source_text import tuple_of
+
+__all__ = ["check_remembered", "remembered_lines"]
+
+# Of these kinds, values that are equal are the same.
+_TELLING = {"int", "int[]", "size", "dtype", "str", "memory_format"}
+_TENSORS = {"Tensor", "operand", "mask"}
+_IN_KEYS = _TELLING | _TENSORS | {"bool", "float", "number", "index[]"}
+
+
+def check_remembered(declaration: Declaration) -> None:
+    """Raise if calls can't be told apart by what the signature says of the arguments.
+
+    Raises
+    ------
+    ValueError
+        If the rule takes other things than tensors, numbers, strings and dtypes, or no tensor, or
+        some in a sequence and others beside it.
+    """
+    kinds = {each: declaration.kinds_of(each) for each in declaration.handed if each != "out"}
+    sequences = [each for each in kinds.values() if "Tensor[]" in each]
+    tensors = [each for each in kinds.values() if each & _TENSORS]
+    others = [each for each in kinds if not kinds[each] <= _IN_KEYS and kinds[each] != {"Tensor[]"}]
+    if others:
+        raise ValueError(f"{declaration.name}: calls can't be remembered by {', '.join(others)}")
+    count = len(sequences) + bool(tensors or declaration.bound)
+    if (
+        count > 1
+        or (count == 0 and declaration.finish is None)
+        or (declaration.finish is not None and (sequences or declaration.bound))
+    ):
+        raise ValueError(
+            f"{declaration.name}: calls are remembered of functions of tensors, of one sequence, "
+            "or of functions that make tensors of none"
+        )
+
+
+class _Given(NamedTuple):
+    """How the arguments of a call stand in its key.
+
+    Attributes
+    ----------
+    arguments : list of str
+        All that the rule is given.
+    tensors, mixed : list of str
+        Those that are tensors, and those that may be something else.
+    factors : list of str
+        Numbers, also among `mixed`, that are operands where they are floats of an ordinary size.
+    indices : list of str
+        Tuples of indices, of which there may be one.
+    statics, key : list of str
+        The others, and what stands for them in the key.
+    absent : list of str
+        Conditions that hold for calls that have a key.
+    """
+
+    arguments: list[str]
+    tensors: list[str]
+    mixed: list[str]
+    factors: list[str]
+    indices: list[str]
+    statics: list[str]
+    key: list[str]
+    absent: list[str]
+
+
+def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
+    """Return how the arguments of a function stand in the keys of its calls."""
+    parameters = {each.name: each for each in declaration.signature.parameters}
+    owner = ["self"] * declaration.bound
+    given = _Given([*owner], [*owner], [], [], [], [], [], ["out is None"] * ("out" in parameters))
+    # What stands for another argument is no rare thing, as what may be left out is.
+    needed = {one for each in given_at_least(declaration, local) for one in each.split(" and ")}
+    for name in declaration.handed:
+        value = local.get(name, name) if name in parameters else "None"
+        given.arguments.append(value)
+        if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
+            continue
+        kinds = declaration.kinds_of(name)
+        if kinds == {"index[]"}:
+            given.indices.append(value)
+            continue
+        if name in declaration.factors:
+            given.factors.append(value)
+        are_tensors = kinds <= _TENSORS - {"operand"}
+        if are_tensors and not parameters[name].optional:
+            given.tensors.append(value)
+        elif are_tensors and f"{value} is None" not in needed:
+            given.absent.append(f"{value} is None")
+        elif kinds & _TENSORS and declaration.finish is None:
+            given.mixed.append(value)
+            given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
+        elif name not in declaration.factors:
+            if kinds & _TENSORS:
+                given.absent.append(f"not isinstance({value}, Tensor)")
+            given.statics.append(value)
+            telling = kinds <= _TELLING or kinds == {"bool"}
+            given.key.extend([value] if telling else [told_number(value), f"type({value})"])
+    return given
+
+
+def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[str]:
+    """Return the lines that run a call by the program of its key, if it has one."""
+    given = _given(declaration, local)
+    if declaration.finish is not None:
+        return _made(declaration, given)
+    writes = declaration.writes
+    look: list[str] = []
+    if declaration.sequence is not None:
+        handed = [local[declaration.sequence.name]]
+        tensors, facts, conditions = handed[0], ["facts_"], ["facts_ is not None"]
+    else:
+        handed = list(dict.fromkeys([*given.tensors, *given.mixed, *given.factors]))
+        by_type = declaration.direct
+        look, facts = tensor_lines(given.tensors, given.mixed, by_type, given.factors, writes)
+        tensors = tuple_of(handed)
+        conditions = [f"type({each}) is Tensor" for each in given.tensors]
+        if not conditions:  # of these one is, if they are no symbols of a formula
+            conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]
+        conditions.append(
+            "(not interceptors or not watches_writes())" if writes else "not call_interceptors"
+        )
+    missed = f"meet(key_, {tensors}, {tuple_of(given.statics)}, {tuple_of(given.arguments)}"
+    if given.mixed or given.factors:
+        constants = [_is_constant(each, given, declaration.direct) for each in handed]
+        missed += f", constants={tuple_of(constants)}"
+    for indices in given.indices:
+        look += [f"operands_ = [{', '.join(handed)}]", f"found_ = key_of({indices}, operands_)"]
+        missed = missed.replace(tensors, "operands_", 1)
+        facts, handed = [*facts, "found_[0]"], ["*operands_"]
+        if writes:
+            look.append(
+                "if any([each._counter is counter_ for each in operands_[1:]]): view_ = None"
+            )
+    lines = [f"key_ = {tuple_of([*facts, *given.key])}", "program_ = find(key_)"]
+    lines += program_lines(handed, f"{missed})")
+    if given.indices:
+        lines = ["if found_ is not None:", *[f"    {one}" for one in lines]]
+    if writes:
+        lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
+    conditions += given.absent
+    return [f"    if {' and '.join(conditions)}:", *[f"        {one}" for one in [*look, *lines]]]
+
+
+def _is_constant(name: str, given: _Given, by_type: bool) -> str:
+    """Return whether what a program is given is a number that stands in its key."""
+    conditions = []
+    if name in given.mixed and not by_type:
+        conditions.append(f"type({name}) is not Tensor")
+    if name in given.factors:
+        conditions.append(f"fact_{name} is not float")
+    return " and ".join(conditions) or "False"
+
+
+def _made(declaration: Declaration, given: _Given) -> list[str]:
+    """Return the lines that copy what a function made of the same arguments before."""
+    finished = f"{declaration.name!r}, array_"
+    if "requires_grad" in declaration.defaults:
+        finished += ", requires_grad"
+    missed = f"meet(key_, (), {tuple_of(given.statics)}, {tuple_of(given.arguments)})"
+    return [
+        f"    if {' and '.join(['not call_interceptors', *given.absent])}:",
+        f"        key_ = {tuple_of(['defaults.floating', *given.key])}",
+        "        program_ = find(key_)",
+        f"        array_ = {missed} if program_ is None else program_()",
+        f"        if array_ is not None: return finish({finished})",
+    ]

@@ -1,0 +1,106 @@
+"""Calls with Python's and NumPy's numbers after calls with others: none meets another's program.
+
+A key of a remembered call tells a number's type, or the number; what neither tells is drawn here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numgrad
+from tests.cases import examples
+
+INTS = [0, 1, 2, 3, -1, -2, 7, 127, 128, 255, 256, -129, 2**31, -(2**31) - 1, 2**62, 2**63 - 1]
+HUGE = [2**63, 2**63 + 5, 2**64 - 1, 2**64, 10**30, -(2**63), -(2**63) - 1, -(10**30)]
+FLOATS = [0.0, -0.0, 0.5, -1.5, 3.0, 1e-30, 65504.0, 1e5, 3e38, 1e39, 1e300, math.inf, -math.inf]
+OTHERS = [True, False, math.nan, 1j, 2 - 0.5j, complex(1, 0)]
+NUMPYS = [
+    np.float64(0.5),
+    np.float32(0.1),
+    np.float16(2),
+    np.int64(3),
+    np.int8(-3),
+    np.uint8(200),
+]
+NUMBERS = [*INTS, *HUGE, *FLOATS, *OTHERS, *NUMPYS]
+
+CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "x + k": lambda m, x, k: x + k,
+    "k - x": lambda m, x, k: k - x,
+    "x * k": lambda m, x, k: x * k,
+    "x == k": lambda m, x, k: x == k,
+    "x != k": lambda m, x, k: x != k,
+    "x < k": lambda m, x, k: x < k,
+    "k >= x": lambda m, x, k: k >= x,
+    "x += k": lambda m, x, k: x.clone().add_(k),
+    "x *= k": lambda m, x, k: x.clone().mul_(k),
+    "sub": lambda m, x, k: m.sub(x, k),
+    "add, scaled": lambda m, x, k: x.add(x, alpha=k),
+    "where": lambda m, x, k: m.where(x > 0, x, k),
+    "clamp": lambda m, x, k: x.clamp(min=k),
+    "fill_": lambda m, x, k: x.clone().fill_(k),
+    "masked_fill": lambda m, x, k: x.masked_fill(x > 0, k),
+    "full_like": lambda m, x, k: m.full_like(x, k),
+    "index_fill": lambda m, x, k: x.index_fill(0, m.tensor([0]), k),
+    "scatter": lambda m, x, k: x.scatter(0, m.tensor([1]), k),
+    "a write": lambda m, x, k: written(x.clone(), k),
+    "maximum of a sum": lambda m, x, k: x.abs().sum() + k,
+    "fmod": lambda m, x, k: x.fmod(k),
+    "new_full": lambda m, x, k: x.new_full((2,), k),
+}
+# Ints that no dtype holds: PyTorch refuses them everywhere, here a float takes them.
+FAR = {2**64, 10**30, -(2**63) - 1, -(10**30)}
+
+
+def written(x: Any, k: Any) -> Any:
+    x[0] = k
+    return x
+
+
+def outcome(m: Any, name: str, dtype: str, requires: bool, numbers: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for k in numbers:
+        x = m.tensor([0, 5, 3], dtype=getattr(m, dtype))
+        if requires and dtype in ("float32", "float64", "complex64"):
+            x.requires_grad_()
+        try:
+            with np.errstate(all="ignore"):
+                y = CALLS[name](m, x, k)
+        except (RuntimeError, TypeError, OverflowError, ValueError) as error:
+            found.append(type(error).__name__)
+            continue
+        found.append([str(y.dtype).rpartition(".")[2], repr(y.detach().tolist())])
+    return found
+
+
+@settings(max_examples=examples(600), deadline=None)
+@given(
+    st.sampled_from(sorted(CALLS)),
+    st.sampled_from(["int64", "int32", "uint8", "bool", "float32", "float64", "complex64"]),
+    st.booleans(),
+    st.lists(st.sampled_from(range(len(NUMBERS))), min_size=1, max_size=8),
+    st.sampled_from([None, 2, 3.0, True]),
+)
+def test_numbers_give_what_pytorchs_give(
+    torch: Any, name: str, dtype: str, requires: bool, drawn: list[int], usual: Any
+) -> None:
+    numbers = [] if usual is None else [usual] * 4
+    numbers += [NUMBERS[at] for at in drawn]
+    if dtype in ("float32", "float64", "complex64"):
+        numbers = [k for k in numbers if type(k) is not int or k not in FAR]
+    if dtype == "complex64":  # where PyTorch multiplies with 1 before it adds, and inf * 0 is nan
+        numbers = [k for k in numbers if abs(complex(k)) < 3e38]
+    if name == "a write":  # which takes NumPy's numbers here
+        numbers = [k for k in numbers if not isinstance(k, np.generic)]
+    if name == "clamp":  # which has other words for them
+        numbers = [k for k in numbers if dtype != "bool" or k not in HUGE]
+        numbers = [k for k in numbers if not isinstance(k, complex)]
+    expected = outcome(torch, name, dtype, requires, numbers)
+    got = outcome(numgrad, name, dtype, requires, numbers)
+    assert list(zip(numbers, got, strict=True)) == list(zip(numbers, expected, strict=True))

@@ -1,0 +1,82 @@
+"""Results written to an `out` of another shape or dtype: it is resized, with PyTorch's warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numgrad
+from tests.cases import examples
+
+CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda m, x, out: m.add(x, 1, out=out),
+    "add to itself": lambda m, x, out: m.add(out, x, out=out),
+    "mul": lambda m, x, out: m.mul(x, x, out=out),
+    "sin": lambda m, x, out: m.sin(x, out=out),
+    "eq": lambda m, x, out: m.eq(x, 1, out=out),
+    "clamp": lambda m, x, out: m.clamp(x, 0, 1, out=out),
+    "where": lambda m, x, out: m.where(x > 0, x, x, out=out),
+    "cat": lambda m, x, out: m.cat((x, x), out=out),
+    "stack": lambda m, x, out: m.stack((x, x), out=out),
+    "hstack": lambda m, x, out: m.hstack((x, x), out=out),
+    "vstack": lambda m, x, out: m.vstack((x, x), out=out),
+    "sum": lambda m, x, out: m.sum(x, 0, out=out),
+    "mean": lambda m, x, out: m.mean(x, 1, out=out),
+    "amax": lambda m, x, out: m.amax(x, 0, out=out),
+    "argmax": lambda m, x, out: m.argmax(x, 0, out=out),
+    "cumsum": lambda m, x, out: m.cumsum(x, 0, out=out),
+    "softmax": lambda m, x, out: m.softmax(x, 0, out=out),
+    "matmul": lambda m, x, out: m.matmul(x, x.t(), out=out),
+    "gather": lambda m, x, out: m.gather(x, 0, m.tensor([[1, 0]]), out=out),
+    "index_select": lambda m, x, out: m.index_select(x, 0, m.tensor([1]), out=out),
+    "take": lambda m, x, out: m.take(x, m.tensor([3, 0]), out=out),
+    "masked_select": lambda m, x, out: m.masked_select(x, x > 1, out=out),
+    "nonzero": lambda m, x, out: m.nonzero(x, out=out),
+    "scatter": lambda m, x, out: m.scatter(x, 0, m.tensor([[1, 0]]), 2.0, out=out),
+    "scatter_add": lambda m, x, out: m.scatter_add(x, 0, m.tensor([[1, 0]]), x, out=out),
+    "tril": lambda m, x, out: m.tril(x, out=out),
+    "diag": lambda m, x, out: m.diag(x, out=out),
+    "ones": lambda m, x, out: m.ones(2, 2, out=out),
+    "full": lambda m, x, out: m.full((3,), 2.0, out=out),
+    "linspace": lambda m, x, out: m.linspace(0, 1, 5, out=out),
+    "eye": lambda m, x, out: m.eye(2, out=out),
+}
+SHAPES = [(0,), (3,), (2, 3), (3, 2), (), (1, 1), (4, 3), (2, 2)]
+
+
+def outcome(m: Any, name: str, shape: tuple[int, ...], dtype: str, calls: int) -> list[Any]:
+    found: list[Any] = []
+    x = m.tensor([[0.0, 1.5, 2.0], [3.0, 0.5, 1.0]])
+    for _ in range(calls):
+        out = m.zeros(shape, dtype=getattr(m, dtype))
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            try:
+                y = CALLS[name](m, x, out)
+            except (RuntimeError, TypeError) as error:
+                found.append(type(error).__name__)
+                continue
+        assert y is out
+        found.append([y.tolist(), y.stride(), str(y.dtype).rpartition(".")[2], y._version > 0])
+        found += sorted({str(each.message).split(" (")[0] for each in raised})
+    return found
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.sampled_from(sorted(CALLS)),
+    st.sampled_from(SHAPES),
+    st.sampled_from(["float32", "float32", "float64", "int64", "bool"]),
+    st.integers(1, 3),
+)
+def test_an_out_of_another_shape_is_resized(
+    torch: Any, name: str, shape: tuple[int, ...], dtype: str, calls: int
+) -> None:
+    if name in ("clamp", "where", "cumsum"):
+        dtype = "float32"  # PyTorch takes no other for these, here they are cast
+    expected = outcome(torch, name, shape, dtype, calls)
+    assert outcome(numgrad, name, shape, dtype, calls) == expected
