@@ -27,6 +27,7 @@ from numgrad.graph.recorder import Traced, at_hand, note_copy, note_given, note_
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.creation.generator import drawn
 from numgrad.ops.movement.casts import cast, clone, clone_contiguous, detach, expand_to
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import expand
@@ -510,29 +511,31 @@ class Batcher:
             note_given(value)
 
     def draw(
-        self, function: Callable[..., Any], shape: tuple[int, ...], arrays: Sequence[Any]
+        self, draw: Any, generator: Any, shape: tuple[int, ...], beside: Sequence[Any]
     ) -> Traced:
         """Draw numbers outside: for each example, or once for all."""
         if self.randomness == "error":
             raise RuntimeError(_RANDOM)
         differ = self.randomness == "different"
         with self.outside():
-            parts = [
-                self._part(each) if isinstance(each, (Traced, np.ndarray)) else each
-                for each in arrays
-            ]
-            if not differ and any(type(part) is Part and part.batched for part in parts):
+            parts = [self._part(each) for each in beside]
+            if not differ and any(part.batched for part in parts):
                 raise RuntimeError(
                     "Vmap does not currently support same randomness with a batched tensor input. "
                     "Please file an issue with functorch"
                 )
-            given = [
-                part.aligned(len(shape))._array if type(part) is Part else part for part in parts
-            ]
             whole = (self.size, *shape) if differ else shape
-            trace: Any = modes.trace
-            found = function(whole, *given) if trace is None else trace.draw(function, whole, given)
-            return self._array(wrap(found), differ)
+            return self._array(wrap(drawn(draw, generator, whole)), differ)
+
+    def random_state(self, generator: Any) -> Any:
+        """Return where a generator is in the world outside: it is one for all examples."""
+        with self.outside():
+            return generator.snapshot()
+
+    def set_random_state(self, generator: Any, state: Any) -> None:
+        """Tell the world outside."""
+        with self.outside():
+            generator.restore(state)
 
     def numbers(self, what: str, array: Traced) -> Array:
         """Return the numbers of what is one for all examples; raise for a batch."""

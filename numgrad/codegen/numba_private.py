@@ -80,6 +80,7 @@ __all__ = [
     "register_pass",
     "run_time_helpers",
     "signature",
+    "ziggurat_tables",
 ]
 
 
@@ -156,3 +157,11 @@ run_time_helpers: dict[str, int] = _cache.get("c_helpers", {})
 
 # llvmlite calls LLVM under it. A process that forks meanwhile would leave it locked in the child.
 LLVM_LOCK: Any = getattr(ffi.lib, "_lock", contextlib.nullcontext())
+
+
+def ziggurat_tables() -> Any:
+    """Return the module of the tables that NumPy draws normal and exponential numbers with.
+
+    Numba has them for its own compiled generators; NumPy does not hand them out.
+    """
+    return import_module("numba.np.random._constants")

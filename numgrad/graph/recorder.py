@@ -122,10 +122,14 @@ class Recorder(Protocol):
     def set_grad(self, value: bool) -> None:
         """Note that the user switched recording on or off."""
 
-    def draw(
-        self, function: Callable[..., Any], shape: tuple[int, ...], arrays: Sequence[Any]
-    ) -> Any:
-        """Return what ``function(shape, *arrays)`` draws at random."""
+    def draw(self, draw: Any, generator: Any, shape: tuple[int, ...], beside: Sequence[Any]) -> Any:
+        """Return random numbers; see `numgrad.ops.creation.generator.drawn`."""
+
+    def random_state(self, generator: Any) -> Any:
+        """Return where a generator of random numbers is."""
+
+    def set_random_state(self, generator: Any, state: Any) -> None:
+        """Have a generator go on where it, or another one, was."""
 
     def check(self, primitive: Any, array: Traced, parameters: dict[str, Any]) -> Any:
         """Record a primitive whose result has the array's shape and dtype, and which may raise."""

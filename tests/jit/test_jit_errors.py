@@ -42,8 +42,8 @@ def loops(x):
     return x
 
 
-def draws(x):
-    return x + ng.rand(2)
+def seeds(x):
+    return x + ng.initial_seed()
 
 
 def counts(x):
@@ -77,7 +77,7 @@ def fills_outside(x):
         (numpy_function, "NumPy array"),
         (lists, "Python numbers"),
         (loops, "truth value"),
-        (draws, "random numbers.*draw them outside"),
+        (seeds, "asks a generator of random numbers for its seed"),
         (counts, r"shape of what indexing with a mask.*where\(mask, input, 0\)"),
         (finds, "numbers"),
         (compares, "truth value"),

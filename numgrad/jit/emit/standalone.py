@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,15 +44,17 @@ from numgrad.codegen.loops import (
 from numgrad.codegen.short_loops import on_stack
 from numgrad.jit.emit.body_loops import copied, loop_function
 from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
+from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
 from numgrad.jit.emit.scalar_code import PART, new_array
 from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
 from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.jit.schedule.schedule import Nest
 
-__all__ = ["is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
+__all__ = ["draws_natively", "is_native_loop", "is_short", "literal_dispatcher", "literal_loop"]
 
 Build = Callable[[Graph], Any]
 
@@ -59,14 +62,22 @@ IN_REGISTERS = 64  # elements of an argument or result that is copied
 INLINED_PRODUCT_TERMS = 256  # multiplications up to which a matrix product is written out
 SHORT_SUM = 7  # terms up to which sums in it are added one after the other
 
-_AS_ARGUMENT, _KERNEL, _ZEROS = (
+_AS_ARGUMENT, _WORDS_OF, _GO_ON, _KERNEL, _ZEROS = (
     *names("numgrad.codegen.loop_runtime", "as_argument"),
+    *names("numgrad.kernels.random", "words_of", "go_on"),
     *names("numgrad.codegen.compile.compile", "kernel"),
     *names("numpy", "zeros"),
 )
 
 
-def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bool = False) -> Any:
+def literal_dispatcher(
+    emitted: Emitted,
+    graph: Graph,
+    build: Build,
+    *,
+    into: bool = False,
+    sources: Sequence[tuple[int, int]] = (),
+) -> Any:
     """Return a dispatcher for arrays of the shapes of a graph's inputs.
 
     Parameters
@@ -79,9 +90,12 @@ def literal_dispatcher(emitted: Emitted, graph: Graph, build: Build, *, into: bo
     into : bool
         Whether arrays for the results are given, behind the inputs: then only those of no dims are
         returned. The results must be different, and no inputs.
+    sources : sequence of (int, int)
+        Which inputs are states of generators of random numbers, and which outputs are the states
+        behind them. The arguments are NumPy's generators then, and go on from there.
     """
     helpers: list[Function] = []
-    main = _Standalone(emitted, graph, build, helpers).call(into)
+    main = _Standalone(emitted, graph, build, helpers).call(into, dict(sources))
     functions = [*helpers, main]
     size = statement_count(functions)
     is_inlined = not into and is_short(emitted) and size <= INLINED_STATEMENTS
@@ -141,12 +155,28 @@ def is_native_loop(emitted: Emitted) -> bool:
 
     A dispatcher does all of that without the interpreter, in one call.
     """
-    graph, steps = emitted.plan.graph, emitted.plan.steps
-    loops = [step for step in steps if not isinstance(step, Nest)]
+    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
+    primitives = [step.value.attributes.get("primitive") for step in steps]
+    return any(isinstance(each, Loop) for each in primitives) and _is_native_program(emitted)
+
+
+def draws_natively(emitted: Emitted) -> bool:
+    """Whether a program draws few random numbers, and all of it compiled code can do."""
+    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
+    return bool(steps) and _is_native_program(emitted)
+
+
+def _is_native_program(emitted: Emitted) -> bool:
+    """Whether all that a program does is short, but for loops, and needs no interpreter."""
+    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
+    primitives = [step.value.attributes.get("primitive") for step in steps]
     return (
-        bool(loops)
-        and all(isinstance(each.value.attributes.get("primitive"), Loop) for each in loops)
-        and all(_is_native(value) for value in graph.values())
+        all(
+            isinstance(each, Loop)
+            or (isinstance(each, Drawing) and prod(each.shape) <= INLINED_ELEMENTS)
+            for each in primitives
+        )
+        and all(_is_native(value) for value in emitted.plan.graph.values())
         and emitted.has_few(emitted.nests)
     )
 
@@ -160,6 +190,8 @@ def _is_native(value: Value) -> bool:
     if value.operation != "call":
         return True
     loop = value.attributes["primitive"]
+    if isinstance(loop, Drawing):
+        return native_draw(loop) is not None
     return isinstance(loop, Loop | Rows) and all(map(_is_native, loop.graph.values()))
 
 
@@ -199,13 +231,13 @@ class _Standalone:
 
     # --- functions ---
 
-    def call(self, into: bool) -> Function:
+    def call(self, into: bool, sources: Mapping[int, int]) -> Function:
         """Return the function of `literal_dispatcher`."""
         emitted, outputs = self.emitted, self.graph.outputs
         self.returned = {self.array_name(value) for value in outputs if value.shape}
         if into:
             self.outside = self.returned
-        lines = self.given(self.graph.inputs)
+        lines = self.given(self.graph.inputs, sources=sources)
         for array in emitted.arrays:
             if array.role != "output":
                 continue
@@ -216,8 +248,13 @@ class _Standalone:
         steps = self.steps()
         lines += [*self.room(), *steps]
         results: list[Expression] = []
+        for position, k in sources.items():
+            generator = f"{self.buffers[self.graph.inputs[position]]}_"
+            lines.append(Do(call(_GO_ON, generator, self.buffers[outputs[k]])))
         for k, output in enumerate(outputs):
             name = self.buffers[output]
+            if k in sources.values():
+                continue
             if not output.shape:
                 results.append(Load(Name(name), ZERO))
                 continue
@@ -238,16 +275,28 @@ class _Standalone:
 
     # --- arrays ---
 
-    def given(self, inputs: Sequence[Value], *, known: bool = False) -> list[Statement]:
+    def given(
+        self,
+        inputs: Sequence[Value],
+        *,
+        known: bool = False,
+        sources: Mapping[int, int] = MappingProxyType({}),
+    ) -> list[Statement]:
         """Check the arguments, and put short ones into registers.
 
         If they are `known`, the caller has made them as they have to be, but for the number of
-        dims.
+        dims. Of `sources` the keys are the positions of those that are generators.
         """
         lines: list[Statement] = []
         for position, value in enumerate(inputs):
             name, given = self.buffers[value], self.array_name(value)
             argument: Expression = Name(f"{name}_")
+            if position in sources:
+                lines.append(Assign(given, call(_WORDS_OF, argument, position)))
+                if given != name:
+                    lines.append(on_stack(name, value.dtype, prod(value.shape)))
+                    lines += copied(name, given, value)
+                continue
             if not known:
                 argument = call(_AS_ARGUMENT, argument, type_code(value.dtype), position)
             lines.append(Assign(given, argument))
@@ -323,7 +372,32 @@ class _Standalone:
         loop = value.attributes.get("primitive")
         if isinstance(loop, Rows | Loop):
             return self._loop(value, loop)
+        if isinstance(loop, Drawing) and (fill := native_draw(loop)) is not None:
+            return self._draw(value, loop, *fill)
         return [interpreted_step(self.emitted, value, self.build, self.helpers)]
+
+    def _draw(
+        self, value: Value, drawing: Drawing, fill: Name, parameters: Sequence[Number]
+    ) -> list[Statement]:
+        """Return what draws random numbers without the interpreter."""
+        lines: list[Statement] = []
+        before = self._compact(value.operands[0], lines)
+        names = []
+        for (shape, dtype), result in zip(drawing.metas(), self._results(value, 2), strict=True):
+            names.append(result)
+            if result not in self.outside:
+                self.memory.append(new_array(result, shape, dtype))
+        numbers, words = names
+        lines += copied(words, before, value.operands[0])
+        return [*lines, Do(call(fill, words, numbers, prod(drawing.shape), *parameters))]
+
+    def _results(self, value: Value, count: int) -> list[str]:
+        """Return the names of the arrays of the results of a call."""
+        results = self.emitted.results_of(value)
+        return [
+            self.buffers[results[k]] if k in results else f"unread_{next(self.numbers)}"
+            for k in range(count)
+        ]
 
     def _small_product(self, value: Value) -> Statement:
         """Return what computes a matrix product without the interpreter."""
@@ -373,11 +447,9 @@ class _Standalone:
         lines: list[Statement] = []
         given: list[Any] = [0, loop.count] if isinstance(loop, Rows) else []
         given += [self._compact(operand, lines) for operand in value.operands]
-        results = self.emitted.results_of(value)
-        for position, (shape, dtype) in enumerate(loop.metas()):
-            found = f"unread_{next(self.numbers)}"
-            if position in results:
-                found = self.buffers[results[position]]
+        metas = loop.metas()
+        results = self._results(value, len(metas))
+        for position, (found, (shape, dtype)) in enumerate(zip(results, metas, strict=True)):
             if isinstance(loop, Loop) and loop.grows(position):
                 turns = Load(Name(given[loop.fixed - 1]), ZERO)
                 sizes = Tuple((turns, *map(Number, shape[1:])))

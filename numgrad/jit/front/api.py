@@ -153,7 +153,7 @@ class Jitted:
         f32[3]
         """
         leaves, spec = flatten(self._marked(args, kwargs))
-        return Lowered(trace_function(self.function, spec, leaves))
+        return Lowered(trace_function(self.function, spec, leaves), leaves)
 
     def cache_info(self) -> CacheInfo:
         """Return how many calls found a trace, and how many traces there are.
@@ -306,7 +306,7 @@ class Jitted:
         And the tensors from outside whose numbers it reads.
         """
         static = [leaf.value for leaf in compiled.leaves]
-        parts = compiled.arguments, static, compiled.traced, compiled.moving
+        parts = compiled.arguments, static, compiled.traced, compiled.moving, compiled.sources
         backward = Jitted(backward_of(self.function, *parts), frozen=compiled.left)
         with set_grad_enabled(False):
             found, _ = backward._find((*leaves, *cotangents), {})

@@ -25,9 +25,11 @@ from numgrad.graph.tensor import NO_EDGE, Tensor, new_counter, plain, wrap
 from numgrad.jit.capture.guards import ERRORS
 from numgrad.jit.front.compiled import Compiled
 from numgrad.jit.front.node import node_class
+from numgrad.jit.front.states import hold, let_go
 from numgrad.jit.run.program_call import ProgramCall, define_call
 from numgrad.ops.calls.node_source import pack_lines, record_lines
 from numgrad.ops.core.primitive import save_tensor
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["front_call", "leaves_call"]
 
@@ -186,6 +188,8 @@ class _Match:
         found = name if source == name else f"{name} := {source}"
         self.conditions.append(f"type({found}) is kind_{k}")
         self.names[f"kind_{k}"] = kind
+        if kind is Generator:
+            return
         if array is None:
             self.conditions.append(f"{name} == static_{k}")
             self.names[f"static_{k}"] = value
@@ -221,7 +225,8 @@ def _body(
     """
     call = _specialised(compiled) if specialised else _general(compiled)
     names = {**_NAMES, **call.names, "compiled": compiled, "spec": compiled.spec}
-    lines = [*call.lines, *[f"leaf{k}.requires_grad_()" for k in compiled.required]]
+    lines = _drawing(compiled, call, names) if compiled.sources else call.lines
+    lines = [*lines, *[f"leaf{k}.requires_grad_()" for k in compiled.required]]
     lines += _results(compiled, call, names, intercepted)
     if compiled.differentiable:
         lines += _record(compiled, names, intercepted)
@@ -235,8 +240,38 @@ def _array(compiled: Compiled, k: int) -> str:
     return f"asarray(leaf{k})" if compiled.leaves[k].kind in _NUMBERS else f"given{k}"
 
 
+def _states(compiled: Compiled) -> list[str]:
+    """Return the names of the states that are drawn from."""
+    return [f"state{k}" for k in range(len(compiled.sources))]
+
+
+def _drawing(compiled: Compiled, call: ProgramCall, names: dict[str, Any]) -> list[str]:
+    """Return the lines of a call that draws random numbers: nobody else does meanwhile."""
+    sources = []
+    for k, source in enumerate(compiled.sources):
+        if isinstance(source, int):
+            sources.append(f"leaf{source}")
+        else:
+            sources.append(f"source{k}")
+            names[f"source{k}"] = source
+    names |= {"hold": hold, "let_go": let_go}
+    states = _states(compiled)
+    inside = [f"{', '.join(states)}, = [source.words() for source in sources]", *call.lines]
+    found = call.results[len(call.results) - len(states) :]
+    inside += [f"{source}.set_words({state})" for source, state in zip(sources, found, strict=True)]
+    return [
+        f"sources = [{', '.join(sources)}]",
+        "held = hold(sources)",
+        "try:",
+        *[f"    {line}" for line in inside],
+        "finally:",
+        "    let_go(held)",
+    ]
+
+
 def _general(compiled: Compiled) -> ProgramCall:
-    return compiled.program.call_lines([_array(compiled, k) for k in compiled.traced])
+    given = [_array(compiled, k) for k in compiled.traced]
+    return compiled.program.call_lines([*given, *_states(compiled)])
 
 
 def _specialised(compiled: Compiled) -> ProgramCall:
@@ -245,7 +280,7 @@ def _specialised(compiled: Compiled) -> ProgramCall:
     signature: list[Any] = []
     given = []
     strides = dict(compiled.strides)
-    for k, value in zip(compiled.traced, graph.inputs, strict=True):
+    for k, value in zip(compiled.traced, graph.inputs, strict=False):
         kind, _, array, _ = compiled.leaves[k]
         if kind is float:
             signature.append(types.float64)
@@ -254,6 +289,8 @@ def _specialised(compiled: Compiled) -> ProgramCall:
         order: Any = array[3] if k in strides and array is not None else "A"
         signature.append(types.Array(from_dtype(value.dtype), len(value.shape), order))
         given.append(_array(compiled, k))
+    signature += [types.Array(types.uint64, 1, "C")] * len(compiled.sources)
+    given += _states(compiled)
     names: dict[str, Any] = {}
     lines, results, numbers = [], [], 0
     for k, output in enumerate(graph.outputs):
@@ -311,7 +348,9 @@ def _results(
 def _record(compiled: Compiled, names: dict[str, Any], intercepted: bool) -> list[str]:
     """Return the lines that attach a node to the results that require grad."""
     names["node_class"] = node_class(len(compiled.differentiable))
-    traced = f"({''.join([f'leaf{k}, ' for k in compiled.traced])})"
+    states = _states(compiled)
+    leaves = [f"leaf{k}" for k in compiled.traced] + states
+    traced = f"({''.join([f'{leaf}, ' for leaf in leaves])})"
     lines = [
         "if compiled.backward is None:",
         f"    compiled.prepare_backward(self._make_backward, {traced})",
@@ -335,6 +374,8 @@ def _record(compiled: Compiled, names: dict[str, Any], intercepted: bool) -> lis
             saved.append(f"given{k}, counter{k}, counter{k}[0]")
         else:
             saved.append(f"leaf{k}, None, 0")
+    saved += [f"{state}, None, 0" for state in states]
+    tensors += [""] * len(states)
     lines += record_lines("node", "node_class", "compiled", edges, saved)
     lines.append("node.read = [save_tensor(tensor) for tensor in compiled.read]")
     lines += [f"result{k}._edge = (node, {at})" for at, k in enumerate(compiled.differentiable)]

@@ -22,6 +22,7 @@ from numgrad.jit.front.watch import Watch
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.rolling.prepare import prepared
 from numgrad.jit.run.program import Program, build
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["Compiled", "Leaf"]
 
@@ -86,6 +87,7 @@ class Compiled:
         self.others: list[Compiled] = []
         self.traced = trace.traced
         self.outputs = trace.outputs
+        self.sources = trace.sources
         self.spec = trace.spec
         self.outside = trace.outside
         self.required = trace.required
@@ -121,13 +123,16 @@ class Compiled:
         Loops are compiled for their sizes in any case, and so from the first call on.
         """
         graph = self.program.graph
-        is_small = len(graph.values()) <= UNSPECIALISED_OPERATIONS and self.program.is_short
+        is_small = self.program.is_short or self.program.draws_natively
+        is_small = is_small and len(graph.values()) <= UNSPECIALISED_OPERATIONS
         is_small = is_small or self.program.is_native_loop
         is_new = all(output.operation not in ("input", "array") for output in graph.outputs)
         return is_small and is_new and len(set(graph.outputs)) == len(graph.outputs)
 
     def prepare_backward(self, make_backward: Callable[..., Any], leaves: Sequence[Any]) -> None:
         """Make what computes the gradients, seeing what the call of these traced leaves sees.
+
+        Behind them come the states that it drew from.
 
         ``make_backward(compiled, leaves, cotangents)`` returns it.
         """
@@ -140,6 +145,8 @@ class Compiled:
 
 
 def _leaf(leaf: Any, is_traced: bool) -> Leaf:
+    if isinstance(leaf, Generator):
+        return Leaf(type(leaf), None, None, False)
     if not is_traced:
         value = leaf.value if type(leaf) is Static else leaf
         return Leaf(type(value), value, None, False)

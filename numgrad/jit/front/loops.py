@@ -16,7 +16,8 @@ import numpy as np
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
 from numgrad.graph.modes import modes, recording
-from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.frames import where_user_is
+from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
@@ -132,6 +133,81 @@ def record_loop(
     TraceError
         If the body writes to what it did not make, or its carries change shape or dtype.
     """
+    if not hasattr(tracer, "states"):  # the examples of a batch, which draw outside
+        not_drawing = _NotDrawing(tracer, body)
+        return _record_loop(tracer, not_drawing, carries, rows, length, reverse, stops, count)
+    while True:
+        generators = tracer.states.in_scope
+        drawing = _Drawing(tracer, body, generators)
+        states = [wrap(tracer.random_state(generator)) for generator in generators]
+        handed_on = [*carries, *states]
+        found = _record_loop(tracer, drawing, handed_on, rows, length, reverse, stops, count)
+        if not drawing.unknown:
+            break
+        for generator in drawing.unknown:  # it has to have a state before the loop, too
+            tracer.random_state(generator)
+    for generator, state in zip(generators, found.carries[len(carries) :], strict=True):
+        tracer.set_random_state(generator, state._array)
+    return found._replace(carries=found.carries[: len(carries)])
+
+
+class _Drawing:
+    """A body that hands on where generators of random numbers are: its last carries.
+
+    Attributes
+    ----------
+    unknown : set of Generator
+        Others that it draws from.
+    """
+
+    def __init__(self, tracer: Any, body: Body, generators: Sequence[Any]) -> None:
+        self.tracer, self.body, self.generators = tracer, body, generators
+        self.unknown: set[Any] = set()
+
+    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+        """Return what the body gives, for states that come behind its carries."""
+        own = len(carries) - len(self.generators)
+        arrays = [carry._array for carry in carries[own:]]
+        given = dict(zip(self.generators, arrays, strict=True))
+        with self.tracer.states.body(given) as known:
+            turn = self.body(carries[:own], rows)
+        self.unknown |= known.keys() - given.keys()
+        states = [wrap(known[generator]) for generator in self.generators]
+        return turn._replace(carries=[*turn.carries, *states])
+
+
+class _NotDrawing:
+    """A body for the examples of a batch, in which no random numbers may be drawn."""
+
+    def __init__(self, batcher: Any, body: Body) -> None:
+        self.body = body
+        self.tracer = batcher
+        while not hasattr(self.tracer, "states"):
+            self.tracer = self.tracer.outside().trace
+
+    def __call__(self, carries: Sequence[Tensor], rows: Sequence[Tensor]) -> Turn:
+        """Return what the body gives."""
+        with self.tracer.states.body({}) as known:
+            turn = self.body(carries, rows)
+        if known:
+            raise TraceError(
+                f"{where_user_is()}jit: random numbers can't be drawn within a loop or branch under "
+                "vmap: draw them before it, as rows that it goes through"
+            )
+        return turn
+
+
+def _record_loop(
+    tracer: Any,
+    body: Body,
+    carries: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    length: int | None,
+    reverse: bool,
+    stops: bool,
+    count: Tensor | None,
+) -> Turn:
+    """Record a loop whose carries are all that is handed on."""
     carried = len(carries)
     given = [*carries, *rows]
     required = [modes.grad and each.requires_grad for each in given]
@@ -165,7 +241,9 @@ def record_loop(
             gradient_edge(each) if is_required else NO_EDGE
             for each, is_required in zip(given, required, strict=True)
         ]
-        node = _node_class(len(results))([*ends, *recorded.edges])
+        node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))(
+            [*ends, *recorded.edges]
+        )
         node.tracer, node.body, node.given, node.required = tracer, body, given, required
         node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
         node.first = len(results) - carried if has_stacks else 0
@@ -430,15 +508,3 @@ def _or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
         return gradient
     zeros: Any = tracer.constant(np.zeros(*meta))
     return wrap(zeros)
-
-
-_node_classes: dict[int, Any] = {}
-
-
-def _node_class(count: int) -> Any:
-    """Return the class of nodes of that many outputs."""
-    known = _node_classes.get(count)
-    if known is None:
-        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
-        known = _node_classes[count] = type("LoopBackward", (_LoopNode,), attributes)
-    return known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from numgrad.jit.front.trace_function import Trace
 from numgrad.jit.front.unrolled import warn_of_unrolled
 from numgrad.jit.ir.cost import Cost, cost
 from numgrad.jit.ir.graph import Graph, Value
+from numgrad.jit.lowering.draws import STATE_DTYPE, STATE_SHAPE
 from numgrad.jit.rolling.prepare import prepared
-from numgrad.jit.run.program import Program, build
+from numgrad.jit.run.program import Program
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["Lowered"]
 
@@ -25,6 +27,14 @@ def _refuse_tensor(tensor: Tensor, context: Any) -> None:
     raise TypeError(
         "compiled code takes NumPy arrays and numbers, but got a Tensor; pass tensor.numpy(), or "
         "call what numgrad.jit returned, which takes tensors"
+    )
+
+
+@typeof_impl.register(Generator)
+def _refuse_generator(generator: Generator, context: Any) -> None:
+    raise TypeError(
+        "compiled code draws from NumPy's generators, but got a numgrad.Generator: pass "
+        "generator.numpy"
     )
 
 
@@ -55,13 +65,32 @@ class Lowered:
         A compiled function of plain arrays and scalars, the leaves of the arguments in order, that
         returns the leaves of the results as a tuple (those of no dims as scalars), but for leaves
         that are no arrays or numbers. It can be called in ``@njit`` functions, from several
-        threads, and checks the shapes that it is given.
+        threads, and checks the shapes that it is given. For each generator among the arguments it
+        takes a ``numpy.random.Generator`` (``generator.numpy``), and one more behind all arguments
+        for each that the function draws from otherwise, the default one included. They go on from
+        where they were.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self.graph: Graph = prepared(Graph(trace.graph.inputs, list(_results(trace))))
+    def __init__(self, trace: Trace, leaves: Sequence[Any]) -> None:
+        results = list(_results(trace))
+        inputs = dict(zip(trace.traced, trace.graph.inputs, strict=False))
+        states = trace.graph.inputs[len(trace.traced) :]
+        last = trace.graph.outputs[len(trace.graph.outputs) - len(states) :]
+        # The states before and behind the function, by where the generator is among the arguments.
+        known: dict[int, tuple[Value, Value]] = {}
+        for k, (source, *both) in enumerate(zip(trace.sources, states, last, strict=True)):
+            known[source if isinstance(source, int) else len(leaves) + k] = (both[0], both[1])
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, Generator) and k not in known:  # nothing is drawn from it
+                known[k] = (Value("input", (), STATE_SHAPE, STATE_DTYPE, position=k),) * 2
+        inputs |= {k: before for k, (before, _) in known.items()}
+        order = sorted(inputs)
+        sources = [(order.index(k), len(results) + at) for at, k in enumerate(known)]
+        behind = [after for _, after in known.values()]
+        graph = Graph([inputs[k] for k in order], [*results, *behind])
+        self.graph: Graph = prepared(graph)
         warn_of_unrolled(self.graph, trace.files, trace.caller)
-        self._program: Program = build(self.graph)
+        self._program = Program(self.graph, sources)
 
     @property
     def source(self) -> str:

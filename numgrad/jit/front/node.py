@@ -13,7 +13,9 @@ from numgrad.graph.node import FREED, Node, SavedArray, next_sequence, node_type
 from numgrad.graph.saved_tensors import restore_tensor
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
+from numgrad.jit.front.states import drawing_from
 from numgrad.kernels.move.strides import repeats_elements
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["backward_of", "node_class"]
 
@@ -80,7 +82,8 @@ class _JitNode(Node):
     def saved_edges(self) -> list[Edge]:
         """Return where the traced leaves of the arguments hung in the graph."""
         moving = {k: self.edge(position) for position, k in enumerate(self.call.moving)}
-        return [moving.get(k, NO_EDGE) for k in self.call.traced]
+        leaves = [moving.get(k, NO_EDGE) for k in self.call.traced]
+        return leaves + [NO_EDGE] * len(self.call.sources)
 
 
 def node_class(count: int) -> Any:
@@ -94,12 +97,13 @@ def backward_of(
     static: Sequence[Any],
     traced: Sequence[int],
     moving: Sequence[int],
+    sources: Sequence[int | Generator],
 ) -> Callable[..., Any]:
     """Return what computes gradients of a function, itself for `jit` to trace.
 
-    It is called with the traced leaves of the function's arguments and a cotangent (or None) for
-    each result that requires grad. It returns the gradients of the `moving` leaves, and then of
-    whatever else the results depend on.
+    It is called with the traced leaves of the function's arguments, the states that it drew from,
+    and a cotangent (or None) for each result that requires grad. It returns the gradients of the
+    `moving` leaves, and then of whatever else the results depend on.
 
     Parameters
     ----------
@@ -110,12 +114,21 @@ def backward_of(
         Their leaves; those that are `traced` are not looked at.
     traced, moving : sequence of int
         The leaves that are arguments, and those that are to get a gradient.
+    sources : sequence of int or Generator
+        What it draws from: leaves, or generators from outside.
     """
 
     def backward(*arguments: Any) -> tuple[Any, ...]:
         create_graph = modes.grad
         inputs = list(static)
-        gradients = arguments[len(traced) :]
+        given = len(traced) + len(sources)
+        gradients = arguments[given:]
+        states: dict[Generator, Any] = {}
+        for source, state in zip(sources, arguments[len(traced) : given], strict=True):
+            generator = Generator() if isinstance(source, int) else source
+            states[generator] = state
+            if isinstance(source, int):
+                inputs[source] = generator
         with recording(True):
             start = next_sequence()
             for k, leaf in zip(traced, arguments, strict=False):
@@ -126,7 +139,8 @@ def backward_of(
                     inputs[k] = wrap(inputs[k]._array)
                     inputs[k]._edge = None
             args, kwargs = unflatten(spec, inputs)
-            found, _ = flatten(function(*args, **kwargs))
+            with drawing_from(states):
+                found, _ = flatten(function(*args, **kwargs))
             own = [inputs[k] for k in moving]
             results = [
                 leaf

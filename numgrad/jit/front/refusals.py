@@ -11,7 +11,6 @@ __all__ = ["depends_on_arguments", "words_of_refusal"]
 _WAYS = {
     "a truth value": "branch with where(condition, a, b), or on values that are not "
     "traced (shapes, or arguments named in static_argnames)",
-    "random numbers": "draw them outside, and pass them in",
     "its numbers": "where it is an index, take a list or a tensor from outside; where it "
     "is a mask, where(mask, a, b); and else compute with tensors",
 }

@@ -14,6 +14,7 @@ from numgrad.graph.modes import modes
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Tensor, plain
 from numgrad.jit.capture.guards import FUNCTIONS, same_function
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["Static", "array_of", "describe", "fitting", "is_traced", "plain_key"]
 
@@ -46,6 +47,8 @@ def describe(leaf: Any) -> Any:
         return kind
     if kind in FUNCTIONS:
         return (kind, Function(leaf))
+    if isinstance(leaf, Generator):
+        return Generator
     if isinstance(leaf, np.ndarray | np.generic):
         return (leaf.shape, leaf.dtype)
     try:

@@ -22,6 +22,7 @@ from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.ir.memory_order import Laid, laid
 from numgrad.kernels.move.strides import layout_of, may_overlap
 from numgrad.ops.arguments.nested import check_array
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["Output", "Trace", "trace_function"]
 
@@ -50,6 +51,9 @@ class Trace(NamedTuple):
     strides: tuple[tuple[int, tuple[int, ...]], ...]  # that it goes by, of leaves of the arguments
     files: frozenset[str]  # of the lines that recorded it
     caller: str  # the line that called the function, as operations name it
+    # What it draws from: leaves of the arguments, by number, and generators from outside. Where
+    # they are is the last of the graph's inputs, and of its outputs.
+    sources: tuple[int | Generator, ...]
 
 
 def trace_function(function: Callable[..., Any], spec: TreeSpec, leaves: Sequence[Any]) -> Trace:
@@ -100,6 +104,11 @@ def _trace(
             stand_ins[k] = wrap(traced_array)
             if isinstance(leaf, Tensor) and leaf.requires_grad:
                 stand_ins[k]._edge = None
+        generators = {}
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, Generator):  # whichever is given, it draws from that
+                stand_ins[k] = Generator()
+                generators[stand_ins[k]] = k
         stand_ins = [leaf.value if type(leaf) is Static else leaf for leaf in stand_ins]
         args, kwargs = unflatten(spec, stand_ins)
         given = [(*each, dict(own_dict(each[0]))) for each in containers((args, kwargs))]
@@ -107,6 +116,8 @@ def _trace(
         _refuse_changes(function, given)
         values: list[Value] = []
         outputs = tuple([_output(tracer, leaf, stand_ins, traced, values) for leaf in found])
+        sources = tracer.states.inputs
+        values += [tracer.value_of(tracer.random_state(source)) for source in sources]
         for k in traced:
             if stand_ins[k]._grad is not None:
                 raise TraceError(
@@ -140,6 +151,7 @@ def _trace(
         strides,
         frozenset(tracer.files),
         caller,
+        tuple([generators.get(source, source) for source in sources]),
     )
 
 

@@ -35,6 +35,7 @@ from numgrad.jit.front.control import RECORDING
 from numgrad.jit.front.grown_stacks import GrownStacks, by_rows
 from numgrad.jit.front.loops import LoopCall, cut_loop
 from numgrad.jit.front.refusals import depends_on_arguments, words_of_refusal
+from numgrad.jit.front.states import States
 from numgrad.jit.ir.constructors import broadcast, cast, constant, reshape
 from numgrad.jit.ir.garbage import without_collections
 from numgrad.jit.ir.graph import Value
@@ -47,6 +48,7 @@ from numgrad.jit.ir.memory_order import (
     place_like,
 )
 from numgrad.jit.lowering.bodies import cut_out
+from numgrad.jit.lowering.draws import STATE_DTYPE, STATE_SHAPE, Drawing
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
@@ -55,6 +57,7 @@ from numgrad.jit.lowering.unit_vectors import Rows
 from numgrad.kernels.move.memory_order import empty_for, empty_like
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.creation.generator import Generator
 
 __all__ = ["Tracer"]
 
@@ -94,6 +97,8 @@ class Tracer:
         self._own: list[set[Storage]] = []
         # Where the user's lines are that record.
         self.files: set[str] = set()
+        # Where generators of random numbers are by now.
+        self.states = States(self._first_state, self._state_of_body)
         # Arrays and numbers of NumPy's that met tensors, by their id or that of their memory.
         self.given: dict[int, Any] = {}
 
@@ -262,7 +267,10 @@ class Tracer:
         """Record a loop over unit vectors."""
         vector = Value("input", (), shape, dtype, position=0)
         row: Any = self._array(vector)
+        before = self.states.now()
         results = function(wrap(row))
+        if self.states.now() != before:
+            self._fail("a gradient that draws random numbers is not compiled row by row")
         present = [result for result in results if result is not None]
         if any(result.requires_grad for result in present):
             return None
@@ -313,7 +321,8 @@ class Tracer:
         """Record the body of a loop."""
         self._own.append(set())
         try:
-            yield
+            with self.states.body({}):
+                yield
         finally:
             self._own.pop()
 
@@ -328,6 +337,15 @@ class Tracer:
         if self._own:
             self._own[-1].discard(array.storage)
         return wrap(array)
+
+    def _first_state(self) -> Traced:
+        """Return where a generator is when the function is called: another input."""
+        value = Value("input", (), STATE_SHAPE, STATE_DTYPE, position=len(self.inputs))
+        self.inputs.append(value)
+        return self._array(value)
+
+    def _state_of_body(self) -> Any:
+        return self.stand_in(STATE_SHAPE, STATE_DTYPE)._array
 
     def results(self, loop: Any, operands: Sequence[Value]) -> list[Tensor]:
         """Record a loop whose body was cut out, and return its results."""
@@ -364,10 +382,33 @@ class Tracer:
         """Do nothing: recording goes by the mode."""
 
     def draw(
-        self, function: Callable[..., Any], shape: tuple[int, ...], arrays: Sequence[Any]
-    ) -> NoReturn:
-        """Raise: the same numbers would come in every call of the function."""
-        self.refuse("random numbers")
+        self, draw: Any, generator: Any, shape: tuple[int, ...], beside: Sequence[Any]
+    ) -> Traced:
+        """Record a draw, of where the generator is then."""
+        state = self.value_of(self.random_state(generator))
+        drawing = Drawing(draw, shape)
+        values = results_of(drawing, [state], drawing.metas(), self.origin(draw.kind))
+        numbers, after = [self._array(value) for value in values]
+        self.set_random_state(generator, after)
+        return numbers
+
+    def random_state(self, generator: Any) -> Any:
+        """Return where a generator is, in words without numbers."""
+        return self.states.of(generator)
+
+    def set_random_state(self, generator: Any, state: Any) -> None:
+        """Have a generator go on somewhere else."""
+        if type(state) is not Traced:
+            state = self.constant(Generator.at(state).words())
+        self.states.set(generator, state)
+
+    def refuse_generator(self, what: str) -> NoReturn:
+        """Raise for what a generator has no answer to before the compiled function runs."""
+        self._fail(
+            f"this asks a generator of random numbers for {what}, but while a function is traced "
+            "nothing is drawn: ask for it outside. The function may draw from the generator, and "
+            "call manual_seed with a number"
+        )
 
     def describe(self, tensor: Tensor) -> str:
         """Return what can be said of a tensor without numbers."""

@@ -10,7 +10,13 @@ from numba import from_dtype, types
 
 from numgrad.codegen.compile.compile import compile_functions
 from numgrad.jit.emit.program_source import emit
-from numgrad.jit.emit.standalone import is_native_loop, is_short, literal_dispatcher, literal_loop
+from numgrad.jit.emit.standalone import (
+    draws_natively,
+    is_native_loop,
+    is_short,
+    literal_dispatcher,
+    literal_loop,
+)
 from numgrad.jit.ir.graph import Graph
 from numgrad.jit.run.program_call import ProgramCall, call_lines, define_call
 from numgrad.jit.schedule.overwriting import overwriting
@@ -27,14 +33,16 @@ class Program:
     Parameters
     ----------
     graph : Graph
+    sources : sequence of (int, int)
+        Inputs and outputs that are where a generator of random numbers is before and afterwards.
 
     Attributes
     ----------
     graph : Graph
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, sources: Sequence[tuple[int, int]] = ()) -> None:
+        self.graph, self.sources = graph, sources
         self._emitted = emit(graph)
         self._function: Any = None
 
@@ -54,9 +62,9 @@ class Program:
         """A Numba dispatcher over arrays of the graph's shapes, for use in compiled code.
 
         It returns a tuple of the outputs, those without dims as numbers, and raises `ValueError`
-        for arrays of other shapes.
+        for arrays of other shapes. Where the `sources` say so it takes generators.
         """
-        return literal_dispatcher(self._emitted, self.graph, build)
+        return literal_dispatcher(self._emitted, self.graph, build, sources=self.sources)
 
     @property
     def filler(self) -> Any:
@@ -79,6 +87,11 @@ class Program:
     def is_short(self) -> bool:
         """Whether a call takes no longer than what is around it in Python."""
         return is_short(self._emitted)
+
+    @property
+    def draws_natively(self) -> bool:
+        """Whether it draws few random numbers, and all of it compiled code can do."""
+        return draws_natively(self._emitted)
 
     @property
     def is_native_loop(self) -> bool:

@@ -26,6 +26,12 @@ BOUNDS: dict[str, tuple[type[Exception], str]] = {
         IndexError,
         "out of range: tried to access index {0} on a tensor of {2} elements.",
     ),
+    # Of these, 1 says that a number is none that may be, and 0 that it is.
+    "check_probabilities": (
+        RuntimeError,
+        "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
+    ),
+    "check_deviations": (RuntimeError, "normal expects all elements of std >= 0.0"),
 }
 _WORDS = list(BOUNDS.values())
 _FROM_FRONT = list(BOUNDS).index("from_front")

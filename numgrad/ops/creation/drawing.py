@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,23 +12,38 @@ import numpy as np
 from numgrad.base import dtypes
 from numgrad.base.halves import HALF, WIDE, narrowed
 from numgrad.graph.accumulate import gradient_edge
+from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.modes import modes
 from numgrad.graph.node import Node
-from numgrad.graph.recorder import place_of
+from numgrad.graph.recorder import at_hand, is_traced_array, place_of
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.kernels.move.bounds import BOUNDS
 from numgrad.kernels.move.memory_order import empty_like
 from numgrad.ops.arguments.factories import Array
 from numgrad.ops.core.nodes import make_node_class
+from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.creation.generator import drawn
+from numgrad.ops.movement.casts import cast
+from numgrad.ops.pointwise.arithmetic import sub
+from numgrad.ops.pointwise.selection import where
 
 __all__ = [
-    "check_integer_range",
+    "Distribution",
+    "check_deviations",
     "check_probability",
-    "draw_bernoulli",
-    "draw_integers",
-    "draw_normal",
-    "draw_uniform",
+    "checked",
+    "drawn_bernoulli",
+    "exponential",
+    "geometric",
+    "integers",
+    "normal",
+    "permutation",
     "random_node",
+    "uniform",
 ]
+
+Size = tuple[int, ...]
 
 
 class RandomNode(Node):
@@ -78,31 +96,73 @@ def random_node(name: str, array: Array, *inputs: Tensor) -> Tensor:
     return result
 
 
-def draw_uniform(generator: np.random.Generator, shape: Any, dtype: dtypes.dtype) -> Array:
+@dataclasses.dataclass(frozen=True)
+class Distribution:
+    """Numbers to draw, of a kind and in a dtype (a `Draw` of `numgrad.ops.creation.generator`)."""
+
+    kind: str
+    dtype: dtypes.dtype
+    parameters: tuple[Any, ...] = ()
+
+    def numbers(self, source: np.random.Generator, shape: Size) -> Array:
+        """Return an array of them, from NumPy's generator."""
+        return _NUMBERS[self.kind](source, shape, self.dtype, *self.parameters)
+
+
+def uniform(dtype: dtypes.dtype) -> Distribution:
     """Return numbers from [0, 1); for complex dtypes, both parts are."""
     if dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
             f"\"check_uniform_bounds\" not implemented for '{dtype.scalar_name}'"
         )
-    if dtype.numpy == HALF:  # rounded to the nearest, the greatest would be 1
-        steps = _draw_real(generator.random, shape, dtypes.float32) * 2048
-        return narrowed(np.asarray(np.floor(steps) / 2048))
-    return _draw_real(generator.random, shape, dtype)
+    return Distribution("uniform", dtype)
 
 
-def draw_normal(generator: np.random.Generator, shape: Any, dtype: dtypes.dtype) -> Array:
+def normal(dtype: dtypes.dtype) -> Distribution:
     """Return normally distributed numbers of variance 1 (half of it in each part if complex)."""
     if dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
             f"\"normal_kernel_cpu\" not implemented for '{dtype.scalar_name}'"
         )
-    array = _draw_real(generator.standard_normal, shape, dtype)
+    return Distribution("normal", dtype)
+
+
+def integers(low: int, high: int, dtype: dtypes.dtype) -> Distribution:
+    """Return integers from [low, high) in any dtype but a complex one."""
+    _check_integer_range(low, high, dtype)
+    return Distribution("integers", dtype, (low, high))
+
+
+def exponential(dtype: dtypes.dtype) -> Distribution:
+    """Return exponentially distributed numbers of mean 1."""
+    return Distribution("exponential", dtype)
+
+
+def geometric(p: float) -> Distribution:
+    """Return numbers of trials until the first success."""
+    return Distribution("geometric", dtypes.int64, (p,))
+
+
+def permutation(dtype: dtypes.dtype) -> Distribution:
+    """Return the integers below the last length in random order, for each of the others anew."""
+    return Distribution("permutation", dtype)
+
+
+def _uniform(source: np.random.Generator, shape: Size, dtype: dtypes.dtype) -> Array:
+    if dtype.numpy == HALF:  # rounded to the nearest, the greatest would be 1
+        steps = _in_dtype(source.random, shape, dtypes.float32) * 2048
+        return narrowed(np.asarray(np.floor(steps) / 2048))
+    return _in_dtype(source.random, shape, dtype)
+
+
+def _normal(source: np.random.Generator, shape: Size, dtype: dtypes.dtype) -> Array:
+    array = _in_dtype(source.standard_normal, shape, dtype)
     if dtype.is_complex:
         array *= np.sqrt(0.5)
     return array
 
 
-def _draw_real(draw: Any, shape: Any, dtype: dtypes.dtype) -> Array:
+def _in_dtype(draw: Any, shape: Size, dtype: dtypes.dtype) -> Array:
     """Draw in the dtype itself: float32 numbers are not rounded from float64 ones."""
     if dtype.numpy == HALF:
         return narrowed(np.asarray(draw(shape, WIDE)))
@@ -112,7 +172,43 @@ def _draw_real(draw: Any, shape: Any, dtype: dtypes.dtype) -> Array:
     return pairs.view(dtype.numpy)[..., 0]
 
 
-def check_integer_range(low: int, high: int, dtype: dtypes.dtype) -> None:
+def _integers(
+    source: np.random.Generator, shape: Size, dtype: dtypes.dtype, low: int, high: int
+) -> Array:
+    kind: Any = dtype.numpy
+    if dtype.category != dtypes.INTEGER:
+        kind = np.dtype(np.int64)
+    return np.asarray(source.integers(low, high, shape, kind)).astype(dtype.numpy, copy=False)
+
+
+def _exponential(source: np.random.Generator, shape: Size, dtype: dtypes.dtype) -> Array:
+    return _in_dtype(source.standard_exponential, shape, dtype)
+
+
+def _geometric(source: np.random.Generator, shape: Size, dtype: dtypes.dtype, p: float) -> Array:
+    return np.asarray(source.geometric(p, shape), np.int64)
+
+
+def _permutation(source: np.random.Generator, shape: Size, dtype: dtypes.dtype) -> Array:
+    *others, n = shape
+    if not others:
+        return source.permutation(n).astype(dtype.numpy)
+    rows = np.empty(shape, np.int64)
+    rows[...] = np.arange(n)
+    return source.permuted(rows, axis=-1).astype(dtype.numpy)
+
+
+_NUMBERS: dict[str, Callable[..., Array]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "integers": _integers,
+    "exponential": _exponential,
+    "geometric": _geometric,
+    "permutation": _permutation,
+}
+
+
+def _check_integer_range(low: int, high: int, dtype: dtypes.dtype) -> None:
     """Raise unless there are integers in [low, high) and `dtype` can hold them."""
     if low >= high:
         raise RuntimeError(
@@ -135,17 +231,6 @@ def check_integer_range(low: int, high: int, dtype: dtypes.dtype) -> None:
             raise RuntimeError(f"{name} is out of bounds for {dtype.cpp_name}")
 
 
-def draw_integers(
-    generator: np.random.Generator, shape: Any, low: int, high: int, dtype: dtypes.dtype
-) -> Array:
-    """Return integers from [low, high) in any dtype but a complex one."""
-    check_integer_range(low, high, dtype)
-    kind: Any = dtype.numpy
-    if dtype.category != dtypes.INTEGER:
-        kind = np.dtype(np.int64)
-    return np.asarray(generator.integers(low, high, shape, kind)).astype(dtype.numpy, copy=False)
-
-
 def check_probability(p: float) -> float:
     """Return a probability; raise if it is none."""
     if not 0 <= p <= 1:
@@ -153,16 +238,55 @@ def check_probability(p: float) -> float:
     return p
 
 
-def draw_bernoulli(
-    generator: np.random.Generator, shape: Any, p: Any, dtype: dtypes.dtype
-) -> Array:
-    """Return ones with probability `p`, a number or an array of `shape`, and zeros."""
-    if isinstance(p, np.ndarray):
-        if p.dtype.kind != "f":
+@at_run_time
+def check_probabilities(faults: Array, size: int) -> Array:
+    """Raise if a number is 1, which says that a probability is none."""
+    return _checked("check_probabilities", faults)
+
+
+@at_run_time
+def check_deviations(faults: Array, size: int) -> Array:
+    """Raise if a number is 1, which says that a standard deviation is none."""
+    return _checked("check_deviations", faults)
+
+
+def _checked(name: str, faults: Array) -> Array:
+    if faults.any():
+        error, words = BOUNDS[name]
+        raise error(words)
+    return faults
+
+
+def checked(tensor: Tensor, is_valid: Tensor, check: Callable[..., Any]) -> Tensor:
+    """Return a tensor, all of whose elements are valid: a check raises if not."""
+    if not is_traced_array(is_valid._array):
+        check(~is_valid._array, size=1)
+        return tensor
+    faults: Any = cast(is_valid, np.dtype(np.int64))._array
+    faults = check(sub(1, wrap(faults))._array, size=1)
+    return where(
+        FUNCTIONS["eq"](wrap(faults), 0), tensor, math.nan
+    )  # so that it does depend on the check
+
+
+def _is_probability(p: Tensor) -> Tensor:
+    lowest, highest = FUNCTIONS["ge"](p, 0), FUNCTIONS["le"](p, 1)
+    found: Tensor = FUNCTIONS["logical_and"](lowest, highest)
+    return found
+
+
+def drawn_bernoulli(p: Any, generator: Any, shape: Size, dtype: dtypes.dtype) -> Tensor:
+    """Return ones with probability `p`, a number or a tensor, and zeros."""
+    beside = []
+    if isinstance(p, Tensor):
+        if p._array.dtype.kind != "f":
             raise NotImplementedError(
-                '"bernoulli_tensor_cpu_p_" not implemented for '
-                f"'{dtypes.of_numpy(p.dtype).scalar_name}'"
+                f"\"bernoulli_tensor_cpu_p_\" not implemented for '{p.dtype.scalar_name}'"
             )
-        if not ((p >= 0) & (p <= 1)).all():
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return np.asarray(generator.random(shape) < p).astype(dtype.numpy, "C", copy=False)
+        p = wrap(at_hand(p._array))
+        beside.append(p._array)
+    with no_grad():
+        if isinstance(p, Tensor):
+            p = checked(p, _is_probability(p), check_probabilities)
+        array = drawn(uniform(dtypes.float64), generator, shape, beside)
+        return cast(FUNCTIONS["lt"](wrap(array), p), dtype.numpy)

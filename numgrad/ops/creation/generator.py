@@ -7,12 +7,14 @@ platform, but not the ones that PyTorch gives for it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
+from numgrad.base import dtypes
 from numgrad.graph.modes import modes
+from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.registry import FUNCTIONS, public
 from numgrad.ops.signatures.argument_parser import bind
@@ -20,6 +22,7 @@ from numgrad.ops.signatures.kinds import KINDS, NAMES, OWNERS, Kind, check_devic
 from numgrad.ops.signatures.signature import parse
 
 __all__ = [
+    "Draw",
     "Generator",
     "default_generator",
     "drawn",
@@ -71,6 +74,7 @@ class Generator:
     @property
     def numpy(self) -> np.random.Generator:
         """NumPy's generator, which the numbers are drawn from."""
+        self._refuse_traced("its generator of NumPy's")
         return self._numpy
 
     def manual_seed(self, seed: int) -> Generator:
@@ -92,20 +96,29 @@ class Generator:
             raise RuntimeError(f"manual_seed expected a long, but got {type_name(seed)}")
         if not -(2**63) <= seed <= _MASK:
             raise ValueError("Overflow when unpacking long long")
-        self._start(int(seed) & _MASK)
+        seed = int(seed) & _MASK
+        if modes.trace is None:
+            self._start(seed)
+        else:
+            numbers = np.random.Generator(np.random.PCG64(seed))
+            snapshot = seed, numbers, numbers.bit_generator.state
+            modes.trace.set_random_state(self, snapshot)
         return self
 
     def seed(self) -> int:
         """Start a stream that nobody can foresee, and return its seed."""
+        self._refuse_traced("a new seed")
         self._start(secrets.randbits(64))
         return self._seed
 
     def initial_seed(self) -> int:
         """Return the seed that the stream was started with."""
+        self._refuse_traced("its seed")
         return self._seed
 
     def get_state(self) -> Tensor:
         """Return the state as a tensor of bytes, for `set_state`."""
+        self._refuse_traced("its state")
         state: Any = self._numpy.bit_generator.state
         values = {**state, **state["state"], "seed": self._seed}
         parts = [int(values[name]).to_bytes(size, "little") for name, size in _FIELDS]
@@ -121,6 +134,7 @@ class Generator:
         RuntimeError
             If it is not as long as a state is.
         """
+        self._refuse_traced("another state")
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
         if new_state._array.dtype != np.uint8:
@@ -139,14 +153,61 @@ class Generator:
         self._numpy.bit_generator.state = {"bit_generator": "PCG64", "state": inner, **values}
         return self
 
-    def snapshot(self) -> tuple[Any, ...]:
-        """Return where the generator is, for `restore`; quicker than `get_state`."""
+    @classmethod
+    def at(cls, snapshot: Any) -> Generator:
+        """Return a new generator where another was."""
+        seed, _, state = snapshot
+        found = cls.__new__(cls)
+        found._start(seed)
+        found._numpy.bit_generator.state = state
+        return found
+
+    def words(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Return the state in six words, as `numgrad.kernels.random` has it, and the seed in one.
+
+        It is for who holds the lock of NumPy's generator.
+        """
+        state: Any = self._numpy.bit_generator.state
+        inner = state["state"]
+        parts = [inner["state"].to_bytes(16, "little"), inner["inc"].to_bytes(16, "little")]
+        kept = state["has_uint32"] | state["uinteger"] << 32
+        parts += [kept.to_bytes(8, "little"), self._seed.to_bytes(8, "little")]
+        return np.frombuffer(b"".join(parts), "<u8").astype(np.uint64)
+
+    def set_words(self, words: np.ndarray[Any, Any]) -> None:
+        """Go on where a generator was that `words` are from; who calls holds the lock."""
+        low, high, inc_low, inc_high, kept, seed = words.tolist()
+        self._seed = seed
+        self._numpy.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
+            "has_uint32": kept & 1,
+            "uinteger": kept >> 32,
+        }
+
+    def snapshot(self) -> Any:
+        """Return where the generator is, for `restore`; quicker than `get_state`.
+
+        Two are equal if nothing was drawn in between.
+        """
+        if modes.trace is not None:
+            return modes.trace.random_state(self)
         return self._seed, self._numpy, self._numpy.bit_generator.state
 
-    def restore(self, snapshot: tuple[Any, ...]) -> None:
+    def restore(self, snapshot: Any) -> None:
         """Go on where the generator was when `snapshot` was called."""
+        if modes.trace is not None:
+            modes.trace.set_random_state(self, snapshot)
+            return
         self._seed, self._numpy, state = snapshot
         self._numpy.bit_generator.state = state
+
+    def _refuse_traced(self, what: str) -> None:
+        """Raise if this generator's state has no numbers, because a function is traced."""
+        if modes.trace is not None:
+            state: Any = modes.trace.random_state(self)
+            if is_traced_array(state):
+                state.storage.recorder.refuse_generator(what)
 
     def clone_state(self) -> Generator:
         """Return another generator in the same state."""
@@ -174,32 +235,37 @@ NAMES["Generator"] = Generator
 OWNERS[Generator] = "torch._C"
 
 
+class Draw(Protocol):
+    """What numbers are drawn: of which distribution, in which dtype."""
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The dtype of the numbers."""
+
+    def numbers(self, source: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        """Return an array of numbers from NumPy's generator."""
+
+
 def drawn(
-    draw: Callable[..., Any],
+    draw: Draw,
     generator: Generator | None,
     shape: tuple[int, ...],
-    *parameters: Any,
-    arrays: Sequence[Any] = (),
+    beside: Sequence[Any] = (),
 ) -> Any:
     """Return an array of random numbers; everything that is drawn comes this way.
 
     Parameters
     ----------
-    draw : callable
-        ``draw(numbers, shape, *arrays, *parameters)`` returns it, with NumPy's generator.
+    draw : Draw
     generator : Generator, optional
     shape : tuple of int
-    *parameters
-        What is no tensor.
-    arrays : sequence of array
-        Those of tensors, which broadcast to the shape.
+    beside : sequence of array
+        Those of tensors that the numbers are going to meet.
     """
-    numbers = (default_generator if generator is None else generator)._numpy
+    source = default_generator if generator is None else generator
     if modes.trace is None:
-        return draw(numbers, shape, *arrays, *parameters)
-    return modes.trace.draw(
-        lambda shape, *arrays: draw(numbers, shape, *arrays, *parameters), shape, arrays
-    )
+        return draw.numbers(source._numpy, shape)
+    return modes.trace.draw(draw, source, shape, beside)
 
 
 @public(method=False)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from numgrad.base import dtypes
-from numgrad.graph.recorder import is_traced_array
-from numgrad.graph.tensor import Tensor
+from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.modes import modes
+from numgrad.graph.recorder import at_hand, is_traced_array
+from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (
     LIKE_OPTIONS,
     OPTIONS,
@@ -20,14 +20,19 @@ from numgrad.ops.arguments.factories import (
     finish,
 )
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.creation import drawing
 from numgrad.ops.creation.creation import strides_like
 from numgrad.ops.creation.drawing import (
+    Distribution,
+    check_deviations,
     check_probability,
-    draw_bernoulli,
-    draw_integers,
-    draw_normal,
-    draw_uniform,
+    checked,
+    drawn_bernoulli,
+    integers,
+    permutation,
     random_node,
+    uniform,
 )
 from numgrad.ops.creation.generator import (
     Generator,
@@ -39,6 +44,8 @@ from numgrad.ops.creation.generator import (
     seed,
     set_rng_state,
 )
+from numgrad.ops.movement.casts import cast
+from numgrad.ops.pointwise.arithmetic import add, mul
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -90,7 +97,7 @@ def rand(size: Size, generator: Any, dtype: Any) -> Array:
     >>> bool((0 <= x).all()), bool((x < 1).all())
     (True, True)
     """
-    return drawn(draw_uniform, generator, size, dtype or dtypes.default_dtype())
+    return drawn(uniform(dtype or dtypes.default_dtype()), generator, size)
 
 
 @declare(*_drawn("randn(size size"), method=False, finish=finish)
@@ -113,13 +120,18 @@ def randn(size: Size, generator: Any, dtype: Any) -> Array:
     >>> x.shape, x.dtype
     (torch.Size([3, 2]), torch.float32)
     """
-    return drawn(draw_normal, generator, size, dtype or dtypes.default_dtype())
+    return drawn(drawing.normal(dtype or dtypes.default_dtype()), generator, size)
 
 
-def _place_like(input: Tensor, array: Array, dtype: dtypes.dtype, memory_format: Any) -> Array:
+def _drawn_like(input: Tensor, draw: Distribution, generator: Any, memory_format: Any) -> Array:
+    """Return random numbers in the shape of a tensor, which lie in memory as it does."""
+    array = drawn(draw, generator, input._array.shape)
+    placed = strides_like(input._array, draw.dtype, memory_format)
     if is_traced_array(array):
-        return array
-    placed = strides_like(input._array, dtype, memory_format)
+        if placed.flags.c_contiguous:
+            return array
+        found: Array = modes.trace.laid_out(array, placed, input._array)
+        return found
     placed[...] = array
     return placed
 
@@ -132,9 +144,7 @@ def rand_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) -> 
     >>> ng.rand_like(ng.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    wanted = dtype or input.dtype
-    array = drawn(draw_uniform, generator, input._array.shape, wanted)
-    return _place_like(input, array, wanted, memory_format)
+    return _drawn_like(input, uniform(dtype or input.dtype), generator, memory_format)
 
 
 @declare(*_drawn("randn_like(Tensor input", LIKE_OPTIONS), method=False, finish=finish)
@@ -145,9 +155,7 @@ def randn_like(input: Tensor, generator: Any, dtype: Any, memory_format: Any) ->
     >>> ng.randn_like(ng.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    wanted = dtype or input.dtype
-    array = drawn(draw_normal, generator, input._array.shape, wanted)
-    return _place_like(input, array, wanted, memory_format)
+    return _drawn_like(input, drawing.normal(dtype or input.dtype), generator, memory_format)
 
 
 @declare(
@@ -179,7 +187,7 @@ def randint(low: int | None, high: int, size: Size, generator: Any, dtype: Any) 
     >>> x.dtype, int(x.min()), int(x.max())
     (torch.int64, 3, 9)
     """
-    return drawn(draw_integers, generator, size, low or 0, high, dtype or dtypes.int64)
+    return drawn(integers(low or 0, high, dtype or dtypes.int64), generator, size)
 
 
 @declare(
@@ -205,8 +213,7 @@ def randint_like(
         if high._array.ndim:
             raise RuntimeError("high must be a scalar tensor and on CPU")
         high = int(high._array.item())
-    array = drawn(draw_integers, generator, input._array.shape, low or 0, high, wanted)
-    return _place_like(input, array, wanted, memory_format)
+    return _drawn_like(input, integers(low or 0, high, wanted), generator, memory_format)
 
 
 @declare(*_drawn("randperm(int n"), method=False, finish=finish)
@@ -233,17 +240,7 @@ def randperm(n: int, generator: Any, dtype: Any) -> Array:
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     checked_number(n, wanted)
-    return drawn(_permuted, generator, (n,), wanted)
-
-
-def _permuted(numbers: np.random.Generator, shape: Size, dtype: dtypes.dtype) -> Array:
-    """Return the integers below the last length in random order, for each of the others anew."""
-    *others, n = shape
-    if not others:
-        return numbers.permutation(n).astype(dtype.numpy)
-    rows = np.empty(shape, np.int64)
-    rows[...] = np.arange(n)
-    return numbers.permuted(rows, axis=-1).astype(dtype.numpy)
+    return drawn(permutation(wanted), generator, (n,))
 
 
 def _check_std(std: Any) -> None:
@@ -293,8 +290,7 @@ def normal(
         wanted = sources[0].dtype if sources else dtypes.default_dtype()
     if tensors:
         size = broadcast_shapes([tensor._array.shape for tensor in tensors])
-    arrays = [value._array if isinstance(value, Tensor) else value for value in (mean, std)]
-    array = drawn(_normal, generator, size, wanted, arrays=arrays)
+    array = _drawn_normal(mean, std, generator, size, wanted)._array
     if out is not None or not tensors:
         return finish("normal", array, requires_grad=requires_grad, out=out, dtype=dtype)
     name = "NormalBackward3"
@@ -303,13 +299,14 @@ def normal(
     return random_node(name, array, *tensors)
 
 
-def _normal(
-    numbers: np.random.Generator, shape: Size, mean: Any, std: Any, dtype: dtypes.dtype
-) -> Array:
-    if isinstance(std, np.ndarray) and not (std >= 0).all():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    array = draw_normal(numbers, shape, dtype) * std + mean
-    return np.asarray(array).astype(dtype.numpy, copy=False)
+def _drawn_normal(mean: Any, std: Any, generator: Any, shape: Size, dtype: dtypes.dtype) -> Tensor:
+    with no_grad():
+        beside = [value._array for value in (mean, std) if isinstance(value, Tensor)]
+        mean, std = (wrap(at_hand(v._array)) if isinstance(v, Tensor) else v for v in (mean, std))
+        if isinstance(std, Tensor):
+            std = checked(std, FUNCTIONS["ge"](std, 0), check_deviations)
+        noise = wrap(drawn(drawing.normal(dtype), generator, shape, beside))
+        return cast(add(mul(noise, std), mean), dtype.numpy)
 
 
 @declare(
@@ -337,11 +334,8 @@ def bernoulli(input: Tensor, p: Any, generator: Any, out: Any) -> Tensor:
     >>> ng.bernoulli(ng.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    source = input._array
-    if p is None:
-        array = drawn(draw_bernoulli, generator, source.shape, input.dtype, arrays=(source,))
-    else:
-        array = drawn(draw_bernoulli, generator, source.shape, check_probability(p), input.dtype)
+    chance = input if p is None else check_probability(p)
+    array = drawn_bernoulli(chance, generator, input._array.shape, input.dtype)._array
     if out is not None:
         return finish("bernoulli", array, out=out)
     return random_node("BernoulliBackward0" if p is None else "BernoulliBackward2", array, input)

@@ -12,19 +12,27 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
-from numgrad.ops.arguments.factories import Array
 from numgrad.ops.creation.drawing import (
     check_probability,
-    draw_bernoulli,
-    draw_integers,
-    draw_normal,
-    draw_uniform,
+    drawn_bernoulli,
+    exponential,
+    geometric,
+    integers,
+    normal,
     random_node,
+    uniform,
 )
 from numgrad.ops.creation.generator import Generator, drawn
+from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.unit_dims import expand
 from numgrad.ops.mutation.inplace import perform
+from numgrad.ops.pointwise.arithmetic import add, mul, sub
+from numgrad.ops.pointwise.division import div
+from numgrad.ops.pointwise.exponential import exp
+from numgrad.ops.pointwise.selection import clamp_max
+from numgrad.ops.pointwise.trigonometric import tan
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
@@ -39,23 +47,22 @@ __all__ = [
 ]
 
 
+Size = tuple[int, ...]
+
+
 def _fill(
     tensor: Tensor,
     node: str,
-    draw: Callable[..., Array],
-    generator: Generator | None,
+    draw: Callable[[tuple[int, ...]], Tensor],
     *others: Tensor,
 ) -> Tensor:
-    """Write what `draw` returns for a generator and the tensor's shape into the tensor."""
+    """Write what `draw` returns for the tensor's shape into the tensor."""
     dtype = tensor._array.dtype
 
-    def drawn_as(numbers: Any, shape: Any, *arrays: Any) -> Array:
-        return np.asarray(draw(numbers, shape, *arrays)).astype(dtype, copy=False)
-
     def function(stand_in: Tensor) -> Tensor:
-        arrays = [other._array for other in others]
-        array = drawn(drawn_as, generator, stand_in._array.shape, arrays=arrays)
-        return random_node(node, array, stand_in, *others)
+        with no_grad():
+            found = cast(draw(stand_in._array.shape), dtype)
+        return random_node(node, found._array, stand_in, *others)
 
     name = node.partition("Backward")[0]
     name = "log_normal" if name == "LogNormal" else name.lower()
@@ -87,20 +94,20 @@ def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None)
     """
     low, high, dtype = from_, to, self.dtype
 
-    def draw(numbers: Any, shape: Any) -> Any:
+    def draw(shape: Size) -> Tensor:
         if dtype.is_floating_point:
             _check_uniform_range(low, high, dtype)
-        array: Any = draw_uniform(numbers, shape, dtype)
+        found = wrap(drawn(uniform(dtype), generator, shape))
         if low == 0 and high == 1:
-            return array
-        array = array * (high - low) + low
-        if dtype.is_complex:
-            array += low * 1j
-        elif low < high:  # rounding may reach the upper end, which is not in the range
-            array = np.minimum(array, np.nextafter(dtype.numpy.type(high), dtype.numpy.type(low)))
-        return array
+            return found
+        found = add(mul(found, high - low), complex(low, low) if dtype.is_complex else low)
+        if low < high and not dtype.is_complex:
+            # Rounding may reach the upper end, which is not in the range.
+            last = np.nextafter(dtype.numpy.type(high), dtype.numpy.type(low))
+            found = clamp_max(found, float(last))
+        return found
 
-    return _fill(self, "UniformBackward0", draw, generator)
+    return _fill(self, "UniformBackward0", draw)
 
 
 def _check_uniform_range(low: float, high: float, dtype: dtypes.dtype) -> None:
@@ -140,12 +147,12 @@ def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) 
     """
     dtype = self.dtype
 
-    def draw(numbers: Any, shape: Any) -> Array:
+    def draw(shape: Size) -> Tensor:
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return draw_normal(numbers, shape, dtype) * std + mean
+        return add(mul(wrap(drawn(normal(dtype), generator, shape)), std), mean)
 
-    return _fill(self, "NormalBackward0", draw, generator)
+    return _fill(self, "NormalBackward0", draw)
 
 
 @declare(
@@ -178,19 +185,13 @@ def bernoulli_(self: Tensor, p: Any, generator: Generator | None) -> Tensor:
     dtype = self.dtype
     if isinstance(p, Tensor):
         expand(wrap(p._array), self._array.shape)  # or raise
-        return _fill(
-            self,
-            "BernoulliBackward1",
-            lambda numbers, shape, chances: draw_bernoulli(numbers, shape, chances, dtype),
-            generator,
-            p,
-        )
-    chance = check_probability(p)
+    chance = p if isinstance(p, Tensor) else check_probability(p)
+    name = f"BernoulliBackward{1 if isinstance(p, Tensor) else 2}"
     return _fill(
         self,
-        "BernoulliBackward2",
-        lambda numbers, shape: draw_bernoulli(numbers, shape, chance, dtype),
-        generator,
+        name,
+        lambda shape: drawn_bernoulli(chance, generator, shape, dtype),
+        *[p] * isinstance(p, Tensor),
     )
 
 
@@ -230,8 +231,7 @@ def random_(self: Tensor, from_: int | None, to: int | None, generator: Generato
     return _fill(
         self,
         name,
-        lambda numbers, shape: draw_integers(numbers, shape, first, stop, dtype),
-        generator,
+        lambda shape: wrap(drawn(integers(first, stop, dtype), generator, shape)),
     )
 
 
@@ -268,13 +268,13 @@ def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Ten
     """
     dtype = self.dtype
 
-    def draw(numbers: Any, shape: Any) -> Array:
+    def draw(shape: Size) -> Tensor:
         _check_continuous(dtype, "Exponential")
         if not lambd > 0:
             raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-        return np.asarray(numbers.standard_exponential(shape, dtype.numpy) / lambd)
+        return div(wrap(drawn(exponential(dtype), generator, shape)), lambd)
 
-    return _fill(self, "ExponentialBackward0", draw, generator)
+    return _fill(self, "ExponentialBackward0", draw)
 
 
 @declare(
@@ -295,16 +295,16 @@ def log_normal_(self: Tensor, mean: float, std: float, generator: Generator | No
     """
     dtype = self.dtype
 
-    def draw(numbers: Any, shape: Any) -> Array:
+    def draw(shape: Size) -> Tensor:
         if not dtype.is_floating_point:
             raise NotImplementedError(
                 f"\"log_normal_cpu\" not implemented for '{dtype.scalar_name}'"
             )
         if not std > 0:
             raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-        return np.exp(draw_normal(numbers, shape, dtype) * std + mean)
+        return exp(add(mul(wrap(drawn(normal(dtype), generator, shape)), std), mean))
 
-    return _fill(self, "LogNormalBackward0", draw, generator)
+    return _fill(self, "LogNormalBackward0", draw)
 
 
 @declare(
@@ -325,13 +325,14 @@ def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | No
     """
     dtype = self.dtype
 
-    def draw(numbers: Any, shape: Any) -> Array:
+    def draw(shape: Size) -> Tensor:
         _check_continuous(dtype, "Cauchy")
         if not sigma > 0:
             raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-        return np.tan(math.pi * (draw_uniform(numbers, shape, dtype) - 0.5)) * sigma + median
+        angle = mul(sub(wrap(drawn(uniform(dtype), generator, shape)), 0.5), math.pi)
+        return add(mul(tan(angle), sigma), median)
 
-    return _fill(self, "CauchyBackward0", draw, generator)
+    return _fill(self, "CauchyBackward0", draw)
 
 
 @declare("geometric_(Tensor self, float p, *, generator? generator=None)", function=False)
@@ -349,13 +350,13 @@ def geometric_(self: Tensor, p: float, generator: Generator | None) -> Tensor:
     """
     dtype = self.dtype
 
-    def draw(numbers: Any, shape: Any) -> Array:
+    def draw(shape: Size) -> Tensor:
         if dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
             raise NotImplementedError(
                 f"\"geometric_cpu\" not implemented for '{dtype.scalar_name}'"
             )
         if not 0 < p < 1:
             raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-        return np.asarray(numbers.geometric(p, shape))
+        return wrap(drawn(geometric(p), generator, shape))
 
-    return _fill(self, "GeometricBackward0", draw, generator)
+    return _fill(self, "GeometricBackward0", draw)
