@@ -528,7 +528,7 @@ def _dear_within(plan: Schedule, inside: list[Element]) -> set[Value]:
     for value in places:
         for operand in value.operands:
             most[operand] = max(most.get(operand, 1), len(places[value]))
-    plan = Schedule(plan.graph, plan.elements, set(plan.kept))
+    plan = Schedule(plan.graph, plan.elements, set(plan.kept), plan.over)
     found: set[Value] = set()
     for value, index in inside:
         moves_nothing = value.operation in ("constant", "view", "reshape")
