@@ -16,7 +16,7 @@ import numpy as np
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
 from numgrad.graph.modes import modes, recording
-from numgrad.graph.node import Node, next_sequence
+from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
 from numgrad.jit.front.outside import edges_from_outside, inside
@@ -165,7 +165,9 @@ def record_loop(
             gradient_edge(each) if is_required else NO_EDGE
             for each, is_required in zip(given, required, strict=True)
         ]
-        node = _node_class(len(results))([*ends, *recorded.edges])
+        node = node_type("LoopBackward", _LoopNode, num_outputs=len(results))(
+            [*ends, *recorded.edges]
+        )
         node.tracer, node.body, node.given, node.required = tracer, body, given, required
         node.carried, node.sums, node.edges = carried, len(turn.summed), recorded.edges
         node.first = len(results) - carried if has_stacks else 0
@@ -221,7 +223,7 @@ def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
         own.append(fresh_input(operands[-1], 0))
     graph, captured = cut_out(own, values)
     carries, rows = carried + len(before), len(call.given) - carried
-    loop = Loop(graph, carries, rows, call.length, call.reverse, call.stops, counts)
+    loop = Loop(graph, carries, rows, call.length, call.reverse, call.stops, counted=counts)
     found: list[Tensor] = tracer.results(loop, [*operands, *captured])
     return found
 
@@ -430,15 +432,3 @@ def _or_zeros(tracer: Any, gradient: Tensor | None, meta: Any) -> Tensor:
         return gradient
     zeros: Any = tracer.constant(np.zeros(*meta))
     return wrap(zeros)
-
-
-_node_classes: dict[int, Any] = {}
-
-
-def _node_class(count: int) -> Any:
-    """Return the class of nodes of that many outputs."""
-    known = _node_classes.get(count)
-    if known is None:
-        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
-        known = _node_classes[count] = type("LoopBackward", (_LoopNode,), attributes)
-    return known
