@@ -41,8 +41,11 @@ class _Found(NamedTuple):
 def call_compiled(batcher: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a compiled function for all examples at once.
 
-    One that reads tensors inside which are no arguments of it runs as it is.
+    One that reads tensors inside which are no arguments of it runs as it is. So do those that may
+    draw random numbers: gradients go by the numbers that were drawn, which only the run itself has.
     """
+    if batcher.randomness != "error":
+        return jitted.function(*args, **kwargs)
     try:
         return _call(batcher, jitted, args, kwargs)
     except ForeignTensor:

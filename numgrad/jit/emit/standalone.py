@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.tuning import (
+    INLINED_ELEMENTS,
     INLINED_STATEMENTS,
     LOOP_PRODUCT_TERMS,
     STACK_BYTES,

@@ -294,7 +294,7 @@ class Jitted:
         key = spec, tuple(traced), tuple(moving), *given
         known = self.of_batches.get(key)
         if known is None:
-            function = backward_of(self.function, spec, given, traced, moving)
+            function = backward_of(self.function, spec, given, traced, moving, ())
             known = self.of_batches[key] = self.remade(function)
         return known, traced
 

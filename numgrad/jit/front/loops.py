@@ -15,8 +15,8 @@ import numpy as np
 
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.engine import run
-from numgrad.graph.modes import modes, recording
 from numgrad.graph.frames import where_user_is
+from numgrad.graph.modes import modes, recording
 from numgrad.graph.node import Node, next_sequence, node_type
 from numgrad.graph.recorder import TraceError
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, wrap
@@ -191,8 +191,8 @@ class _NotDrawing:
             turn = self.body(carries, rows)
         if known:
             raise TraceError(
-                f"{where_user_is()}jit: random numbers can't be drawn within a loop or branch under "
-                "vmap: draw them before it, as rows that it goes through"
+                f"{where_user_is()}jit: random numbers can't be drawn within a loop or branch "
+                "under vmap: draw them before it, as rows that it goes through"
             )
         return turn
 
@@ -299,7 +299,7 @@ def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
         own.append(fresh_input(operands[-1], 0))
     graph, captured = cut_out(own, values)
     carries, rows = carried + len(before), len(call.given) - carried
-    loop = Loop(graph, carries, rows, call.length, call.reverse, call.stops, counts)
+    loop = Loop(graph, carries, rows, call.length, call.reverse, call.stops, counted=counts)
     found: list[Tensor] = tracer.results(loop, [*operands, *captured])
     return found
 
