@@ -90,7 +90,7 @@ def interpreted(function: Function, *arguments: Any) -> list[Any]:
     leaves, spec = flatten((arguments, {}))
     trace = trace_function(function, spec, leaves)
     found = interpret(trace.graph, [leaf.numpy() for leaf in leaves])
-    return [ng.from_numpy(found[output.which]) for output in trace.outputs]
+    return [ng.tensor(found[output.which]) for output in trace.outputs]
 
 
 @pytest.mark.parametrize("inside", ["value", "gradient"])

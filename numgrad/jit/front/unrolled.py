@@ -20,7 +20,7 @@ from numgrad.jit.ir.graph import Graph, Value
 __all__ = ["UnrolledWarning", "warn_of_unrolled"]
 
 TOO_MANY = 2_000  # operations, which take half a minute to compile
-LINES = 9  # of a loop's body that are written out
+WRITTEN_LINES = 9  # of a loop's body that are written out
 
 _NO_OPERATIONS = frozenset(("input", "array", "constant", "view", "reshape", "item"))
 
@@ -130,7 +130,7 @@ def _advice(loop: _Loop | None) -> str:
     carry = names if len(carried) < 2 else f"({names})"
     given = ["carry" if len(carried) > 1 else carry, target if len(own) < 2 else "each"]
     step = written_as_function("step", given, body, [carry, "None"])
-    if not carried or len(step) > LINES or leave(body):
+    if not carried or len(step) > WRITTEN_LINES or leave(body):
         step = [*outline("step", given, "one turn"), f"    return {carry}, None"]
     else:
         if len(own) > 1:
