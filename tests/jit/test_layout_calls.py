@@ -33,15 +33,10 @@ NAMES = [
 # What asks for numbers, in all of its lines.
 NOT_TRACED = {
     "argwhere",
-    "bernoulli",
     "from_dlpack",
     "half",
     "masked_select",
     "nonzero",
-    "normal",
-    "rand_like",
-    "randint_like",
-    "randn_like",
     "storage",
     "untyped_storage",
 }

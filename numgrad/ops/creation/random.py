@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.base import dtypes
+from numgrad.base.layouts import contiguous_format
 from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.modes import modes
-from numgrad.graph.recorder import at_hand, is_traced_array
+from numgrad.graph.recorder import at_hand, follow_strides, is_traced_array
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.arguments.factories import (
     LIKE_OPTIONS,
@@ -128,10 +129,11 @@ def _drawn_like(input: Tensor, draw: Distribution, generator: Any, memory_format
     array = drawn(draw, generator, input._array.shape)
     placed = strides_like(input._array, draw.dtype, memory_format)
     if is_traced_array(array):
-        if placed.flags.c_contiguous:
-            return array
-        found: Array = modes.trace.laid_out(array, placed, input._array)
-        return found
+        if not placed.flags.c_contiguous:
+            array = modes.trace.laid_out(array, placed, input._array)
+        if memory_format is not contiguous_format:
+            follow_strides(input._array, array)
+        return array
     placed[...] = array
     return placed
 
