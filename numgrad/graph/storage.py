@@ -98,7 +98,7 @@ def tensor_within(array: Array, memory: Array) -> Tensor:
 
     Examples
     --------
-    >>> memory = np.arange(4.0).view(np.uint8)
+    >>> memory = np.zeros(32, np.uint8)
     >>> tensor_within(array_within(memory, np.float64, (2,), (8,), 16), memory).storage_offset()
     2
     """

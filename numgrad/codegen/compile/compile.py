@@ -20,7 +20,7 @@ from numgrad.codegen.compile.cache import KernelCache
 from numgrad.codegen.compile.cache_files import cache_dir, write_file
 from numgrad.codegen.compile.dispatchers import KernelDispatcher, remember_signature, whole
 from numgrad.codegen.compile.pipelines import LEAN, THOROUGH, pipeline
-from numgrad.codegen.compile.translated import Translation, translated
+from numgrad.codegen.compile.translated import Translation, translated, translation_of
 from numgrad.codegen.loops import Function
 from numgrad.codegen.numba_private import HAS_CACHE, HAS_PIPELINES, LLVM_LOCK, global_compiler_lock
 from numgrad.codegen.printer import print_module
@@ -189,7 +189,7 @@ def _execute(
             # Numba names machine code after it: equal names must mean equal code.
             defined.__qualname__ += f"_{digest}"
     if functions is not None:
-        function = _calling(Translation(digest, functions, namespace), digest, filename)
+        function = _calling(translation_of(digest, functions, namespace), digest, filename)
     return kernel(function, THOROUGH, inlined=True) if for_loops else kernel(function)
 
 
@@ -197,12 +197,12 @@ def _calling(translation: Translation, digest: str, filename: str) -> FunctionTy
     """Return a function that calls translated ones."""
     main = translation.main
     given = ", ".join(main.parameters)
-    line = f"def {main.name}({given}): return translated({digest!r}, {given})"
+    line = f"def {main.name}({given}): return translated(translation, {given})"
     namespace: dict[str, Any] = {"__name__": __name__, "translated": translated}
+    namespace["translation"] = translation
     exec(compile(line, filename, "exec"), namespace)
     function: Any = namespace[main.name]
     function.__qualname__ += f"_{digest}"
-    function.__translation__ = translation  # which is known while the function is
     return function
 
 

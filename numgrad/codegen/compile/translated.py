@@ -17,7 +17,7 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import lower_builtin
+from numba.extending import lower_builtin, models, register_model, typeof_impl
 
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
@@ -26,9 +26,9 @@ from numgrad.codegen.loop_passes import rewritten
 from numgrad.codegen.loops import Assign, For, Function, Interpreted, Name, Unpack
 from numgrad.codegen.numba_private import AbstractTemplate, cgutils, infer_global, signature
 
-__all__ = ["Translation", "translated"]
+__all__ = ["Translation", "translated", "translation_of"]
 
-# What is called by `translated`, by its name, while it is in use.
+# By their keys, while they are in use.
 _known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
 
 
@@ -55,9 +55,12 @@ class Translation:
         translated = [_versioned(each) for each in functions if not _is_interpreted(each)]
         self.main = translated[-1]
         self.functions = {each.name: each for each in translated}
-        self.namespace = namespace
+        self.__name__, self.namespace, self._given = key, namespace, functions
         self._typed: dict[Any, Typed] = {}
-        _known[key] = self
+
+    def __reduce__(self) -> Any:
+        """Functions that call the interpreter do so in this process alone, and are left out."""
+        return translation_of, (self.__name__, self._given, {})
 
     def typed(self, name: str, arguments: tuple[Any, ...]) -> Typed | None:
         """Return a function for arguments of some types; None if there is none of this name."""
@@ -118,6 +121,13 @@ class Translation:
         return result
 
 
+def translation_of(
+    key: str, functions: Sequence[Function], namespace: dict[str, Any]
+) -> Translation:
+    """Return the translation of a key: one that is in use, or a new one of these functions."""
+    return _known.setdefault(key, Translation(key, functions, namespace))
+
+
 def _is_interpreted(function: Function) -> bool:
     """Whether a function calls the interpreter."""
     return any(isinstance(line, Interpreted) for line in function.body)
@@ -151,25 +161,36 @@ def _versioned(function: Function) -> Function:
     return replace(function, body=body)
 
 
-def translated(key: str, *arguments: Any) -> Any:
-    """Call the functions of a `Translation`, in compiled code."""
+def translated(translation: Translation, *arguments: Any) -> Any:
+    """Call the last function of a translation, in compiled code."""
     raise TypeError("a translated function is a part of kernels: only these can call it")
+
+
+class _TranslationType(types.Dummy):
+    """Numba's type of a translation, which is known by its key: types are never forgotten."""
+
+
+register_model(_TranslationType)(models.OpaqueModel)
+
+
+@typeof_impl.register(Translation)
+def _typeof_translation(translation: Translation, _: Any) -> Any:
+    return _TranslationType(translation.__name__)
 
 
 class _Template(AbstractTemplate):
     key = translated
-    prefer_literal = True
 
     def generic(self, args: Any, kws: Any) -> Any:
-        if not (args and isinstance(args[0], types.StringLiteral)):
+        if not (args and isinstance(args[0], _TranslationType)):
             return None
         given = tuple([types.unliteral(kind) for kind in args[1:]])
-        typed = _known[args[0].literal_value].called_with(self.context, given)
+        typed = _known[args[0].name].called_with(self.context, given)
         return signature(typed.result, args[0], *given)
 
 
 def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    translation = _known[sig.args[0].literal_value]
+    translation = _known[sig.args[0].name]
     typed = translation.called_with(context.typing_context, tuple(sig.args[1:]))
     return translation.write(context, builder, typed, args[1:])
 

@@ -42,7 +42,7 @@ def cheapest_supply(
     --------
     >>> operands = {"x": [], "y": ["x"], "z": ["y"], "w": ["y"]}
     >>> keeping = dict.fromkeys(operands, 8)
-    >>> cheapest_supply("zw", operands, keeping, {"x": float("inf"), "y": 1, "z": 1, "w": 1})
+    >>> cheapest_supply("zw", operands, keeping | {"x": 4}, {"x": 99, "y": 1, "z": 1, "w": 1})
     ({'x'}, {...})
     >>> cheapest_supply("zw", operands, keeping, {"x": float("inf"), "y": 30, "z": 1, "w": 1})
     ({'y'}, {...})

@@ -90,8 +90,9 @@ def in_64_bits(operands: Sequence[Any]) -> list[Any]:
 
     Examples
     --------
-    >>> in_64_bits([1.5, 2**64 - 1])
-    [1.5, -1]
+    >>> import numpy as np
+    >>> in_64_bits([np.arange(2), 2**64 - 1])
+    [array([0, 1]), -1]
     """
     return [_in_64_bits(each, operands) if type(each) is int else each for each in operands]
 

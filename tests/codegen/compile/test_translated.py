@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 from typing import Any
 
 import numba
@@ -216,3 +217,14 @@ def test_arrays_are_freed() -> None:
         if not was_on:
             counts.memsys_disable_stats()
     assert after == before
+
+
+@pytest.mark.skipif(not HAS_PIPELINES, reason="this Numba compiles the printed source")
+def test_a_kernel_that_was_pickled_goes_on_when_the_copy_is_gone() -> None:
+    function = Function("pickled", ["x"], [Return(combine("*", "x", 3))])
+    run = compile_functions([function])
+    copy = pickle.loads(pickle.dumps(run))
+    assert copy(2) == 6
+    del copy
+    gc.collect()
+    assert run(2.5) == 7.5
