@@ -20,7 +20,7 @@ from numba import from_dtype, types
 from numba.extending import overload
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.codegen.numba_private import AbstractTemplate, infer_global
+from numgrad.codegen.numba_private import AbstractTemplate, as_dtype, infer_global
 from numgrad.math.complex import complex_function, divide
 from numgrad.math.real import (
     activations,
@@ -57,6 +57,17 @@ def _like(value, constant):  # type: ignore[no-untyped-def]
     else:
         return lambda value, constant: constant
     return lambda value, constant: real_type(constant)
+
+
+def in_type_of(value: Any, number: Any) -> Any:
+    """Return `number` in the type of `value`, cut off if that is one of integers."""
+    return type(value)(number)
+
+
+@overload(in_type_of)
+def _in_type_of(value, number):  # type: ignore[no-untyped-def]
+    of_type = as_dtype(types.unliteral(value)).type
+    return lambda value, number: of_type(number)
 
 
 def is_integer(value: Any) -> bool:
@@ -610,16 +621,17 @@ def floor_divide(a, b):  # type: ignore[no-untyped-def]
         # The quotient of the least number by -1 does not fit; it wraps around as others do.
         return like(a, 0) - a if b == -1 else a // b
     zero, half, one = like(a, 0), like(a, 0.5), like(a, 1)
+    # Numba gives one type to all that a function returns, for integers as well.
     if b == zero:
-        return a / b
+        return in_type_of(a, a / b)
     left = np.fmod(a, b)
     quotient = (a - left) / b
     if (left != zero) & ((b < zero) != (left < zero)):
         quotient -= one
     if quotient == zero:
-        return math.copysign(zero, a / b)
+        return in_type_of(a, math.copysign(zero, a / b))
     down = np.floor(quotient)
-    return down + one if quotient - down > half else down
+    return in_type_of(a, down + one if quotient - down > half else down)
 
 
 @part
@@ -628,7 +640,7 @@ def trunc_divide(a, b):  # type: ignore[no-untyped-def]
     if is_integer(a):
         quotient = floor_divide(a, b)
         return quotient + 1 if (quotient < 0) & (quotient * b != a) else quotient
-    return np.trunc(a / b)
+    return in_type_of(a, np.trunc(a / b))
 
 
 # --- truth ------------------------------------------------------------------------------------

@@ -156,6 +156,23 @@ def test_transformations_draw_what_eager_ones_do(name: str) -> None:
     np.testing.assert_equal(numbers(interpreted(MAPS[name])), numbers(MAPS[name]))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_condition_that_draws_is_asked_once_a_turn(seed: int) -> None:
+    def until(x: Any) -> Any:
+        return ng.func.while_loop(
+            lambda n, _: ng.rand(()) < 0.8, lambda n, u: (n + 1, u + ng.rand(())), (x, x * 0.5)
+        )
+
+    x = ng.tensor(0.0)
+    ng.manual_seed(seed)
+    expected = until(x), ng.rand(2)
+    ng.manual_seed(seed)
+    found = ng.jit(until)(x), ng.rand(2)
+    assert [each.tolist() for each in (*found[0], found[1])] == [
+        each.tolist() for each in (*expected[0], expected[1])
+    ]
+
+
 @pytest.mark.parametrize("checkpoint", [None, 3, "sqrt", "log"])
 def test_loops_with_checkpoints_draw_nothing_again(checkpoint: Any) -> None:
     def loss(w: Any) -> Any:

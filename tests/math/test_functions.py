@@ -297,3 +297,18 @@ def test_all_that_is_listed_can_be_written_and_called() -> None:
     for name in set(FORMULAS) - set(listed):
         with pytest.raises(AttributeError):
             getattr(math, name)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9).filter(bool)), min_size=1
+    )
+)
+@settings(max_examples=examples(40), deadline=None)
+def test_quotients_of_large_integers_are_exact(pairs: Any) -> None:
+    a, b = (ng.tensor([pair[k] for pair in pairs]) for k in (0, 1))
+    down = [(x // y + 2**63) % 2**64 - 2**63 for x, y in pairs]
+    toward = [((abs(x) // abs(y)) * (-1 if (x < 0) != (y < 0) else 1)) for x, y in pairs]
+    toward = [(each + 2**63) % 2**64 - 2**63 for each in toward]
+    assert (a // b).tolist() == down
+    assert a.div(b, rounding_mode="trunc").tolist() == toward

@@ -22,14 +22,18 @@ from numba.extending import lower_builtin, models, register_model, typeof_impl
 from numgrad.codegen.llvm.function_expressions import passed
 from numgrad.codegen.llvm.function_ir import FunctionWriter
 from numgrad.codegen.llvm.function_types import Signatures, Typed
-from numgrad.codegen.loop_passes import rewritten
-from numgrad.codegen.loops import Assign, For, Function, Interpreted, Name, Unpack
+from numgrad.codegen.loop_passes import rewritten, walk
+from numgrad.codegen.loops import Assign, Attribute, Call, For, Function, Interpreted, Name, Unpack
 from numgrad.codegen.numba_private import AbstractTemplate, cgutils, infer_global, signature
 
 __all__ = ["Translation", "translated", "translation_of"]
 
 # By their keys, while they are in use.
 _known: weakref.WeakValueDictionary[str, Translation] = weakref.WeakValueDictionary()
+
+
+# Whose functions go by where the elements of arrays are, and by sizes that they are told.
+_WITHOUT_SIZES = "numgrad.codegen.", "numgrad.math.", "numpy"
 
 
 @lru_cache(4)
@@ -69,10 +73,28 @@ class Translation:
             return None
         found = self._typed.get((name, arguments))
         if found is None:
-            is_main = function is self.main
-            found = Typed(function, arguments, self.signatures, self, is_main=is_main)
+            has_sizes = function is self.main or self._asks_for_sizes(function)
+            found = Typed(function, arguments, self.signatures, self, has_sizes=has_sizes)
             self._typed[name, arguments] = found
         return found
+
+    def _asks_for_sizes(self, function: Function) -> bool:
+        """Whether a function calls what may ask for the sizes of arrays."""
+        for node in walk(function.body):
+            if type(node) is Attribute:
+                return True
+            called = node.function if type(node) is Call else None
+            if type(called) is not Name:
+                continue
+            if not called.module:
+                own = self.functions.get(called.id)
+                if (own is None and called.id in self.namespace) or (
+                    own is not None and self._asks_for_sizes(own)
+                ):
+                    return True
+            elif not called.module.startswith(_WITHOUT_SIZES):
+                return True
+        return False
 
     def known(self, name: Name) -> Any:
         """Return what a name stands for that is no variable."""
@@ -94,25 +116,24 @@ class Translation:
         module, convention = builder.module, context.call_conv
         written: dict[int, Any] = {}
 
-        def function_of(typed: Typed, *, is_main: bool = False) -> Any:
+        def function_of(typed: Typed) -> Any:
             function = written.get(id(typed))
             if function is None:
-                given = typed.arguments if is_main else passed(typed.arguments)
+                given = passed(typed)
                 kind = convention.get_function_type(typed.result, given)
                 name = module.get_unique_name(f"numgrad.{typed.function.name}")
                 function = written[id(typed)] = ir.Function(module, kind, name)
                 function.linkage = "internal"
                 # Elements of arrays are called as Numba calls them, and as `distinct` looks for.
-                are_arrays = [isinstance(each, types.Array) for each in typed.arguments]
                 parameters = [
-                    f"{name}.4" if is_array and not is_main else name
-                    for name, is_array in zip(typed.function.parameters, are_arrays, strict=True)
+                    f"{name}.4" if isinstance(kind, types.CPointer) else name
+                    for name, kind in zip(typed.function.parameters, given, strict=True)
                 ]
                 convention.decorate_function(function, parameters, given)
-                FunctionWriter(context, typed, function, function_of, is_main=is_main)
+                FunctionWriter(context, typed, function, function_of)
             return function
 
-        main = function_of(typed, is_main=True)
+        main = function_of(typed)
         status, result = convention.call_function(
             builder, main, typed.result, typed.arguments, values
         )

@@ -185,13 +185,15 @@ class ExpressionWriter:
         return self._run(function_type, signature, values, *before)
 
     def _call_helper(self, helper: Typed, nodes: Sequence[Expression]) -> Any:
-        """Write down a call of another function of the module: of arrays, the elements go there."""
+        """Write down a call of another function of the module."""
         given = [
-            self._data(node) if isinstance(kind, types.Array) else self.value(node)
+            self._data(node)
+            if isinstance(kind, types.Array) and not helper.has_sizes
+            else self.value(node)
             for kind, node in zip(helper.arguments, nodes, strict=True)
         ]
         status, result = self.context.call_conv.call_function(
-            self.builder, self.write(helper), helper.result, passed(helper.arguments), given
+            self.builder, self.write(helper), helper.result, passed(helper), given
         )
         self._check(status)
         return result
@@ -231,12 +233,14 @@ class ExpressionWriter:
         self.builder.unreachable()  # what is between this and a `try`, which there is none of
 
 
-def passed(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the types that a function is called with by others: of arrays, a pointer."""
+def passed(typed: Typed) -> tuple[Any, ...]:
+    """Return the types that a function is called with: of arrays without sizes, a pointer."""
+    if typed.has_sizes:
+        return tuple(typed.arguments)
     return tuple(
         [
             types.CPointer(kind.dtype) if isinstance(kind, types.Array) else kind
-            for kind in arguments
+            for kind in typed.arguments
         ]
     )
 

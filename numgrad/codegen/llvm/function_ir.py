@@ -56,9 +56,6 @@ class FunctionWriter:
         Without a body yet, in Numba's call convention.
     write : callable
         Given another function of the module, returns what it is in this one of LLVM's.
-    is_main : bool
-        Whether it is called from elsewhere, with whole arrays. To others, arrays are where their
-        elements are, and have no sizes.
     """
 
     def __init__(
@@ -67,20 +64,18 @@ class FunctionWriter:
         typed: Typed,
         target: Any,
         write: Callable[[Typed], Any],
-        *,
-        is_main: bool = False,
     ) -> None:
         builder: Any = ir.IRBuilder(target.append_basic_block("entry"))
         self.context, self.builder, self.typed = context, builder, typed
         function = typed.function
-        kinds = typed.arguments if is_main else passed(typed.arguments)
+        kinds = passed(typed)
         arguments = list(context.call_conv.decode_arguments(builder, kinds, target))
         self.variables = Variables(context, builder, function, typed.variables)
         self.expressions = ExpressionWriter(context, builder, typed, self.variables, write)
         self.borrowed: set[str] = set()  # arrays that are parts of others
         self.loops: list[Any] = []  # where `break` leads to
         for name, kind, value in zip(function.parameters, typed.arguments, arguments, strict=True):
-            if isinstance(kind, types.Array) and not is_main:
+            if isinstance(kind, types.Array) and not typed.has_sizes:
                 self.variables.bind_elements(name, value)
             else:
                 self.variables.bind(name, value)

@@ -130,8 +130,8 @@ class Typed:
     signatures : Signatures
     module : Module
         What else the function can call.
-    is_main : bool
-        Whether it is called from elsewhere, and knows the sizes of arrays.
+    has_sizes : bool
+        Whether it is given whole arrays; else where their elements are, without the sizes.
     """
 
     def __init__(
@@ -141,9 +141,9 @@ class Typed:
         signatures: Signatures,
         module: Module,
         *,
-        is_main: bool,
+        has_sizes: bool,
     ) -> None:
-        self.function, self.arguments, self.is_main = function, arguments, is_main
+        self.function, self.arguments, self.has_sizes = function, arguments, has_sizes
         self.signatures, self.module = signatures, module
         self.variables = dict(zip(function.parameters, arguments, strict=True))
         self.result: Any = types.none
@@ -203,7 +203,7 @@ class Typed:
                 kinds = [types.unliteral(self.of(each)) for each in (yes, no)]
                 return self.signatures.unified(*kinds)
             case Attribute(value, name):
-                if not self.is_main and isinstance(self.plain(value), types.Array):
+                if not self.has_sizes and isinstance(self.plain(value), types.Array):
                     raise TypeError(f"of {value} the elements are known, not the {name}")
                 return self.signatures.context.resolve_getattr(self.plain(value), name)
             case Tuple(items):

@@ -89,9 +89,18 @@ def while_loop(
 
     what = f"cond_fn {name_of(cond_fn)}"
 
+    asked: list[Any] = []  # the answer for the first carry, until it is used: it may have drawn
+
     def predicate(current: Leaves) -> Any:
+        if asked and current is init:
+            return asked.pop()
         words = "to return a scalar tensor of dtype bool or a bool"
         return read_predicate(cond_fn(*arguments(current)), "while_loop", what, words)
+
+    def is_recorded() -> bool:
+        found = predicate(init)
+        asked.append(found)
+        return isinstance(found, Tensor)
 
     def goes_on(current: Leaves) -> bool:
         return is_true(predicate(current), "while_loop", what)
@@ -107,7 +116,7 @@ def while_loop(
         return after[0], []
 
     recorded = recorder_of("while_loop")
-    if recorded is not None and isinstance(predicate(leaves), Tensor):
+    if recorded is not None and is_recorded():
         leaves = recorded(predicate, lambda current: step(current, [])[0], leaves)
     elif policy is not None and keeps():
         leaves, _ = replay(step, leaves, [], policy, goes_on)

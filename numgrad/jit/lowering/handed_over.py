@@ -49,6 +49,8 @@ def _worth_keeping(pair: Pair) -> set[Value] | None:
     needed = pair.needed
     if not needed or not pair.rows:
         return None
+    if any(value.operation == "call" for value in needed):  # its results are what can be kept
+        return None
     computing = {value: _computing(value) for value in pair.shared}
     keeping = {value: _keeping(pair, value, computing[value]) for value in pair.shared}
     operands = {

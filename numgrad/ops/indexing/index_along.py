@@ -301,6 +301,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     _check_source(input, at, positions, source, "index_add_", RuntimeError)
     positions = check_bounds(positions, size=length_of(input, at), dim=at)
     check_fits(alpha, input._array.dtype)
+    kind = input._array.dtype.kind
+    if kind in "iub":  # the number becomes one of the tensor's
+        alpha = bool(alpha) if kind == "b" else int(alpha)
     scaled = source if alpha == 1 else mul(source, alpha)
     result: Tensor = _INDEX_ADD_TO.apply(input, scaled, dim=at, index=positions, held=(index,))
     return result

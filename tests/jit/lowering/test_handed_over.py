@@ -173,3 +173,20 @@ def test_opaque_calls_are_not_computed_twice() -> None:
     loops = _loops(prepared(_traced(ng.func.grad(loss), arguments)))
     calls = [[v.operation for v in loop.graph.values()].count("call") for loop in loops]
     assert calls == [1, 1]  # the system, and that of the gradient
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sort", "cummax", "topk"])
+def test_calls_of_several_results_in_a_body(name: str) -> None:
+    """What is needed of a call are results of it, not the call."""
+
+    def loss(x: Any) -> Any:
+        def turn(c: Any, _: Any) -> Any:
+            given = (2,) if name == "topk" else (0,)
+            found = getattr(c, name)(*given)[0]
+            return c - 0.5 * (found.sin() * found).sum(), None
+
+        return (ng.func.scan(turn, x, length=3)[0] ** 2).sum()
+
+    gradient = ng.func.grad(loss)
+    x = ng.tensor([1.0, 3.0, 2.0])
+    np.testing.assert_allclose(ng.jit(gradient)(x).tolist(), gradient(x).tolist(), 1e-5)

@@ -110,6 +110,8 @@ CALLS = [
     "m.masked_select(torch.zeros(2,3,4)==0)",
     "m.masked_select(torch.tensor(True))",
     "m.index_add(0,torch.tensor([0]),m[:1],alpha=2)",
+    "torch.arange(6).index_add(0,torch.tensor([1,1]),torch.tensor([5,5]),alpha=2.5)",
+    "(m>0).index_add(0,torch.tensor([0]),m[:1]>0,alpha=3.0)",
     "m.index_fill(0,torch.tensor([-1]),1.0)",
     "m.sort(0,True)",
     "m.sort(descending=True,stable=True)",
