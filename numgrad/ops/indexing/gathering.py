@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.graph.recorder import at_hand
+from numgrad.graph.recorder import at_hand, is_traced_array
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.move.indexing import add_indexed, put_indexed, take_indexed
 from numgrad.ops.arguments.dims import wrap_dim
@@ -18,6 +18,7 @@ from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.places import like_original
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import broadcast_shapes
+from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.indexing.index_keys import are_inside
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.unit_dims import expand
@@ -546,7 +547,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     )
     source = expand(input, (*common[:at], shape[at], *common[at + 1 :]))
     wide = expand(indices, (*common[:at], wanted[at], *common[at + 1 :]))
-    positions = _around(read_array(_own_positions, at_hand(wide._array)), size=shape[at])
+    if is_traced_array(wide._array):
+        positions = FUNCTIONS["remainder"](wide, shape[at])._array
+    else:
+        positions = _around(read_array(_own_positions, at_hand(wide._array)), size=shape[at])
     result: Tensor = _GATHER.apply(source, dim=at, index=positions)
     return result
 
