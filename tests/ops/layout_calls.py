@@ -192,7 +192,8 @@ def _lines(name: str) -> list[str]:
             lines.append(f"{inside[2:-1]}.{name}")
         elif name in FUNCTIONS:
             lines.append(inside.replace("@", f"torch.{name}"))
-            if "out" in inspect.signature(FUNCTIONS[name]).parameters:
+            # Of `take`, an empty `out` lies as the index in PyTorch, and row by row without one.
+            if "out" in inspect.signature(FUNCTIONS[name]).parameters and name != "take":
                 lines.append(f"{lines[-1][:-1]}, out=torch.empty(0))")
         else:
             first, _, rest = inside[2:-1].partition(", ")
