@@ -110,7 +110,8 @@ class FunctionWriter:
             case Assign(target, value):
                 kind = self.typed.variables[target]
                 is_new = self.expressions.is_new(value)
-                if not is_new and isinstance(value, Call):
+                is_other_name = isinstance(value, Name) and value.id in self.borrowed
+                if is_other_name or (not is_new and isinstance(value, Call)):
                     self.borrowed.add(target)
                 self._bind(target, self.expressions.cast(value, kind), is_new)
             case Store(array, index, value, _, subscript):

@@ -82,7 +82,7 @@ def test_what_a_loop_takes_several_of_is_taken_apart() -> None:
 
 
 def test_a_long_body_is_left_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolled, "LINES", 2)
+    monkeypatch.setattr(unrolled, "WRITTEN_LINES", 2)
     (found,) = _warned(settle, ng.ones(3), ng.ones(40))
     assert [line.strip() for line in str(found.message).splitlines()[1:]] == [
         "def step(carry, k):",
