@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from numgrad.base.pytree import TreeSpec, flatten, unflatten
 from numgrad.graph.accumulate import gradient_edge
 from numgrad.graph.modes import modes
-from numgrad.graph.node import Node
+from numgrad.graph.node import Node, node_type
 from numgrad.graph.recorder import ForeignTensor
 from numgrad.graph.tensor import Tensor, wrap
 
@@ -142,7 +142,7 @@ def _inside(
             results.append(leaves[kind])
     if computed:
         edges = [gradient_edge(leaves[k]) for k in moving]
-        node = _class_of(len(computed))(edges)
+        node = node_type("CompiledFunctionBackward", _MappedNode, num_outputs=len(computed))(edges)
         node.backward = jitted.backward_of(leaves, spec, moving)
         node.given = leaves
         node.output_metas = [(each._array.shape, each._array.dtype) for each in computed]
@@ -173,15 +173,3 @@ class _MappedNode(Node):
         compiled, traced = self.backward
         found = compiled(*[self.given[k] for k in traced], *gradients)
         return list(found[: len(self.targets)])
-
-
-_classes: dict[int, Any] = {}
-
-
-def _class_of(count: int) -> Any:
-    """Return the class of nodes of that many outputs."""
-    known = _classes.get(count)
-    if known is None:
-        attributes = {"__slots__": (), "__module__": "numgrad", "num_outputs": count}
-        known = _classes[count] = type("CompiledFunctionBackward", (_MappedNode,), attributes)
-    return known
