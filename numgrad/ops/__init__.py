@@ -38,7 +38,7 @@ _FAMILIES = {
         "unit_dims",
         "windows",
     ],
-    "mutation": ["filling", "storages"],
+    "mutation": ["filling", "method_functions", "storages"],
     "pointwise": [
         "activation",
         "arithmetic",
