@@ -43,6 +43,9 @@ TOPK_PART = 8
 LOOPED_DIRECTIONS = 4
 #: Operands up to which `einsum` tries every order: 180 of them. Not measured.
 EINSUM_EVERY_ORDER = 5
+#: Bytes of arrays whose Fourier transforms are shared among threads. Measured: at 1 MiB two took as
+#: long as one.
+PARALLEL_FOURIER_BYTES = 1 << 22
 
 # --- memory --------------------------------------------------------------------------------------
 

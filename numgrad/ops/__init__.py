@@ -31,6 +31,7 @@ _FAMILIES = {
         "complex_views",
         "diagonals",
         "joining",
+        "padding",
         "shape",
         "slicing",
         "splitting",
