@@ -11,6 +11,7 @@ from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind, fits_deprecated
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import (
+    ABSENT,
     REQUIRED,
     Parameter,
     Signature,
@@ -213,7 +214,9 @@ class Declaration:
                 its = one.positional[at : at + 1]
                 if len(one.positional) <= at + 1 or its[0].name != name or name not in keywords:
                     continue
-                if positional[at] is None and KINDS[its[0].kind].accepts(keywords[name]):
+                if positional[at] is self.defaults[usual] and KINDS[its[0].kind].accepts(
+                    keywords[name]
+                ):
                     positional = (*positional[:at], keywords.pop(name), *positional[at + 1 :])
         return positional
 
@@ -250,6 +253,10 @@ class Declaration:
     def defaults(self) -> dict[str, Any]:
         """The defaults of all parameters, `REQUIRED` for those that have none."""
         return {each.name: each.default for each in self.signature.parameters}
+
+    def not_given(self, name: str) -> str:
+        """Return what stands in sources for a parameter that may be left out and was."""
+        return "ABSENT" if self.defaults.get(name) is ABSENT else "None"
 
     @functools.cached_property
     def named(self) -> list[str]:

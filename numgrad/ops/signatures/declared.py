@@ -39,7 +39,7 @@ from numgrad.ops.signatures.in_place_names import IN_PLACE_FUNCTIONS
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.remembered_source import check_remembered
-from numgrad.ops.signatures.signature import REQUIRED, Parameter, parse
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter, parse
 
 __all__ = ["DECLARED", "declare", "declared_function"]
 
@@ -143,6 +143,7 @@ def _parameters_of(declaration: Declaration) -> list[inspect.Parameter]:
                 name = "sizes" if signature.variadic else "arguments"
                 found.append(kinds(name, kinds.VAR_POSITIONAL, annotation=many))
             kind, default = kinds.KEYWORD_ONLY, None
+        default = None if default is ABSENT else default
         if each.optional or default is None:
             annotation += " | None"
         found.append(kinds(each.name, kind, default=default, annotation=annotation))

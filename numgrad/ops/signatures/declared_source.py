@@ -25,8 +25,8 @@ from numgrad.ops.signatures.declaration import FINISHED, Declaration
 from numgrad.ops.signatures.kinds import KINDS, Kind
 from numgrad.ops.signatures.overload_source import at_odds, given_at_least, moved, spread
 from numgrad.ops.signatures.remembered_source import remembered_lines
-from numgrad.ops.signatures.signature import REQUIRED, Parameter
-from numgrad.ops.signatures.source_text import default_text, tuple_of
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter
+from numgrad.ops.signatures.source_text import default_text, handed_on, tuple_of
 
 __all__ = ["WITHOUT_EFFECT", "function_source"]
 
@@ -55,7 +55,7 @@ def function_source(declaration: Declaration) -> str:
         (parameter,) = [each for each in declaration.signature.parameters if each.name == ours]
         takes_int = parameter.kind != "int[]" or parameter.alone  # as an `axis` may be
         if not declaration.spread and takes_int:
-            same = "is" if texts[ours] in ("None", "REQUIRED") else "=="
+            same = "is" if texts[ours] in ("None", "REQUIRED", "ABSENT") else "=="
             lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
             lines.append(f"        {ours}, {name} = {name}, REQUIRED")
     words = {each.name: each.word for each in declaration.signature.parameters}
@@ -127,7 +127,10 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     """Return the lines that call the rule, and make of its result what the function returns."""
     # A method's rule may name what only the function takes, `out` for one.
     known = {name: local.get(name, name) for name in declaration.defaults}
-    handed = [known.get(name, "None") for name in declaration.handed]
+    handed = [
+        handed_on(declaration.defaults.get(name), known.get(name, "None"))
+        for name in declaration.handed
+    ]
     arguments = ", ".join([*["self"] * declaration.bound, *handed])
     if declaration.writes:
         return [f"    return perform({arguments})"]
@@ -155,13 +158,14 @@ def _conditions(parameter: Parameter, value: str, finish: object) -> list[str]:
     if name in WITHOUT_EFFECT or (name == "out" and finish is not None):
         return [f"{name} is not {parameter.default}"]
     if any(kind.plain for kind in kinds):
-        return [f"{value} is None" + f" and {name} is not None" * parameter.optional]
+        takes_none = parameter.optional and parameter.default is not ABSENT
+        return [f"{value} is None" + f" and {name} is not None" * takes_none]
     odd = _odd(kinds, value)
     if not odd:
         return [f"{value} is REQUIRED"] if parameter.default is REQUIRED else []
-    if parameter.default is None:
+    if parameter.default is None or parameter.default is ABSENT:
         odd = f"({odd})" if " or " in odd else odd
-        return [f"{value} is not None and {odd}"]
+        return [f"{value} is not {default_text(parameter.default)} and {odd}"]
     return [odd]
 
 
@@ -181,7 +185,8 @@ def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[s
     elif len(kinds) > 1:
         plain = f"{plain} if {_odd(kinds, value)} else {value}"
     if parameter.optional:
-        plain = f"None if {value} is None else {plain}"
+        left_out = "ABSENT" if parameter.default is ABSENT else "None"
+        plain = f"{left_out} if {value} is {left_out} else {plain}"
     lines = []
     if declaration.calls is not None and parameter is declaration.sequence:
         lines.append(f"    facts_ = None if call_interceptors else facts_of({value})")

@@ -19,6 +19,7 @@ from numgrad.graph.modes import interceptors
 from numgrad.graph.recorder import note_given, note_numbers
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.core.type_names import OWNERS, type_name
+from numgrad.ops.signatures.signature import ABSENT
 
 __all__ = [
     "KINDS",
@@ -393,6 +394,7 @@ def by_word(function: str, word: str, value: Any, default: Any, others: dict[str
 
 # What the sources of declared functions name.
 NAMES = {
+    "ABSENT": ABSENT,
     "MemoryFormat": MemoryFormat,
     "NUMPY_NUMBERS": NUMPY_NUMBERS,
     "OPERANDS": OPERANDS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.kinds import KINDS
-from numgrad.ops.signatures.signature import REQUIRED, Parameter, Signature, is_covered
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter, Signature, is_covered
 from numgrad.ops.signatures.source_text import default_text, tuple_of
 
 __all__ = ["at_odds", "given_at_least", "moved", "spread"]
@@ -26,13 +26,17 @@ def given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]
     while least and is_covered(whole, declaration.signatures, least - 1):
         least -= 1
     absent: dict[str, list[str]] = {
-        each.name: [each.name] for each in whole.positional[:least] if each.default is None
+        each.name: [each.name]
+        for each in whole.positional[:least]
+        if each.default is None or each.default is ABSENT
     }
     for name, usual in (declaration.alternatives or {}).items():
         if usual in absent:
             absent[usual].append(name)
     return [
-        " and ".join([f"{local.get(name, name)} is None" for name in names])
+        " and ".join(
+            [f"{local.get(name, name)} is {declaration.not_given(name)}" for name in names]
+        )
         for names in absent.values()
     ]
 
@@ -43,7 +47,7 @@ def given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]
 def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
     """Return the condition that an argument, which has some name, was not given, or was."""
     default, name = parameter.default, value or parameter.name
-    if default is None or default is REQUIRED or parameter.kind == "bool":
+    if default in (None, REQUIRED, ABSENT) or parameter.kind == "bool":
         return f"{name} is {'not ' * given}{default_text(default)}"
     return f"{name} {'!=' if given else '=='} {default!r}"
 
@@ -114,12 +118,15 @@ def at_odds(declaration: Declaration, local: dict[str, str]) -> list[str]:
             needed = [row[other.name] for row in with_other]
             if (
                 other is not each
-                and other.default is None
+                and (other.default is None or other.default is ABSENT)
                 and len(with_other) == len(rows[each.name])
                 and all(one.default is REQUIRED and not one.optional for one in needed)
-                and f"{local.get(other.name, other.name)} is None" not in anyway
             ):
-                found.append(f"{given_one(each)} and {local.get(other.name, other.name)} is None")
+                left_out = (
+                    f"{local.get(other.name, other.name)} is {declaration.not_given(other.name)}"
+                )
+                if left_out not in anyway:
+                    found.append(f"{given_one(each)} and {left_out}")
     return found
 
 
@@ -137,12 +144,13 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
         for name in declaration.alternatives or {}:
             told = _plainly(_with(declaration, name, 0), name, "given[0]")
             given_one = f"len(given) == 1 and {told}"
-            lines.append(f"    if {given_one} and {name} is None:")
+            lines.append(f"    if {given_one} and {name} is {declaration.not_given(name)}:")
             lines.append(f"        {name}, given = given[0], ()")
         plain, none = f"{KINDS[first.kind].plain}({value})", f"of_{first.name} is None"
         absent = [f"{first.name} is not REQUIRED", none]
-        if first.default is None:
-            plain, absent[1] = f"{plain} if given else None", f"{none} and given"
+        if first.default is None or first.default is ABSENT:
+            left_out = default_text(first.default)
+            plain, absent[1] = f"{plain} if given else {left_out}", f"{none} and given"
         else:
             absent.append("not given")
         return [*lines, f"    of_{first.name} = {plain}"], absent, local
@@ -158,7 +166,7 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
         lines.append(f"    {branch} count == {count}:")
         lines.append(f"        {tuple_of([f'of_{name}' for name in names])} = given")
         lines += [
-            f"        of_{each.name} = {declaration.defaults[each.name]!r}"
+            f"        of_{each.name} = {default_text(declaration.defaults[each.name])}"
             for each in positional
             if each.name not in names
         ]
@@ -166,7 +174,7 @@ def spread(declaration: Declaration) -> tuple[list[str], list[str], dict[str, st
         for name in counts.keys() & names:
             counts[name].append(f"count == {count}")
     lines += ["    else:", f"        {' = '.join([*local.values(), 'REQUIRED'])}"]
-    # None stands for what is not given, and is not taken where it is.
+    # None may stand for what is not given, and be taken by one signature alone.
     odd = [f"of_{name} is None and ({' or '.join(where)})" for name, where in counts.items()]
     return lines, odd, local
 

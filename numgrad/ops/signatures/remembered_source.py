@@ -25,7 +25,7 @@ from typing import NamedTuple
 from numgrad.ops.calls.keys import program_lines, tensor_lines, told_number, written_condition
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.overload_source import given_at_least
-from numgrad.ops.signatures.source_text import tuple_of
+from numgrad.ops.signatures.source_text import handed_on, tuple_of
 
 __all__ = ["check_remembered", "remembered_lines"]
 
@@ -100,7 +100,7 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
     needed = {one for each in given_at_least(declaration, local) for one in each.split(" and ")}
     for name in declaration.handed:
         value = local.get(name, name) if name in parameters else "None"
-        given.arguments.append(value)
+        given.arguments.append(handed_on(declaration.defaults.get(name), value))
         if name not in parameters or name == "out" or parameters[name] is declaration.sequence:
             continue
         kinds = declaration.kinds_of(name)
@@ -112,15 +112,15 @@ def _given(declaration: Declaration, local: dict[str, str]) -> _Given:
         are_tensors = kinds <= _TENSORS - {"operand"}
         if are_tensors and not parameters[name].optional:
             given.tensors.append(value)
-        elif are_tensors and f"{value} is None" not in needed:
-            given.absent.append(f"{value} is None")
+        elif are_tensors and f"{value} is {declaration.not_given(name)}" not in needed:
+            given.absent.append(f"{value} is {declaration.not_given(name)}")
         elif kinds & _TENSORS and declaration.finish is None:
             given.mixed.append(value)
             given.absent.append(f"(type({value}) is Tensor or not isinstance({value}, Tensor))")
         elif name not in declaration.factors:
             if kinds & _TENSORS:
                 given.absent.append(f"not isinstance({value}, Tensor)")
-            given.statics.append(value)
+            given.statics.append(handed_on(declaration.defaults[name], value))
             telling = kinds <= _TELLING or kinds == {"bool"}
             given.key.extend([value] if telling else [told_number(value), f"type({value})"])
     return given
@@ -140,7 +140,8 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
         handed = list(dict.fromkeys([*given.tensors, *given.mixed, *given.factors]))
         by_type = declaration.direct
         look, facts = tensor_lines(given.tensors, given.mixed, by_type, given.factors, writes)
-        tensors = tuple_of(handed)
+        defaults = declaration.defaults
+        tensors = tuple_of([handed_on(defaults.get(each), each) for each in handed])
         conditions = [f"type({each}) is Tensor" for each in given.tensors]
         if not conditions:  # of these one is, if they are no symbols of a formula
             conditions = [f"({' or '.join([f'type({each}) is Tensor' for each in given.mixed])})"]

@@ -123,6 +123,30 @@ def test_a_view_of_parts_has_parts() -> None:
     assert [part.shape for part in z.operands] == [(2, 2), (2, 3)]
 
 
+@st.composite
+def views_of_joins(draw: st.DrawFn) -> tuple[list[Value], Value]:
+    """Return arrays, and a view of their join by any map of indices that stays inside."""
+    lengths = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))
+    parts = given(*[(length, 3) for length in lengths])
+    shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    maps = []
+    for length in (sum(lengths), 3):
+        steps = st.dictionaries(st.integers(0, len(shape) - 1), st.integers(1, 2), max_size=3)
+        terms, rest = {}, length - 1
+        for dim, step in draw(steps).items():
+            if step * (shape[dim] - 1) <= rest:
+                terms[dim] = step
+                rest -= step * (shape[dim] - 1)
+        maps.append((draw(st.integers(0, rest)), terms))
+    return parts, view(join(0, *parts), shape, *maps)
+
+
+@hypothesis.given(views_of_joins())
+def test_any_view_of_parts_has_the_same_numbers(drawn: tuple[list[Value], Value]) -> None:
+    parts, whole = drawn
+    simplified(parts, apply("exp", whole))  # which compares the bits
+
+
 def test_an_operation_whose_result_is_only_summed_reads_the_join() -> None:
     x, y = given((3,), (2,))
     whole = join(0, x, y)

@@ -16,7 +16,7 @@ from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED, declare, declared_function
 from numgrad.ops.signatures.declared_source import WITHOUT_EFFECT, function_source
 from numgrad.ops.signatures.kinds import NAMES
-from numgrad.ops.signatures.signature import REQUIRED, alternatives, merged, parse
+from numgrad.ops.signatures.signature import ABSENT, REQUIRED, alternatives, merged, parse
 from tests.ops.signatures.wrong_calls import GOOD, agree, complaint, wrong_calls
 
 # In PyTorch the first line's are Python, whose words they have; the next take "from 1 to 0"
@@ -53,7 +53,7 @@ def test_what_is_no_signature_is_refused(text: str) -> None:
 def test_signatures_are_merged() -> None:
     one = merged((parse("f(int end)"), parse("f(int start, int end, int step=1)")))
     assert [(each.name, each.default) for each in one.parameters] == [
-        ("start", None),
+        ("start", ABSENT),
         ("end", REQUIRED),
         ("step", 1),
     ]
@@ -97,6 +97,7 @@ def test_each_way_to_call_reaches_its_parameters(one, other, expected):
     for signature in signatures:
         given = {each.name: eval(GOOD[each.kind], {"torch": ng}) for each in signature.parameters}
         plain = {name: given.get(name, each.default) for name, each in names.items()}
+        plain = {name: None if value is ABSENT else value for name, value in plain.items()}
         found = function(*given.values())
         assert found.keys() == plain.keys()
         assert all(found[name] is given[name] or found[name] == given[name] for name in given)

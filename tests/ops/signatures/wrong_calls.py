@@ -60,17 +60,15 @@ class Call(NamedTuple):
 def wrong_calls(declaration: Declaration) -> list[Call]:
     """Return calls of a function or method with all that can be wrong with one argument."""
     start = f"torch{'.ones(2, 2)' * declaration.bound}.{declaration.name}"
-    # Where one signature has a parameter and another one has not, None is as good as nothing.
-    needed = {each.name for each in declaration.signature.parameters if each.default is not None}
     found = [
         Call(f"{start}({call.text})", call.by_name)
         for signature in declaration.signatures
-        for call in _of_signature(signature, needed)
+        for call in _of_signature(signature)
     ]
     return list(dict.fromkeys(found))
 
 
-def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
+def _of_signature(signature: Signature) -> Iterator[Call]:
     positional = signature.positional
     good = [GOOD[each.kind] for each in positional]
     names = [named(each, GOOD[each.kind]) for each in positional]
@@ -91,7 +89,7 @@ def _of_signature(signature: Signature, needed: set[str]) -> Iterator[Call]:
     yield call(*good[:least], "unknown=1")
     for at, parameter in enumerate(positional):
         for odd in ODD:
-            if parameter.kind == "object" or (odd == "None" and parameter.name not in needed):
+            if parameter.kind == "object":
                 continue
             yield call(*good[:at], odd, *good[at + 1 : least])
             rest = names[at + 1 : least]
@@ -133,13 +131,14 @@ MORE_WAYS = ("addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm"
 MORE_WAYS += ("kthvalue", "topk", "sort", "argsort", "repeat_interleave", "copy")
 MORE_WAYS += ("floor_divide", "true_divide")
 MORE_WAYS += ("add", "div", "divide", "multiply", "sub", "subtract")
-# Here some take by either name, or by position, too, what there is told apart.
+# Here some take by either name, or by position, too, what there is told apart, or None for a limit.
 FEWER_WAYS = (
     "argsort",
     "dsplit",
     "hsplit",
     "max",
     "min",
+    "random",
     "result_type",
     "scatter",
     "sort",
