@@ -208,3 +208,13 @@ def test_scans_of_one_first_carry():
     rows = ng.arange(6.0).reshape(2, 3)
     last, sums = vmap(lambda xs: scan(lambda c, x: (c + x, c), ng.tensor(0.0), xs))(rows)
     assert last.tolist() == [3, 12] and sums.tolist() == [[0, 0, 1], [0, 3, 7]]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_an_index_beyond_the_branches_means_the_nearest(count):
+    """As outside of a batch, and in JAX."""
+    branches = [lambda x, k=k: x + 10.0 * k for k in range(count)]
+    index, x = ng.arange(-2, count + 3), ng.arange(count + 5.0)
+    found = vmap(lambda i, x: switch(i, branches, x))(index, x)
+    alone = [switch(int(i), branches, each) for i, each in zip(index.tolist(), x, strict=True)]
+    assert found.tolist() == [each.item() for each in alone]

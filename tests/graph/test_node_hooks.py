@@ -344,3 +344,31 @@ def test_results_without_a_derivative_require_grad_whether_or_not_operands_are_b
         assert y.grad_fn.name() == "torch::autograd::NotImplemented"
         with pytest.raises(RuntimeError, match="derivative for aten::heaviside is not implemented"):
             y.sum().backward()
+
+
+@pytest.mark.parametrize("roots", [1, 2])
+def test_hooks_of_a_root_run_though_it_leads_to_nothing_that_was_asked_for(
+    lib: Any, roots: int
+) -> None:
+    a, b = leaf(lib, 2.0), leaf(lib, 3.0)
+    outputs = [a * 2, a.exp()][:roots]
+    seen: list[int] = []
+    for at, each in enumerate(outputs):
+        each.register_hook(lambda g, at=at: seen.append(at))
+    grads = [lib.ones_like(each) for each in outputs]
+    assert lib.autograd.grad(outputs, [b], grads, allow_unused=True) == (None,)
+    assert sorted(seen) == ([0] if roots == 1 else [])
+
+
+def test_a_leaf_is_done_as_soon_as_nothing_leads_to_it_any_more(lib: Any) -> None:
+    """Not when the whole pass is over: of optimisers that step in a hook, memory depends on it."""
+    tensors = [leaf(lib, float(k + 1)) for k in range(5)]
+    seen: list[str] = []
+    y = leaf(lib, 1.0)
+    for k, each in enumerate(tensors):
+        each.register_post_accumulate_grad_hook(lambda t, k=k: seen.append(f"leaf {k}"))
+        y = y * each
+        y.register_hook(lambda g, k=k: seen.append(f"product {k}"))
+    y.backward()
+    for k in range(1, 5):
+        assert seen.index(f"leaf {k}") < seen.index(f"product {k - 1}")

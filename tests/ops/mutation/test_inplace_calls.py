@@ -367,3 +367,17 @@ def test_what_is_added_to_a_gradient_is_not_there_in_the_next_pass(write: str, o
         found.append((x.grad.tolist(), None if q.grad is None else q.grad.tolist()))
         x.grad.add_(100)  # it is the caller's
     assert all(each == found[0] for each in found)
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, float("nan"), 1e-320])
+@pytest.mark.parametrize("name", ["add_", "mul_", "copy_", "sub_", "div_"])
+def test_what_overflows_the_dtype_that_is_written_to_is_inf_without_a_word(
+    torch: Any, name: str, value: float
+) -> None:
+    for _ in range(4):  # a program from the third time on
+        found = []
+        for library in (ng, torch):
+            x = library.tensor([1.5, 0.0], dtype=library.float32)
+            y = library.tensor([value, 2.0], dtype=library.float64)
+            found.append(getattr(x, name)(y).tolist())
+        np.testing.assert_array_equal(*found)
