@@ -11,10 +11,11 @@ the change changes nothing that can be seen.
 
 First the tests run once as they are, and it is noted which lines each of them reaches. Then a
 defect costs what the tests that reach its statement cost, the quickest first, one folder or file of
-``--tests`` after the other, so name the nearest first. NumPy, Numba and pytest are imported once:
-each run is a fork. Where PyTorch is missing, its recorded answers stand for it. After a test was
-written, ``--only`` plants those defects again that nothing noticed; ``--notes`` names a file that
-spares the first run of tests that are named there (delete it after a change to the modules).
+``--tests`` after the other, those first that lie as the defect does. NumPy, Numba and pytest are
+imported once: each run is a fork. Where PyTorch is missing, its recorded answers stand for it.
+After a test was written, ``--only`` plants those defects again that nothing noticed; ``--notes``
+names a file that spares the first run of tests that are named there (delete it after a change to
+the modules).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -215,6 +217,12 @@ def note_reached(tests: str, modules: list[str], tree: Path, log: Path) -> Tests
     return reached
 
 
+def in_common(module: str, tests: str) -> int:
+    """Return how many folders a module and tests have in common, which mirror the package."""
+    pairs = zip(Path(module).parts[1:], Path(tests).parts[1:], strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
 def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path) -> str:
     """Plant a defect, run what reaches it, and say what came of it."""
     path = Path(mutant.module)
@@ -227,7 +235,8 @@ def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path
     try:
         path.write_text(changed)
         os.utime(path, (0, 0))  # the compiled original is for another time
-        for folder, tests in folders.items():
+        for folder in sorted(folders, key=lambda each: -in_common(mutant.module, each)):
+            tests = folders[folder]
             names = [each for each in tests if wanted is None or wanted in tests[each][1]]
             names = sorted(names, key=lambda each: tests[each][0])[:most]
             if not names:
