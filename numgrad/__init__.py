@@ -9,6 +9,7 @@ tensor([2., 4.])
 
 from __future__ import annotations
 
+import importlib
 from math import e, inf, nan, pi
 from typing import Any
 
@@ -80,6 +81,7 @@ from numgrad.ops.core.catalogue import CATALOGUE, RESERVED
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.creation.from_data import tensor
 from numgrad.ops.creation.legacy_types import LEGACY_TYPES
+from numgrad.ops.later import LATER, load_package, package_of
 from numgrad.ops.mutation.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
 from numgrad.runtime.memory import empty_cache, memory_stats
 from numgrad.runtime.threads import get_num_threads, set_num_threads
@@ -148,6 +150,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "jit",
     "layout",
+    "linalg",
     "load",
     "long",
     "memory_format",
@@ -178,16 +181,26 @@ __all__ = [
 
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
-__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES} - set(__all__))
+_NAMESPACES = {"linalg"}
+_loaded_later = {name for later in LATER.values() for name in later.functions}
+__all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
 
 
 # From here on these names are taken: whoever declares an operation of their own finds another.
-RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor))
+RESERVED.update(CATALOGUE, FUNCTIONS, globals(), dir(Tensor), _loaded_later, _NAMESPACES)
+RESERVED.update(*[later.primitives for later in LATER.values()])
 
 
-# The functions that others declared; and it tells type checkers that there are names they cannot
-# see: the functions entered above.
+# What is loaded when it is first asked for, and functions that others declared. It tells type
+# checkers that there are names they cannot see: the functions entered above.
 def __getattr__(name: str) -> Any:
+    if name in _NAMESPACES:
+        return importlib.import_module(f"numgrad.{name}")
+    package = package_of(name)
+    if package is not None:
+        load_package(package)
+        if name in FUNCTIONS:
+            globals()[name] = FUNCTIONS[name]
     function = FUNCTIONS.get(name)
     if function is not None:
         return function

@@ -37,6 +37,7 @@ from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS, OPERANDS, binders, make_operator
 from numgrad.ops.creation.from_data import legacy_tensor
 from numgrad.ops.indexing.indexing import getitem, setitem
+from numgrad.ops.later import LATER, load_package
 from numgrad.ops.mutation.inplace import reshaping_methods
 from numgrad.ops.mutation.resizing import resize_, resize_as_, set_
 from numgrad.ops.numpy.protocol import array_function, array_ufunc
@@ -434,12 +435,28 @@ def _bind() -> None:
         "is_cpu": property(lambda self: True),
         "layout": property(lambda self: strided),
     }
+    for package, later in LATER.items():
+        for name in later.methods:
+            setattr(Tensor, name, _Later(name, package))
     for name in _KINDS_THERE_ARE_NOT:
         own[name] = property(lambda self: False)
     for name, attribute in own.items():
         if inspect.isfunction(attribute) and attribute.__module__ == __name__:
             attribute.__name__, attribute.__qualname__ = name, f"Tensor.{name}"  # errors say it
         setattr(Tensor, name, attribute)
+
+
+class _Later:
+    """A method of a package of operations that is loaded when it is first asked for."""
+
+    __slots__ = ("name", "package")
+
+    def __init__(self, name: str, package: str) -> None:
+        self.name, self.package = name, package
+
+    def __get__(self, instance: Tensor | None, owner: Any = None) -> Any:
+        load_package(self.package)  # which puts the method here
+        return getattr(Tensor if instance is None else instance, self.name)
 
 
 def _bind_later(name: str, method: bool, inplace: bool) -> None:

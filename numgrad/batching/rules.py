@@ -36,6 +36,7 @@ _STAY = frozenset(
         *("keepdim", "dtype", "reverse", "descending", "k", "largest", "p", "correction", "named"),
         *("start", "stop", "step", "offset", "diagonal", "sizes", "by", "fill", "index"),
         *("order", "subok", "device"),  # of NumPy's own functions
+        *("upper", "left", "unitriangular", "adjoint", "vector", "checked"),  # of matrices
     )
 )
 # What has no better way than one example after the other.

@@ -27,6 +27,7 @@ from numgrad.codegen.compile.cache_files import (
 from numgrad.codegen.compile.cache_key import environment, versions
 from numgrad.codegen.numba_private import cpu_target
 from numgrad.ops.core.primitive import CATALOGUE
+from numgrad.ops.later import load_all
 from numgrad.runtime.threads import get_num_threads
 from numgrad.tools.cache_warming import Job, Warmed, warm
 
@@ -144,6 +145,7 @@ def _size(count: int) -> str:
 
 def warm_cache(options: argparse.Namespace) -> int:
     """Compile what is asked for, and return the exit code: 1 if any of it failed."""
+    load_all()
     unknown = [name for name in options.operation if name not in CATALOGUE]
     if unknown:
         options.fail(f"the catalogue has no operation called {', '.join(unknown)}")

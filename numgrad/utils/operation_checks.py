@@ -15,6 +15,7 @@ from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE, Primitive
 from numgrad.ops.creation.from_data import from_numpy
+from numgrad.ops.later import load_all
 
 __all__ = ["check_operation"]
 
@@ -85,6 +86,7 @@ def check_operation(operation: str | Callable[..., Any], *, seed: int = 0) -> li
 
 
 def _find(operation: str | Callable[..., Any]) -> Any:
+    load_all()
     name = operation if isinstance(operation, str) else getattr(operation, "__name__", "")
     found = CATALOGUE.get(name)
     if found is None:  # under another name than its function's

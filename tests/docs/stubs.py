@@ -17,7 +17,9 @@ from typing import Any
 import numgrad
 from numgrad.graph import tensor
 from numgrad.ops.core.registry import FUNCTIONS
+from numgrad.ops.later import load_all
 
+load_all()
 STUB = Path(__file__).parents[2] / "numgrad" / "__init__.pyi"
 
 _HEAD = """\
@@ -34,6 +36,7 @@ import numpy as np
 
 from numgrad import autograd as autograd
 from numgrad import func as func
+from numgrad import linalg as linalg
 from numgrad import math as math
 from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle

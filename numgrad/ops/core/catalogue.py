@@ -6,18 +6,45 @@ Tests, docs and benchmarks are made from it.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from numgrad.ops.calls.dispatch import forget_calls
 
-__all__ = ["CATALOGUE", "RESERVED", "check_name", "check_names", "enter", "replaced"]
+__all__ = [
+    "CATALOGUE",
+    "RESERVED",
+    "check_name",
+    "check_names",
+    "declaring_own",
+    "enter",
+    "replaced",
+]
 
 CATALOGUE: dict[str, Any] = {}
 # The names of our own operations, functions and methods, once they are complete. Whoever declares
 # another operation later can declare it again, but not one of these.
 RESERVED: set[str] = set()
 replaced: list[Callable[[], None]] = [forget_calls]  # what to do when somebody does
+_DECLARING: set[int] = set()  # the threads that load operations of our own now
+
+
+@contextmanager
+def declaring_own() -> Iterator[None]:
+    """Declare operations whose names were kept for them: those that are loaded when asked for."""
+    thread = threading.get_ident()
+    _DECLARING.add(thread)
+    try:
+        yield
+    finally:
+        _DECLARING.discard(thread)
+
+
+def _is_complete() -> bool:
+    """Whether what is declared now is somebody else's."""
+    return bool(RESERVED) and threading.get_ident() not in _DECLARING
 
 
 def check_name(name: str) -> None:
@@ -30,12 +57,12 @@ def check_name(name: str) -> None:
     TypeError
         If it is no string.
     """
-    if RESERVED:  # our own have parts with names of other kinds
+    if _is_complete():  # our own have parts with names of other kinds
         if not isinstance(name, str):
             raise TypeError(f"the name of an operation is a str, not {type(name).__name__}")
         if not name.isidentifier() or keyword.iskeyword(name):
             raise ValueError(f"an operation can't be called {name!r}: Python has no such names")
-    if name in RESERVED:
+    if name in RESERVED and _is_complete():
         raise ValueError(
             f"numgrad has {name} already, as PyTorch or NumPy may have: declare your operation "
             "under another name"
@@ -47,7 +74,7 @@ def enter(primitive: Any) -> None:
     name = primitive.name
     check_name(name)
     known = CATALOGUE.get(name)
-    if known is not None and not RESERVED:
+    if known is not None and not _is_complete():
         raise ValueError(f"the catalogue has a primitive called {name} already")
     CATALOGUE[name] = primitive
     if known is not None:

@@ -1,0 +1,68 @@
+"""Operations that are loaded when one of their names is first asked for: importing takes longer.
+
+Their names are taken from the beginning. `LATER` lists them by the package that they are in, beside
+this file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple
+
+__all__ = ["LATER", "Later", "load_all", "load_package", "package_of"]
+
+
+class Later(NamedTuple):
+    """The names in one package of operations.
+
+    Attributes
+    ----------
+    functions, methods : tuple of str
+        What becomes ``numgrad.name`` and ``Tensor.name``.
+    primitives : tuple of str
+        What enters the catalogue.
+    """
+
+    functions: tuple[str, ...]
+    methods: tuple[str, ...]
+    primitives: tuple[str, ...]
+
+
+def _split(*lines: str) -> tuple[str, ...]:
+    return tuple(" ".join(lines).split())
+
+
+_MATRIX_METHODS = _split(
+    "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
+)
+LATER = {
+    "matrices": Later(
+        functions=_MATRIX_METHODS,
+        methods=_MATRIX_METHODS,
+        primitives=_split(
+            "linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
+            "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
+        ),
+    ),
+}
+_PACKAGES = {
+    name: package
+    for package, later in LATER.items()
+    for name in (*later.functions, *later.methods, *later.primitives)
+}
+
+
+def package_of(name: str) -> str | None:
+    """Return the package in which a name is, None if it is in none."""
+    return _PACKAGES.get(name)
+
+
+def load_package(package: str) -> None:
+    """Load a package of operations, if that has not been done."""
+    importlib.import_module(f"numgrad.ops.{package}")
+
+
+def load_all() -> None:
+    """Load all of them: for who wants every operation there is."""
+    for package in LATER:
+        load_package(package)
