@@ -125,6 +125,7 @@ __all__ = [
     "e",
     "empty_cache",
     "enable_grad",
+    "fft",
     "finfo",
     "float",
     "float16",
@@ -181,7 +182,7 @@ __all__ = [
 
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
-_NAMESPACES = {"linalg"}
+_NAMESPACES = {"fft", "linalg"}
 _loaded_later = {name for later in LATER.values() for name in later.functions}
 __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
 

@@ -50,6 +50,9 @@ SMALL_MATRIX = 16
 #: between products of matrices. Not measured.
 PANEL = 32
 TRIANGULAR_BLOCK = 32
+#: Bytes of arrays whose Fourier transforms are shared among threads. Measured: at 1 MiB two took as
+#: long as one.
+PARALLEL_FOURIER_BYTES = 1 << 22
 
 # --- memory --------------------------------------------------------------------------------------
 

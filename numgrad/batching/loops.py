@@ -66,6 +66,7 @@ def loop_of_batch(batcher: Any, call: Any) -> list[Tensor]:
             call.reverse,
             stops=call.stops,
             count=body.count,
+            divided=call.divided,
         )
     grows = call.turns is not None and call.length is None
     inside = [

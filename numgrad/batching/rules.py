@@ -31,10 +31,12 @@ Parameters = dict[str, Any]
 _MOVE_ON = frozenset(("dim", "dim0", "dim1", "dim2"))
 _ALL_MOVE_ON = frozenset(("dims",))
 _LENGTHEN = frozenset(("shape",))
+_NOT_PADDED = frozenset(("widths",))
 _STAY = frozenset(
     (
         *("keepdim", "dtype", "reverse", "descending", "k", "largest", "p", "correction", "named"),
-        *("start", "stop", "step", "offset", "diagonal", "sizes", "by", "fill", "index"),
+        *("start", "stop", "step", "offset", "diagonal", "sizes", "by", "fill", "index", "value"),
+        *("normalization", "forward", "onesided", "last_size"),  # of Fourier transforms
         *("order", "subok", "device"),  # of NumPy's own functions
         *("upper", "left", "unitriangular", "adjoint", "vector", "checked"),  # of matrices
     )
@@ -77,7 +79,7 @@ def batched_result(
 @functools.cache
 def is_derived(primitive: Primitive) -> bool:
     """Return whether the rule of a primitive follows from the names of its parameters."""
-    known = _MOVE_ON | _ALL_MOVE_ON | _LENGTHEN | _STAY
+    known = _MOVE_ON | _ALL_MOVE_ON | _LENGTHEN | _NOT_PADDED | _STAY
     return known.issuperset(_parameters_of(primitive))
 
 
@@ -121,6 +123,8 @@ def _moved(name: str, value: Any, size: int, of_scalar: bool) -> Any:
         return (1,) if of_scalar else tuple([dim + 1 for dim in value])
     if name in _LENGTHEN:
         return (size, *value)
+    if name in _NOT_PADDED:
+        return ((0, 0), *value)
     return value
 
 

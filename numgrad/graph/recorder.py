@@ -181,10 +181,12 @@ class LoopRecorder(Protocol):
         columns: list[Any],
         length: int,
         reverse: bool,
+        divided: bool = False,
     ) -> tuple[list[Any], list[Any]]:
         """Return the last carry of a loop over rows, and what its steps gave, stacked.
 
         ``step(carry, row)`` returns the next carry, and what is stacked: lists of tensors and None.
+        `divided` says that it is several steps of a loop that keeps few carries for its gradient.
         """
 
     def while_loop(

@@ -31,6 +31,7 @@ _FAMILIES = {
         "complex_views",
         "diagonals",
         "joining",
+        "padding",
         "shape",
         "slicing",
         "splitting",
@@ -38,7 +39,7 @@ _FAMILIES = {
         "unit_dims",
         "windows",
     ],
-    "mutation": ["filling", "storages"],
+    "mutation": ["filling", "method_functions", "storages"],
     "pointwise": [
         "activation",
         "arithmetic",

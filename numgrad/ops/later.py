@@ -44,6 +44,7 @@ LATER = {
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
         ),
     ),
+    "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
 }
 _PACKAGES = {
     name: package

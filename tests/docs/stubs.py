@@ -35,6 +35,7 @@ from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeAlias, Type
 import numpy as np
 
 from numgrad import autograd as autograd
+from numgrad import fft as fft
 from numgrad import func as func
 from numgrad import linalg as linalg
 from numgrad import math as math

@@ -239,6 +239,7 @@ def test_a_captured_index_is_read_anew_and_checked_in_every_call() -> None:
         function(x)
 
 
+@pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("second", range(4))
 def test_positions_taken_in_several_shapes_are_written_before_they_are_read(

@@ -152,6 +152,7 @@ ARGUMENTS: dict[str, str] = {
     "full_like": "1.0 | 1.0, dtype=torch.float64 | 1.0, memory_format=torch.contiguous_format",
     "randint_like": "3",
     "new_full": "x.shape, 1.0",
+    "constant_pad_nd": "(1, 2), 1.5 | (0, 1, -1, 1)",
     "fill": "1.0 | z",
     "fill_": "1.0 | z",
     "copy_": "y | z",
@@ -174,6 +175,7 @@ is_conj is_floating_point is_neg is_nonzero is_signed is_tensor linspace logspac
 ones rand randint randn randperm scalar_tensor seed set_rng_state tril_indices triu_indices zeros
 empty_strided is_set_to new_empty_strided set_default_tensor_type unravel_index is_contiguous
 result_type allclose equal is_same_size new_tensor is_shared share_memory_ storage_type dim_order
+detach_
 """
 _ATTRIBUTES = ("H", "T", "mT", "mH")
 

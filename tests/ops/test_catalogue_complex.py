@@ -27,7 +27,7 @@ REAL_ONLY = {
     *("select_scatter", "slice_scatter"),
 }
 # Parts of derivatives of real tensors; complex ones take another way.
-PARTS_FOR_REAL = {"softmax_backward", "log_softmax_backward", "logsumexp_backward"}
+PARTS_FOR_REAL = {"softmax_backward", "log_softmax_backward", "logsumexp_backward", "fft_r2c"}
 ELEMENTWISE = [
     primitive
     for primitive in CATALOGUE.values()

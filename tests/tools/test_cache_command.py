@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,7 @@ def test_ctrl_c_keeps_what_was_compiled(processes: str, directory: Path) -> None
     )
     while not list(directory.glob("*.kernel")):
         assert process.poll() is None
+        time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 130

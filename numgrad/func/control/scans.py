@@ -222,7 +222,7 @@ def _recorded(
             carry, ys = recorder(step, carry, part, last - first, reverse)
         else:
             rows = [None if c is None else c.unflatten(0, (-1, size)) for c in part]
-            carry, ys = recorder(segment, carry, rows, last // size, reverse)
+            carry, ys = recorder(segment, carry, rows, last // size, reverse, True)
             ys = [None if y is None else y.flatten(0, 1) for y in ys]
         found.append(ys)
     if len(found) == 1:

@@ -29,8 +29,9 @@ def recorder_of(name: str) -> Callable[..., Any] | None:
     Parameters
     ----------
     name : str
-        - ``"scan"``: ``(step, carry, columns, length, reverse)`` returns the last carry and the
-          stacked results, where ``step(carry, row)`` returns the next carry and its results.
+        - ``"scan"``: ``(step, carry, columns, length, reverse, divided=False)`` returns the last
+          carry and the stacked results, where ``step(carry, row)`` returns the next carry and its
+          results.
         - ``"while_loop"``: ``(predicate, step, carry)`` returns the last carry. The predicate is a
           tensor of one element, or a truth value.
         - ``"switch"``: ``(index, branches, operands)`` returns what the branch does; of `cond`, the

@@ -26,17 +26,19 @@ def record_scan(
     columns: Leaves,
     length: int,
     reverse: bool,
+    divided: bool = False,
 ) -> tuple[Leaves, Leaves]:
     """Record a loop over rows; see `numgrad.graph.recorder.LoopRecorder.scan`."""
-    given: list[Leaves] = []
+    results: list[Leaves] = []
 
     def turn(current: Sequence[Tensor], row: Sequence[Tensor]) -> Turn:
         after, ys = step(_filled(carry, current), _filled(columns, row))
-        given[:] = [ys]
+        results[:] = [ys]
         return Turn(_present(after), _present(ys))
 
-    found = record_loop(tracer, turn, _present(carry), _present(columns), length, reverse)
-    return _filled(carry, found.carries), _filled(given[0], found.stacked)
+    given = _present(carry), _present(columns)
+    found = record_loop(tracer, turn, *given, length, reverse, divided=divided)
+    return _filled(carry, found.carries), _filled(results[0], found.stacked)
 
 
 def record_while(

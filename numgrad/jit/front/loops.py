@@ -76,6 +76,7 @@ class LoopCall(NamedTuple):
         What the body gave for these.
     keeps : bool
         Whether the carries that each turn is given are stacked, too, behind all other results.
+    divided : bool
     """
 
     body: Body
@@ -88,6 +89,7 @@ class LoopCall(NamedTuple):
     stops: bool
     turns: Tensor | None
     keeps: bool
+    divided: bool
 
 
 def record_loop(
@@ -100,6 +102,7 @@ def record_loop(
     *,
     stops: bool = False,
     count: Tensor | None = None,
+    divided: bool = False,
 ) -> Turn:
     """Record a loop, and return what it leaves.
 
@@ -122,6 +125,8 @@ def record_loop(
         Whether the first carry says if there is another turn. The second one counts them then.
     count : Tensor, optional
         The number of turns, if it is not known.
+    divided : bool
+        Whether each turn is several of a loop that keeps few carries for its gradient.
 
     Returns
     -------
@@ -133,15 +138,15 @@ def record_loop(
     TraceError
         If the body writes to what it did not make, or its carries change shape or dtype.
     """
+    kind = length, reverse, stops, count, divided
     if not hasattr(tracer, "states"):  # the examples of a batch, which draw outside
-        not_drawing = _NotDrawing(tracer, body)
-        return _record_loop(tracer, not_drawing, carries, rows, length, reverse, stops, count)
+        return _record_loop(tracer, _NotDrawing(tracer, body), carries, rows, *kind)
     while True:
         generators = tracer.states.in_scope
         drawing = _Drawing(tracer, body, generators)
         states = [wrap(tracer.random_state(generator)) for generator in generators]
         handed_on = [*carries, *states]
-        found = _record_loop(tracer, drawing, handed_on, rows, length, reverse, stops, count)
+        found = _record_loop(tracer, drawing, handed_on, rows, *kind)
         if not drawing.unknown:
             break
         for generator in drawing.unknown:  # it has to have a state before the loop, too
@@ -206,6 +211,7 @@ def _record_loop(
     reverse: bool,
     stops: bool,
     count: Tensor | None,
+    divided: bool,
 ) -> Turn:
     """Record a loop whose carries are all that is handed on."""
     carried = len(carries)
@@ -234,7 +240,8 @@ def _record_loop(
     for pair in zip(turn.carries, recorded.inputs, strict=False):
         _check_fits(*pair)
     inputs = recorded.inputs
-    call = LoopCall(body, given, carried, inputs, turn, length, reverse, stops, count, has_stacks)
+    kind = length, reverse, stops, count, has_stacks, divided
+    call = LoopCall(body, given, carried, inputs, turn, *kind)
     results = tracer.loop(call)
     if is_moving:
         ends = [
@@ -250,7 +257,7 @@ def _record_loop(
         node.arrays = [each._array for each in results[node.first :]]
         node.count = results[1].detach() if stops else count
         node.output_metas = [(each._array.shape, each._array.dtype) for each in results]
-        node.length, node.reverse = length, reverse
+        node.length, node.reverse, node.divided = length, reverse, divided
         for position, (result, is_moved) in enumerate(zip(results, moving, strict=True)):
             if is_moved:
                 result._edge = (node, position)
@@ -299,7 +306,8 @@ def cut_loop(tracer: Any, call: LoopCall) -> list[Tensor]:
         own.append(fresh_input(operands[-1], 0))
     graph, captured = cut_out(own, values)
     carries, rows = carried + len(before), len(call.given) - carried
-    loop = Loop(graph, carries, rows, call.length, call.reverse, call.stops, counted=counts)
+    kind = call.length, call.reverse, call.stops, counts, call.divided
+    loop = Loop(graph, carries, rows, *kind)
     found: list[Tensor] = tracer.results(loop, [*operands, *captured])
     return found
 
@@ -329,6 +337,7 @@ class _LoopNode(Node):
         "body",
         "carried",
         "count",
+        "divided",
         "edges",
         "first",
         "given",
@@ -351,8 +360,9 @@ class _LoopNode(Node):
     required: Sequence[bool]  # which of these required grad in the body
     first: int  # which output is the first that has the carries of all turns; 0 if none has
     arrays: list[Any]  # of these outputs
-    length: int | None  # of the loop, as its `reverse`
+    length: int | None  # of the loop, as its `reverse` and `divided`
     reverse: bool
+    divided: bool
 
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool | None]]:
         """Record the loop of the gradients."""
@@ -383,6 +393,7 @@ class _LoopNode(Node):
             self.length,
             not self.reverse,
             count=self.count,
+            divided=self.divided,
         )
         for places, tensors in (
             (moving, found.carries),

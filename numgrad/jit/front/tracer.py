@@ -293,9 +293,10 @@ class Tracer:
         columns: Leaves,
         length: int,
         reverse: bool,
+        divided: bool = False,
     ) -> tuple[Leaves, Leaves]:
         """Record a loop with carries."""
-        return self.recording.scan(self, step, carry, columns, length, reverse)
+        return self.recording.scan(self, step, carry, columns, length, reverse, divided)
 
     def while_loop(
         self,

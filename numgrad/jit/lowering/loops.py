@@ -39,9 +39,12 @@ class Loop:
         Whether the first carry says if there is another turn.
     counted : bool
         Whether the number of turns is an operand.
+    divided : bool
+        Whether each turn is several of a loop that keeps few carries: what loops in the body stack
+        is not kept for a gradient then.
     """
 
-    __slots__ = ("carries", "counted", "graph", "length", "reverse", "rows", "stops")
+    __slots__ = ("carries", "counted", "divided", "graph", "length", "reverse", "rows", "stops")
 
     name = "loop"
 
@@ -54,11 +57,12 @@ class Loop:
         reverse: bool = False,
         stops: bool = False,
         counted: bool = False,
+        divided: bool = False,
     ) -> None:
         self.graph = needed_loops(simplify(graph))
         self.carries, self.rows = carries, rows
         self.length, self.reverse = length, reverse
-        self.stops, self.counted = stops, counted
+        self.stops, self.counted, self.divided = stops, counted, divided
 
     @property
     def fixed(self) -> int:
@@ -87,7 +91,8 @@ class Loop:
 
     def with_body(self, graph: Graph, carries: int, rows: int) -> Loop:
         """Return a loop of the same turns with another body."""
-        return Loop(graph, carries, rows, self.length, self.reverse, self.stops, self.counted)
+        kind = self.length, self.reverse, self.stops, self.counted, self.divided
+        return Loop(graph, carries, rows, *kind)
 
     def specialised(self, operands: Sequence[Value]) -> tuple[Loop, list[Value]] | None:
         """Return the loop without operands that are numbers, repeated, or there twice.

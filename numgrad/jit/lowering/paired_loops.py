@@ -10,9 +10,7 @@ from numgrad.jit.ir.constructors import reshape, view
 from numgrad.jit.ir.graph import Affine, Graph, Value
 from numgrad.jit.lowering.bodies import fresh_input, rebuilt
 from numgrad.jit.lowering.loops import Loop
-from numgrad.jit.lowering.opaque_calls import Whole
-from numgrad.jit.passes.simplify import simplify
-from numgrad.jit.passes.unit_dims import without_unit_dims
+from numgrad.jit.lowering.shared_calls import with_calls_once
 
 __all__ = ["Pair", "pairs"]
 
@@ -155,7 +153,7 @@ class Pair:
         outputs = rebuilt(second.graph.values(), new, second.graph.outputs)
         inputs = [*first.graph.inputs, *self.own.values()]
         both = [*first.graph.outputs, *outputs]
-        self.body = _with_calls_once(without_unit_dims(Graph(inputs, both)))
+        self.body = with_calls_once(Graph(inputs, both))
         count = len(first.graph.outputs)
         self.made, self.wanted = self.body.outputs[:count], self.body.outputs[count:]
 
@@ -168,7 +166,7 @@ class Pair:
         own = set(self.own.values())
         self.shared: dict[Value, None] = dict.fromkeys(inputs)
         for value in values:
-            is_call = value.operation in ("call", "item", "check")
+            is_call = value.operation in ("call", "check")
             takes_own = value in own or any(operand in own for operand in value.operands)
             if takes_own or (is_call and value not in makers):
                 own.add(value)
@@ -378,22 +376,3 @@ def _along(path: Sequence[Value], row: Value) -> Value:
         ]
         row = view(row, maps, value.shape[1:])
     return row
-
-
-def _with_calls_once(graph: Graph) -> Graph:
-    """Return the graph simplified, in which no call is there twice that gives the same results."""
-    while True:
-        graph = simplify(graph)
-        known: dict[object, Value] = {}
-        new: dict[Value, Value] = {}
-        for value in graph.values():
-            whole = value.attributes.get("primitive")
-            if isinstance(whole, Whole):
-                told = repr((whole.name, whole.template, whole.order, whole.count))
-                key = (told, repr(value.attributes["parameters"]), value.operands)
-                found = known.setdefault(key, value)
-                if found is not value:
-                    new[value] = found
-        if not new:
-            return graph
-        graph = Graph(graph.inputs, rebuilt(graph.values(), new, graph.outputs))

@@ -47,7 +47,11 @@ def empty_for(shape: tuple[int, ...], dtype: Any, arrays: Sequence[Array]) -> Ar
 
 def empty_in_order(shape: tuple[int, ...], dtype: Any, places: Sequence[Any]) -> Array:
     """Do what `empty_for` does for whatever has a shape, strides and a number of dims."""
-    order = loop_order(shape, places)
+    return empty_by_order(shape, dtype, loop_order(shape, places))
+
+
+def empty_by_order(shape: Sequence[int], dtype: Any, order: Sequence[int]) -> Array:
+    """Return memory without gaps for a shape, with its dims in an order, from the outermost one."""
     memory = empty(tuple([shape[dim] for dim in order]), dtype)
     return memory.transpose(np.argsort(order).tolist())
 

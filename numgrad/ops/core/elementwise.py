@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.base import dtypes
+from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.recorder import at_hand, note_given
@@ -25,7 +26,7 @@ from numgrad.ops.core.catalogue import check_name, enter
 from numgrad.ops.core.domains import Domain
 from numgrad.ops.core.elementwise_node import ElementwiseNode
 from numgrad.ops.core.gradient_plan import GradientPlan
-from numgrad.ops.core.half_kernels import ElementwiseKernel
+from numgrad.ops.core.half_kernels import ElementwiseKernel, rounded
 from numgrad.ops.core.nodes import Call
 from numgrad.ops.core.out_argument import arrays_among, write_elementwise
 from numgrad.ops.core.plan import DeclaredRule, Rule, declared_rule
@@ -75,6 +76,8 @@ class ElementwisePrimitive(Primitive):
         PyTorch's name of the node.
     masks, numbers : sequence of str
         The operands that are bool, and those that are never tensors.
+    wide : sequence of str, optional
+        The operands that, as numbers beside float16, are not rounded to it; by default `numbers`.
     function_name : str, optional
         The name of its function, if that is another one.
     deciding : callable, optional
@@ -115,6 +118,7 @@ class ElementwisePrimitive(Primitive):
         node: str | None = None,
         masks: Sequence[str] = (),
         numbers: Sequence[str] = (),
+        wide: Sequence[str] | None = None,
         function_name: str | None = None,
         deciding: Callable[[list[Array]], list[Array]] | None = None,
         kernel_name: str | None = None,
@@ -155,6 +159,8 @@ class ElementwisePrimitive(Primitive):
         self.tensor_count = len(self.inputs) - len(numbers)
         if self.inputs[self.tensor_count :] != tuple(numbers):
             raise ValueError(f"{name}: the parameters {numbers} must stand last")
+        exact = numbers if wide is None else wide
+        self.kernel.wide = frozenset(self.inputs.index(each) for each in exact)
         self.doc = doc if example is None else f"{doc}\n\n>>> import numgrad as ng\n>>> {example}\n"
         self.deciding = deciding
         self.kernel_name = kernel_name or f"{self.function_name}_cpu"
@@ -296,8 +302,13 @@ class ElementwisePrimitive(Primitive):
 
     def number_converter(self, position: int, parameters: dict[str, Any]) -> Callable[[Any], Any]:
         """Return what makes of a number what the kernel takes, and what a node saves of it."""
-        converted: Callable[[Any], Any] = converter(parameters["compute"])
-        return bool if position in self.masks else converted
+        if position in self.masks:
+            return bool
+        compute = parameters["compute"]
+        if compute in HALVES and position not in self.kernel.wide:
+            return rounded
+        converted: Callable[[Any], Any] = converter(compute)
+        return converted
 
     def _forward_for(
         self, key: tuple[Any, ...], operands: Sequence[Any], values: Sequence[Any]

@@ -1,7 +1,9 @@
 """Elementwise kernels for float16 as well: in float32, with the results rounded.
 
-The kernels themselves know float32. That an operand is float16 is found out where a call is
-prepared, once for operands of given dtypes, so that other calls take no longer for it.
+A number beside float16 stands for a tensor, and is rounded as one, unless it is a factor of a kind
+that PyTorch takes as float32. The kernels themselves know float32. That an operand is float16 is
+found out where a call is prepared, once for operands of given dtypes, so that other calls take no
+longer for it.
 """
 
 from __future__ import annotations
@@ -11,17 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.halves import HALF, has_half, narrowed, wide_dtype, widened
+from numgrad.base.float_errors import silent
+from numgrad.base.halves import HALF, WIDE, has_half, narrowed, wide_dtype, widened
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.kernels.pointwise.elementwise import Elementwise
 
-__all__ = ["ElementwiseKernel"]
+__all__ = ["ElementwiseKernel", "rounded"]
 
 Array = np.ndarray[Any, Any]
 
 
+@silent
+def rounded(value: Any) -> float:
+    """Return a number as float16 holds it, which is inf for a great one.
+
+    >>> rounded(0.1), rounded(70000)
+    (0.0999755859375, inf)
+    """
+    return float(np.asarray(float(value)).astype(WIDE).astype(HALF))
+
+
 class ElementwiseKernel(Elementwise):
-    """An `Elementwise` that takes and gives float16, too."""
+    """An `Elementwise` that takes and gives float16, too.
+
+    Numbers at the places `wide` are not rounded to it.
+    """
+
+    wide: frozenset[int] = frozenset()
 
     def short(
         self,
@@ -35,10 +53,14 @@ class ElementwiseKernel(Elementwise):
             return super().short(shape, operands, dtypes, result)
         fits = tuple([dtype == HALF for dtype in dtypes])
 
+        rounding = [fit and at not in self.wide for at, fit in enumerate(fits)]
+
         def fitted(values: Sequence[Any]) -> list[Any]:
             return [
-                widened(narrowed(value)) if fit and type(value) is np.ndarray else value
-                for value, fit in zip(values, fits, strict=True)
+                (widened(narrowed(value)) if fit else value)
+                if type(value) is np.ndarray
+                else (rounded(value) if rounds else value)
+                for value, fit, rounds in zip(values, fits, rounding, strict=True)
             ]
 
         wide = [wide_dtype(dtype) for dtype in dtypes]

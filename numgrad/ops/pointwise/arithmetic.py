@@ -55,6 +55,7 @@ _PLUS_SCALED = elementwise(
     formula=lambda input, other, alpha: _fma(other, alpha, input),
     node="AddBackward0",
     numbers=("alpha",),
+    wide=(),
     function_name="add",
     doc="Return input + alpha * other.",
 )
@@ -66,6 +67,7 @@ _MINUS_SCALED = elementwise(
     formula=lambda input, other, alpha: _fma(other, -alpha, input),
     node="SubBackward0",
     numbers=("alpha",),
+    wide=(),
     function_name="sub",
     doc="Return input - alpha * other.",
 )
@@ -77,6 +79,7 @@ _RMINUS = elementwise(
     formula=lambda input, other: other - input,
     node="RsubBackward1",
     numbers=("other",),
+    wide=(),
     doc="Return other - input for a number `other`.",
 )
 _RMINUS_TENSOR = binary(
@@ -98,6 +101,7 @@ _RMINUS_SCALED, _RMINUS_TENSOR_SCALED = (
         formula=lambda input, other, alpha: _fma(input, -alpha, other),
         node="RsubBackward1" if by_number else "RsubBackward0",
         numbers=("other", "alpha") if by_number else ("alpha",),
+        wide=(),
         function_name="rsub",
         deciding=lambda arrays: arrays[::-1],
         doc="Return other - alpha * input.",
@@ -236,6 +240,7 @@ mul = publish(
         (lambda g, other: g * conj(other), lambda g, input: g * conj(input)),
         (REAL, REAL),
         accepts="fciub",
+        wide=("other",),
         doc="Return the product of two operands.\n\n"
         "Derivative: the other operand; its conjugate, if it is complex.",
         example="ng.mul(ng.tensor([1.0, 2.0]), 3)\ntensor([3., 6.])",

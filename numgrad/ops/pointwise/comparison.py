@@ -253,6 +253,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
             raise RuntimeError(
                 f"{name} must be greater than or equal to zero, but got {tolerance:g}"
             )
+    if not (rtol or atol or input.is_floating_point() or input.is_complex()):
+        return eq(input, other)
     # Float tolerances promote integers to the default floating point dtype.
     result: Tensor = _ISCLOSE(input, other, float(rtol), float(atol), float(equal_nan))
     return result

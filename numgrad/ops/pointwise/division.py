@@ -30,6 +30,7 @@ _TRUE_DIVIDE = binary(
     (REAL, NONZERO),
     kind="float",
     node="DivBackward0",
+    wide=("other",),
     function_name="div",
     doc="Return the quotient of two operands.",
 )
@@ -41,6 +42,7 @@ _ROUNDED = {
         (REAL, NONZERO),
         accepts="fiu",
         node="DivBackward2",
+        wide=("other",),
         function_name="div",
         kernel_name=f"div_{mode}_cpu",
         doc=f"Return the quotient, rounded by {mode}.",
@@ -112,7 +114,7 @@ def _integer_divisor(input: Any, other: Any) -> Any:
     """Return the divisor; raise if integers would be divided by 0."""
     if isinstance(input, Tensor) and not input._array.size:
         return other  # of no elements, none is divided
-    if result_dtype([input, other]).category < dtypes.FLOATING:
+    if dtypes.BOOL < result_dtype([input, other]).category < dtypes.FLOATING:
         if isinstance(other, Tensor):
             forget_steps()  # there may be a 0 in it the next time
             given = other._array
@@ -173,6 +175,7 @@ _FLOOR_DIVIDE = NotDifferentiable(
     (REAL, NONZERO),
     formula=lambda input, other: Symbol.apply("floor_divide", input, other),
     accepts="fiu",
+    wide=("other",),
     function_name="floor_divide",
     kernel_name="div_floor_cpu",
     doc="Return the quotient rounded down.",
@@ -191,6 +194,7 @@ _REMAINDER = {
         accepts="fiu",
         node="RemainderBackward0" if by_number else "RemainderBackward1",
         numbers=("other",) if by_number else (),
+        wide=(),
         function_name="remainder",
         doc="Return the remainder of the division rounded down.",
     )
@@ -209,6 +213,7 @@ _FMOD = {
         accepts="fiu",
         node="FmodBackward0" if by_number else "FmodBackward1",
         numbers=("other",) if by_number else (),
+        wide=(),
         function_name="fmod",
         doc="Return the remainder of the division truncated towards 0.",
     )

@@ -7,12 +7,13 @@ import math
 from typing import Any
 
 from numgrad.base import dtypes
+from numgrad.base.halves import HALVES
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import elementwise, unary
-from numgrad.ops.core.domains import POSITIVE, REAL, number
+from numgrad.ops.core.domains import MASK, POSITIVE, REAL, number
 from numgrad.ops.pointwise.complex import conj, is_complex, real, zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
@@ -131,7 +132,6 @@ rsqrt = publish(
 )
 
 
-_SMALL = 1 << 7  # a number below fits into every integer dtype
 # Exponents whose power needs no call of pow; the results are those of the operations named here.
 _EASY_POWERS: dict[complex, Any] = {
     1: lambda base: base,
@@ -180,6 +180,7 @@ _POW_NUMBER = elementwise(
     (POSITIVE, number(2.5)),
     node="PowBackward0",
     numbers=("exponent",),
+    wide=(),
     doc="Return input ** exponent for a number `exponent`.",
 )
 
@@ -217,6 +218,18 @@ _POW_TENSORS = elementwise(
     kernel_name="pow",
     doc="Return input ** exponent for a tensor `exponent`.",
 )
+_POW_OF_BOOLS = elementwise(
+    "pow_of_bools",
+    ("input", "exponent"),
+    (None, None),
+    (MASK, number(1.0)),
+    formula=lambda input, exponent: input | Symbol.apply("logical_not", exponent),
+    accepts="b",
+    numbers=("exponent",),
+    function_name="pow",
+    listed=False,
+    doc="Return input ** exponent for a bool `exponent`.",
+)
 _POW_OF_NUMBER = elementwise(
     "pow_of_number",
     ("exponent", "base"),
@@ -230,7 +243,9 @@ _POW_OF_NUMBER = elementwise(
     formula=lambda exponent, base: Symbol.apply("pow", base, exponent),
     node="PowBackward2",
     numbers=("base",),
+    wide=(),
     function_name="pow",
+    kernel_name="pow",
     doc="Return base ** exponent for a number `base`.",
 )
 
@@ -279,11 +294,15 @@ def pow(input: Any, exponent: Any, out: Tensor | None) -> Any:
     kind = input._array.dtype.kind
     if kind in "iub" and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    if kind in "iu" and type(exponent) is int and exponent >= _SMALL:
-        scalar_array(exponent, input._array.dtype)  # raises if it does not fit
     power = _POW_NUMBER
     if kind in "fc" or (kind in "iu" and type(exponent) is int):
         power = _EASY.get(exponent, _POW_NUMBER)
+    elif kind == "b" and isinstance(exponent, bool):
+        power = _POW_OF_BOOLS
+    if power is _POW_NUMBER and not isinstance(exponent, complex):
+        dtype = input._array.dtype
+        if dtype in HALVES or (kind in "iu" and type(exponent) is int):
+            scalar_array(exponent, dtype)  # raises if it does not fit
     return power.call((input, exponent), out)
 
 

@@ -81,6 +81,7 @@ def _declare_xlogy(
         accepts="f",
         node=node,
         numbers=numbers,
+        wide=(),
         function_name="xlogy",
         gradients_lie={} if numbers == ("input",) else {"input": lambda g: 0},
         doc="Return input * ln(other), 0 where input is 0.",

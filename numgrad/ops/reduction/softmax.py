@@ -102,7 +102,7 @@ _LOG_SOFTMAX: Primitive = Primitive(
 def _call(primitive: Primitive, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     position = wrap_dim(dim, input._array.ndim)
     computed = dtype or input.dtype
-    if not computed.is_floating_point:
+    if not computed.is_floating_point and input._array.size:  # of none there is nothing to compute
         last = "_lastdim" if position >= input._array.ndim - 1 else ""
         raise NotImplementedError(
             f"\"{primitive.name}{last}_kernel_impl\" not implemented for '{computed.scalar_name}'"

@@ -47,7 +47,7 @@ class Declaration:
     casts : bool
         Whether the dtype is that of `out` where no other is asked for.
     perform : function or None
-        Of a method in place what writes the rule's result into the tensor.
+        Of what writes to its first tensor, what puts the rule's result there.
     calls : Calls or None
         The calls of the rule that are remembered.
     direct : bool
@@ -76,6 +76,8 @@ class Declaration:
         if bound:
             signatures = tuple([each.of_method() for each in signatures])
             deprecated = tuple([each.of_method() for each in deprecated])
+        elif perform is not None:
+            signatures = tuple(dict.fromkeys([each.in_place() for each in signatures]))
         self.signatures, self.deprecated = signatures, deprecated
         self.special, self.finish, self.casts = special, finish, casts
         self.calls, self.direct, self.factors = calls, direct, factors
@@ -89,8 +91,13 @@ class Declaration:
 
     @property
     def writes(self) -> bool:
-        """Whether it is a method in place."""
+        """Whether it writes to its first tensor."""
         return self.perform is not None
+
+    @property
+    def written(self) -> str:
+        """The name of the first tensor, which is written to if anything is."""
+        return "self" if self.bound else self.signature.positional[0].name
 
     @property
     def spread(self) -> bool:

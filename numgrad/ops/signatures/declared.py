@@ -35,6 +35,7 @@ from numgrad.ops.signatures import methods
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared_docs import complete, of_method_in_place
 from numgrad.ops.signatures.declared_source import function_source
+from numgrad.ops.signatures.in_place_names import IN_PLACE_FUNCTIONS
 from numgrad.ops.signatures.kinds import KINDS, NAMES
 from numgrad.ops.signatures.plain_front import plain_front
 from numgrad.ops.signatures.remembered_source import check_remembered
@@ -183,8 +184,9 @@ def declare(
     *texts : str
         The signatures (`numgrad.ops.signatures.signature`), in the order in which they are tried.
     function, method, inplace : bool
-        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_``. If none of these,
-        the function is there for whoever imports it.
+        Whether it becomes ``numgrad.name``, ``Tensor.name``, ``Tensor.name_`` (and, as far as
+        PyTorch has that, ``numgrad.name_``). If none of these, the function is there for whoever
+        imports it.
     aliases : tuple of str
         Other names that it has.
     finish : function, optional
@@ -273,6 +275,9 @@ def declare(
             if inplace:
                 in_place = make(f"{name}_", methods.__name__, bound=True, writes=True)
                 public(name, function=False, method=False, inplace=True)(in_place)
+            if inplace and f"{name}_" in IN_PLACE_FUNCTIONS:
+                in_place = make(f"{name}_", "numgrad", bound=False, writes=True)
+                public(f"{name}_", method=False)(in_place)
         if function or method:
             return made[0]
         return rule if inplace else make(first, rule.__module__, bound=False)

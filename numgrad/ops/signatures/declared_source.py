@@ -128,9 +128,10 @@ def _result(declaration: Declaration, local: dict[str, str]) -> list[str]:
     # A method's rule may name what only the function takes, `out` for one.
     known = {name: local.get(name, name) for name in declaration.defaults}
     handed = [known.get(name, "None") for name in declaration.handed]
+    arguments = ", ".join([*["self"] * declaration.bound, *handed])
     if declaration.writes:
-        return [f"    return perform({', '.join(['self', *handed])})"]
-    call = f"rule({', '.join([*['self'] * declaration.bound, *handed])})"
+        return [f"    return perform({arguments})"]
+    call = f"rule({arguments})"
     if declaration.finish is None:
         out = known.get("out")
         if out is None or "out" in declaration.handed:

@@ -164,7 +164,7 @@ def remembered_lines(declaration: Declaration, local: dict[str, str]) -> list[st
     if given.indices:
         lines = ["if found_ is not None:", *[f"    {one}" for one in lines]]
     if writes:
-        lines = [f"if {written_condition('self')}:", *[f"    {one}" for one in lines]]
+        lines = [f"if {written_condition(declaration.written)}:", *[f"    {one}" for one in lines]]
     conditions += given.absent
     return [f"    if {' and '.join(conditions)}:", *[f"        {one}" for one in [*look, *lines]]]
 

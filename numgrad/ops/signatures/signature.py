@@ -116,6 +116,11 @@ class Signature:
         rest = [each for each in self.parameters if each.name not in (self.itself, "out")]
         return Signature(self.name, tuple(rest))
 
+    def in_place(self) -> Signature:
+        """Return the signature of the function that writes to its first tensor."""
+        first, *rest = [each for each in self.parameters if each.name != "out"]
+        return Signature(self.name, (first._replace(kind="Tensor"), *rest))
+
     def named(self, name: str) -> Signature:
         """Return the signature of a function of another name."""
         return Signature(name, self.parameters)

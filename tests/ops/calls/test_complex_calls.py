@@ -218,6 +218,10 @@ CALLS: dict[str, list[str]] = {
     "count_nonzero": ["torch.count_nonzero(z)", "torch.count_nonzero(z, 0)"],
     "unfold": ["m.unfold(1, 3, 1)"],
     "alias_in_shape": ["m.reshape(4, 3)"],
+    "constant_pad_nd": ["torch.constant_pad_nd(m, (1, 2, -1, 0), 2j)"],
+    "fft_c2c": ["torch.fft.fft(m)", "torch.fft.ifft2(m)", "torch.fft.fftn(m, (3, 5))"],
+    "fft_r2c": ["torch.fft.rfft(r)", "torch.fft.ihfftn(r)"],
+    "fft_c2r": ["torch.fft.irfft(m)", "torch.fft.hfft2(m)"],
     "put": ["m.put(torch.tensor([0, 2]), v[:2])", "m.put(torch.tensor([1, 1]), v[:2], True)"],
 }
 LINES = [pytest.param(line, id=f"{name}: {line}") for name, ls in CALLS.items() for line in ls]
