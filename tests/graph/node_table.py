@@ -406,4 +406,8 @@ NODES: dict[str, tuple[str, str]] = {
         "ExpandBackward0",
         "self_sym_sizes",
     ),
+    "torch.constant_pad_nd(m, (1, 2))": ("ConstantPadNdBackward0", "pad"),
+    "torch.fft.fftn(c, dim=(1, 0))": ("FftC2CBackward0", "dim forward normalization"),
+    "torch.fft.rfft(m)": ("FftR2CBackward0", "dim normalization onesided self"),
+    "torch.fft.irfft(c)": ("FftC2RBackward0", "dim normalization"),
 }

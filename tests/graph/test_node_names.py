@@ -42,6 +42,7 @@ NOT_KEPT = {
     "MaskedSelectBackward0": "self",
     "IndexAddBackward0": "alpha source",
     "IndexCopyBackward0": "source",
+    "FftR2CBackward0": "self",
 }
 # What ours keep besides.
 KEPT_TOO = {"ErfinvBackward0": "result", "PolarBackward0": "angle"}

@@ -161,5 +161,7 @@ def test_array_derivatives_are_those_of_finite_differences(sample):
 def test_what_is_real_only_refuses_complex_numbers(name):
     for sample in CATALOGUE[name].samples:
         function, tensors, keywords = sample(make_complex)
+        if name in ("softmax", "log_softmax") and not tensors[0].numel():
+            continue  # PyTorch looks at no dtype then
         with pytest.raises((RuntimeError, NotImplementedError)):
             function(*tensors, **keywords)

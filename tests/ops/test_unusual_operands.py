@@ -57,6 +57,7 @@ FUNCTIONS = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
     for each in DECLARED.values()
     if (each.writes or not each.bound)
+    and (each.bound or hasattr(ng, each.name))  # those of namespaces are tested with these
     and each.name.rstrip("_") not in NOT_COMPARED
     and not each.name.startswith(("rand", "empty", "_"))
 ]

@@ -77,6 +77,9 @@ _PARAMETERS = {
     "masked_scatter": "mask source_sym_sizes",
     "select_scatter": "dim index",
     "slice_scatter": "dim start end=stop step",
+    "fft_c2c": "dim=dims forward normalization",
+    "fft_r2c": "dim=dims normalization onesided",
+    "fft_c2r": "dim=dims normalization",
 }
 
 
@@ -128,6 +131,14 @@ def _squeezed_dims(node: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
+def _widths(node: Any) -> tuple[int, ...]:
+    """Return how wide a pad is, from the last dim on to the first one that is padded."""
+    widths = list(node.parameters["widths"])
+    while widths and widths[0] == (0, 0):
+        widths.pop(0)
+    return tuple([width for pair in reversed(widths) for width in pair])
+
+
 # What is found otherwise. Which of several equal dims was squeezed does not matter to the rule: it
 # is the first of them here.
 _FOUND: dict[str, dict[str, Reader]] = {
@@ -148,6 +159,7 @@ _FOUND: dict[str, dict[str, Reader]] = {
         "keepdim": lambda node: True,
         "self_sym_sizes": lambda node: node.shapes[0][0],
     },
+    "constant_pad_nd": {"pad": _widths},
     "unsqueeze": {
         "dim": lambda node: _dim_of_one(node.parameters["shape"], node.shapes[0][0]),
     },

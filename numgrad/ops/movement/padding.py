@@ -10,6 +10,7 @@ from numgrad.base.layouts import channels_last_of, order_in_memory
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.memory_order import empty_by_order
 from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.places import like_input
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
 from numgrad.ops.signatures.declared import declare
@@ -21,8 +22,16 @@ Array = np.ndarray[Any, Any]
 
 
 def _memory(input: Array, widths: tuple[tuple[int, int], ...]) -> Any:
-    """Return memory for the padded array if it keeps channels last, None for row by row."""
-    order = order_in_memory(channels_last_of(input.shape, input.strides), input.ndim)
+    """Return memory in the order of dims that a result has: None for row by row.
+
+    What is cut and nowhere padded is a copy, which keeps that of the input.
+    """
+    order: Any
+    if all(max(pair) <= 0 for pair in widths):
+        steps = like_input(input).strides
+        order = sorted(range(input.ndim), key=lambda dim: -steps[dim])
+    else:
+        order = order_in_memory(channels_last_of(input.shape, input.strides), input.ndim)
     return None if order is None else empty_by_order(_shape(input, widths), input.dtype, order)
 
 

@@ -114,7 +114,10 @@ def outcome(call: SampleCall, operands: list[Any]) -> tuple[list[Any], list[Any]
     return results, list(found)
 
 
-def in_float32(value: Any) -> Any:
+def in_float32(value: Any, rounds: bool = False) -> Any:
+    """Return an operand in float32, and numbers as they are, or as float16 holds them."""
+    if rounds and isinstance(value, float):
+        return float(np.float16(value))
     if isinstance(value, ng.Tensor) and value.dtype is ng.half:
         return value.detach().float().requires_grad_(value.requires_grad)
     return value
@@ -124,7 +127,9 @@ def in_float32(value: Any) -> Any:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COMPLEX])
 def test_every_operation_is_that_of_float32_rounded(name: str) -> None:
     for call in sample_calls(name, dtypes.float16):
-        wide = outcome(call, [in_float32(operand) for operand in call.operands])
+        # A base that is a number becomes float16 first, as in PyTorch.
+        rounds = name == "pow_of_number"
+        wide = outcome(call, [in_float32(operand, rounds) for operand in call.operands])
         own = outcome(call, list(call.operands))
         assert (own is None) == (wide is None)
         if own is None or wide is None:
