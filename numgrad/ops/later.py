@@ -40,7 +40,8 @@ LATER = {
         functions=_MATRIX_METHODS,
         methods=_MATRIX_METHODS,
         primitives=_split(
-            "linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
+            "cholesky linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
+            "triangular_solve",
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
         ),
     ),

@@ -15,6 +15,7 @@ from numgrad.graph.tensor import Tensor
 from numgrad.kernels.matrices import factors
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.kernels.matrices.triangular import solve_triangular
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import (
@@ -91,7 +92,7 @@ _CHOLESKY = Primitive(
     samples=[
         sampled(lambda A: linalg_cholesky(A), (3, 3), of=positive),
         sampled(lambda A: linalg_cholesky_ex(A, upper=True).L, (2, 2, 2), of=positive),
-        sampled(lambda A: cholesky(A), (0, 0), of=positive),
+        sampled(lambda A: linalg_cholesky(A), (0, 0), of=positive),
     ],
 )
 
@@ -166,8 +167,28 @@ def linalg_cholesky_ex(input: Tensor, upper: bool, check_errors: bool) -> Any:
     return _cholesky_ex_type(*_CHOLESKY.apply(input, upper=upper, checked=checked))
 
 
+def _factored_as_before(array: Array, upper: bool) -> Array:
+    if not array.size:
+        return np.empty_like(array, order="C")
+    return _factored(array, upper, "cholesky")[0]
+
+
+_OLD_CHOLESKY = Primitive(
+    "cholesky",
+    "CholeskyBackward0",
+    _factored_as_before,
+    ["input"],
+    [lambda g, y, upper: _rule(g, y, upper) if y._array.size else g],
+    stand_in=stand_in,
+    samples=[
+        sampled(lambda A: cholesky(A, True), (3, 3), of=positive),
+        sampled(lambda A: cholesky(A), (0, 0), of=positive),
+    ],
+)
+
+
 @declare("cholesky(Tensor input, bool upper=False, *, Tensor? out=None)", dispatched=True)
-def cholesky(input: Tensor, upper: bool) -> Tensor:
+def cholesky(input: Tensor, upper: bool, out: Tensor | None) -> Tensor:
     """Return what `linalg.cholesky` does; PyTorch deprecates this name.
 
     The gradient is the same.
@@ -177,8 +198,11 @@ def cholesky(input: Tensor, upper: bool) -> Tensor:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    _require("cholesky", input)
-    result: Tensor = _CHOLESKY.apply(input, upper=upper, checked="cholesky")[0]
+    if input._array.size:  # before PyTorch looks at anything else
+        _require("cholesky", input)
+    result: Tensor = write_result(
+        "cholesky", _OLD_CHOLESKY.apply(input, upper=upper), out, by_rows=True
+    )
     return result
 
 
@@ -228,7 +252,7 @@ _CHOLESKY_SOLVE = Primitive(
     "cholesky_solve(Tensor input, Tensor input2, bool upper=False, *, Tensor? out=None)",
     dispatched=True,
 )
-def cholesky_solve(input: Tensor, input2: Tensor, upper: bool) -> Tensor:
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool, out: Tensor | None) -> Tensor:
     """Return X of AX = B, where A is given by its Cholesky factor.
 
     Derivative: G = A^-1 g for B; for L the triangle of -(G X^H + X G^H) L.
@@ -262,7 +286,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool) -> Tensor:
     require_side(input, input2)
     refuse_dtype("cholesky_solve_cpu", input2)
     side, factor = broadcast_batches(input, input2)
-    return _solve(side, factor, upper)
+    result: Tensor = write_result("cholesky_solve", _solve(side, factor, upper), out, by_rows=True)
+    return result
 
 
 @silent

@@ -14,6 +14,7 @@ from numgrad.base.float_errors import silent
 from numgrad.base.tuning import SMALL_MATRIX
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.matrices import factors
+from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
 from numgrad.ops.matrices.checks import refuse_dtype, require_floating, require_square
@@ -74,7 +75,7 @@ def _cofactors(array: Array) -> Array:
         inverse = np.linalg.inv(array)
     except np.linalg.LinAlgError:  # one of them is singular
         inverse = np.full_like(array, np.nan)
-    result = np.empty(array.shape, array.dtype)
+    result = by_columns(np.empty(array.shape, array.dtype))
     np.multiply(inverse.swapaxes(-2, -1), _determinant(array)[..., None, None], out=result)
     if not array.size:
         return result

@@ -61,8 +61,12 @@ def factored_solution(table: Array, pivots: Array, side: Array, adjoint: bool) -
 
 
 @silent
-def _solved(array: Array, side: Array, vector: bool, checked: str | None) -> tuple[Array, ...]:
+def _solved(
+    array: Array, side: Array, left: bool, vector: bool, checked: str | None
+) -> tuple[Array, ...]:
     """Solve, of vectors or matrices; `checked` is the function that raises for singular ones."""
+    if not left:  # XA = B is A^T X^T = B^T
+        array, side = array.swapaxes(-2, -1), side.swapaxes(-2, -1)
     table, pivots, failed = factors.lu(array)
     if checked is not None and failed.any():
         where, _ = element(failed)
@@ -74,7 +78,7 @@ def _solved(array: Array, side: Array, vector: bool, checked: str | None) -> tup
         result = by_columns(result) if result.ndim > 1 else result  # as PyTorch's lie
     else:
         result = by_columns(factored_solution(table, pivots, side, False))
-    return result, table, pivots, failed
+    return result if left else result.swapaxes(-2, -1), table, pivots, failed
 
 
 @silent
@@ -99,7 +103,9 @@ def _factored_matrix(
 
 
 def _of_factors(A: Tensor, B: Tensor, adjoint: bool) -> Tensor:
-    _, table, pivots, _ = _SOLVE.apply(A.detach(), B.detach(), vector=False, checked=None)
+    _, table, pivots, _ = _SOLVE.apply(
+        A.detach(), B.detach(), left=True, vector=False, checked=None
+    )
     return solve_factored(A, B, table, pivots, adjoint)
 
 
@@ -123,25 +129,34 @@ _FACTORED = Primitive(
 
 
 def _side_rule(
-    g: list[Tensor | None], A: Tensor, LU: Tensor, pivots: Tensor, vector: bool
+    g: list[Tensor | None], A: Tensor, LU: Tensor, pivots: Tensor, left: bool, vector: bool
 ) -> Tensor | None:
     if g[0] is None:
         return None
     if vector:
         return squeeze(solve_factored(A, unsqueeze(g[0], -1), LU, pivots, True), -1)
-    return solve_factored(A, g[0], LU, pivots, True)
+    if left:
+        return solve_factored(A, g[0], LU, pivots, True)
+    return solve_factored(A.mT, g[0].mT, LU, pivots, True).mT
 
 
 def _matrix_rule(
-    g: list[Tensor | None], result: Tensor, A: Tensor, LU: Tensor, pivots: Tensor, vector: bool
+    g: list[Tensor | None],
+    result: Tensor,
+    A: Tensor,
+    LU: Tensor,
+    pivots: Tensor,
+    left: bool,
+    vector: bool,
 ) -> Tensor | None:
-    gradient = _side_rule(g, A, LU, pivots, vector)
+    gradient = _side_rule(g, A, LU, pivots, left, vector)
     if gradient is None:
         return None
     if vector:
         product: Tensor = unsqueeze(gradient, -1) * unsqueeze(conj(result), -2)
         return -product
-    return -matmul(gradient, adjoint_of(result))
+    turned = adjoint_of(result)
+    return -matmul(gradient, turned) if left else -matmul(turned, gradient)
 
 
 _SOLVE = Primitive(
@@ -173,22 +188,18 @@ def _solve(A: Tensor, B: Tensor, left: bool, checked: str | None) -> tuple[Tenso
         )
     require_floating(name, A)
     is_vector = B._array.ndim == 1 or A._array.shape[:-1] == B._array.shape
-    if is_vector and not left:
-        raise RuntimeError(
-            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. "
-            "In this case linalg.solve is equivalent to B / A.squeeze(-1)"
-        )
     if is_vector:
         require_system(name, A, unsqueeze(B, -1), left)
+        if not left:
+            raise RuntimeError(
+                f"{name}: Vector broadcasting of the left hand side is not supported for "
+                "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+            )
         B = expand_to(B, A._array.shape[:-1])
     else:
         require_system(name, A, B, left)
         A, B = broadcast_batches(A, B)
-    if left:
-        result, _, _, info = _SOLVE.apply(A, B, vector=is_vector, checked=checked)
-    else:  # XA = B is A^T X^T = B^T
-        result, _, _, info = _SOLVE.apply(A.mT, B.mT, vector=False, checked=checked)
-        result = result.mT
+    result, _, _, info = _SOLVE.apply(A, B, left=left, vector=is_vector, checked=checked)
     return result, info
 
 

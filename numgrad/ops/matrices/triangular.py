@@ -70,7 +70,6 @@ _SOLVE = Primitive(
         sampled(
             lambda A, B: linalg_solve_triangular(A, B, upper=True, left=False), (2, 2), (2, 1, 2)
         ),
-        sampled(lambda A, B: triangular_solve(B, A, transpose=True).solution, (2, 2), (2, 1)),
         sampled(lambda A, B: linalg_solve_triangular(A, B, upper=True), (0, 0), (0, 2)),
     ],
 )
@@ -148,6 +147,57 @@ def linalg_solve_triangular(
     return solve_with_triangle(matrices, sides, upper, left, unitriangular)
 
 
+@silent
+def _solved_as_before(
+    side: Array, array: Array, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[Array, Array]:
+    turned = array.swapaxes(-2, -1) if transpose else array
+    solution = triangular.solve_triangular(turned, side, upper == transpose, unitriangular)
+    clone = np.array(array.swapaxes(-2, -1), order="C").swapaxes(-2, -1)
+    return by_columns(solution), clone
+
+
+def _old_rule_of_side(
+    g: list[Tensor | None], A: Tensor, upper: bool, transpose: bool, unitriangular: bool
+) -> Tensor | None:
+    if g[0] is None:
+        return None
+    turned = adjoint_of(A.mT if transpose else A)
+    return solve_with_triangle(turned, g[0], upper == transpose, True, unitriangular)
+
+
+def _old_rule_of_matrix(
+    g: list[Tensor | None],
+    solution: Tensor,
+    A: Tensor,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+) -> Tensor | None:
+    gradient = _old_rule_of_side(g, A, upper, transpose, unitriangular)
+    if gradient is None:
+        return g[1]
+    full = -matmul(gradient, adjoint_of(solution))
+    full = full.mT if transpose else full
+    part = triu(full, int(unitriangular)) if upper else tril(full, -int(unitriangular))
+    return part if g[1] is None else part + g[1]
+
+
+_OLD_SOLVE = Primitive(
+    "triangular_solve",
+    "TriangularSolveBackward0",
+    _solved_as_before,
+    ["B", "A"],
+    [_old_rule_of_side, _old_rule_of_matrix],
+    outputs=("solution", "cloned_coefficient"),
+    stand_in=stand_in,
+    samples=[
+        sampled(lambda B, A: tuple(triangular_solve(B, A, transpose=True)), (2, 1), (2, 2)),
+        sampled(lambda B, A: triangular_solve(B, A, False, unitriangular=True)[0], (2, 2), (2, 2)),
+    ],
+)
+
+
 @declare(
     "triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False, *, Tensor[]? out=None)",
@@ -184,9 +234,10 @@ def triangular_solve(
     require_side(input, A)
     refuse_dtype("triangular_solve_cpu", A)
     sides, matrices = broadcast_batches(input, A)
-    turned = matrices.mT if transpose else matrices
-    solution = solve_with_triangle(turned, sides, upper != transpose, True, unitriangular)
-    return _triangular_solve_type(solution, matrices.clone())
+    solution, clone = _OLD_SOLVE.apply(
+        sides, matrices, upper=upper, transpose=transpose, unitriangular=unitriangular
+    )
+    return _triangular_solve_type(solution, clone)
 
 
 def require_side(b: Tensor, A: Tensor) -> None:
