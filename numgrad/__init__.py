@@ -151,6 +151,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "jit",
     "layout",
+    "linalg",
     "load",
     "long",
     "memory_format",
@@ -181,7 +182,7 @@ __all__ = [
 
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
-_NAMESPACES = {"fft"}
+_NAMESPACES = {"fft", "linalg"}
 _loaded_later = {name for later in LATER.values() for name in later.functions}
 __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
 

@@ -43,6 +43,13 @@ TOPK_PART = 8
 LOOPED_DIRECTIONS = 4
 #: Operands up to which `einsum` tries every order: 180 of them. Not measured.
 EINSUM_EVERY_ORDER = 5
+#: Rows of matrices that are factored in one loop over the batch; LAPACK takes larger ones. See
+#: `benchmarks/linalg.py`.
+SMALL_MATRIX = 16
+#: Columns of LU that are factored one by one, and rows of triangular systems that are solved so,
+#: between products of matrices. Not measured.
+PANEL = 32
+TRIANGULAR_BLOCK = 32
 #: Bytes of arrays whose Fourier transforms are shared among threads. Measured: at 1 MiB two took as
 #: long as one.
 PARALLEL_FOURIER_BYTES = 1 << 22

@@ -38,6 +38,15 @@ _STAY = frozenset(
         *("start", "stop", "step", "offset", "diagonal", "sizes", "by", "fill", "index", "value"),
         *("normalization", "forward", "onesided", "last_size"),  # of Fourier transforms
         *("order", "subok", "device"),  # of NumPy's own functions
+        *(
+            "upper",
+            "left",
+            "unitriangular",
+            "adjoint",
+            "vector",
+            "checked",
+            "transpose",
+        ),  # of matrices
     )
 )
 # What has no better way than one example after the other.

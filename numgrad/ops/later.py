@@ -32,7 +32,19 @@ def _split(*lines: str) -> tuple[str, ...]:
     return tuple(" ".join(lines).split())
 
 
+_MATRIX_METHODS = _split(
+    "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
+)
 LATER = {
+    "matrices": Later(
+        functions=_MATRIX_METHODS,
+        methods=_MATRIX_METHODS,
+        primitives=_split(
+            "cholesky linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
+            "triangular_solve",
+            "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
+        ),
+    ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
 }
 _PACKAGES = {

@@ -37,6 +37,7 @@ import numpy as np
 from numgrad import autograd as autograd
 from numgrad import fft as fft
 from numgrad import func as func
+from numgrad import linalg as linalg
 from numgrad import math as math
 from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle

@@ -25,6 +25,8 @@ reshape_as expand_as type_as pow float_power
 """
 _SCANS = "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax"
 _REDUCTIONS = "sum mean nansum nanmean prod all any argmax argmin max min std var norm"
+# Matrices that have inverses, and are positive definite by the triangle that is read.
+_REGULAR, _BATCH = "g + 3 * torch.eye(3)", "o + 3 * torch.eye(3)"
 
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(_PAIRS.split(), "y | @(c, c) | @(y, x) | @(x, y[:1]) | @(x[:1], y) | @(k, x)"),
@@ -76,6 +78,14 @@ ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(["softplus", "logsigmoid"], "torch.nn.functional.@(x)"),
     **dict.fromkeys(["unsqueeze", "unsqueeze_"], "0 | 1 | 3"),
     **dict.fromkeys(["expand", "broadcast_to"], "@(x, (2, *x.shape)) | @(x, x.shape)"),
+    **dict.fromkeys(
+        ["cholesky", "cholesky_inverse"], f"@({_REGULAR}) | @({_BATCH}) | @({_REGULAR}, True)"
+    ),
+    **dict.fromkeys(["det", "inverse", "logdet", "slogdet"], f"@({_REGULAR}) | @({_BATCH})"),
+    **dict.fromkeys(
+        ["cholesky_solve", "triangular_solve"],
+        f"@(m, {_REGULAR}) | @(q, {_REGULAR}) | @(q, {_BATCH}, True)",
+    ),
     "norm": " | 2, 1 | 2, 0, keepdim=True",
     "aminmax": " | dim=1",
     "sort": " | 0 | 2, descending=True | 1, stable=True",

@@ -315,15 +315,16 @@ class _Standalone:
         """Make what else the steps need, which are written before, and fetch what was captured."""
         emitted = self.emitted
         lines = list(self.memory)
+        parts = [] if self.is_short else [each for each in emitted.arrays if each.role == "room"]
         if emitted.room_bytes > STACK_BYTES:
             lines.append(new_array("room", emitted.room_bytes, np.dtype(np.uint8)))
-        elif emitted.room_bytes:
-            lines.append(on_stack("room", np.dtype(np.int64), -(-emitted.room_bytes // 8)))
-        for array in emitted.arrays:
-            if array.role == "room" and not self.is_short:
-                at, count = self.values[f"at_{array.name}"], prod(array.shape)
-                part = call(PART, "room", at, count, type_code(array.dtype))
-                lines.append(Assign(array.name, part))
+        elif emitted.room_bytes or parts:  # which may be of no elements
+            words = max(-(-emitted.room_bytes // 8), 1)
+            lines.append(on_stack("room", np.dtype(np.int64), words))
+        for array in parts:
+            at, count = self.values[f"at_{array.name}"], prod(array.shape)
+            part = call(PART, "room", at, count, type_code(array.dtype))
+            lines.append(Assign(array.name, part))
         for value, name in self.buffers.items():
             if value.operation == "array":
                 lines.append(captured_array(name, value, self.helpers))

@@ -60,10 +60,14 @@ class Whole:
 
         They are found by running it on numbers that mean nothing, which lie as `places` do.
         """
-        arrays = [
-            value.attributes["array"] if value.operation == "array" else numberless(place)
-            for value, place in zip(values, places, strict=True)
-        ]
+        stand_in = self.primitive.stand_in
+        if stand_in is not None:
+            arrays = [stand_in(numberless(place)) for place in places]
+        else:
+            arrays = [
+                value.attributes["array"] if value.operation == "array" else numberless(place)
+                for value, place in zip(values, places, strict=True)
+            ]
         trace, modes.trace = modes.trace, None
         try:
             result = self.run(arrays)

@@ -98,8 +98,10 @@ def check_out(function: str, out: Any) -> None:
     refuse_gradients(function, modes.grad and out.requires_grad)
 
 
-def write_result(function: str, result: Any, out: Any) -> Any:
+def write_result(function: str, result: Any, out: Any, by_rows: bool = False) -> Any:
     """Return a computed tensor, or each of several; or write it to `out`, which takes its shape.
+
+    Where `out` takes new memory it lies as the result does, or row by row.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def write_result(function: str, result: Any, out: Any) -> Any:
             f"Expected out tensor to have dtype {result.dtype.cpp_name}, but got "
             f"{out.dtype.cpp_name} instead"
         )
-    return write(result._array, out)
+    return write(result._array, out, [] if by_rows else None)
 
 
 def write_elementwise(

@@ -97,6 +97,9 @@ class Primitive:
         parameters, whose length may do so.
     by_numbers : bool
         Whether a rule looks at numbers in tensors, so that what it does differs between calls.
+    stand_in : callable, optional
+        ``stand_in(place)`` returns numbers for an operand of which no more is known than how it
+        lies, if the forward fails for zeros: a trace runs it on these to see how results look.
     listed : bool
         Whether it is an operation of the catalogue, and not a part of one.
     samples : sequence of callables
@@ -139,6 +142,7 @@ class Primitive:
         writes: Callable[..., None] | None = None,
         counts: bool = False,
         by_numbers: bool = False,
+        stand_in: Callable[[Any], Any] | None = None,
         listed: bool = True,
     ) -> None:
         self.outputs = tuple(outputs)
@@ -150,6 +154,7 @@ class Primitive:
         self.writes = writes
         self.counts = counts
         self.by_numbers = by_numbers
+        self.stand_in = stand_in
         self.samples = tuple(samples)
         self.linear = linear
         self.takes_half = takes_half or view

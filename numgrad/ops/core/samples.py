@@ -11,7 +11,7 @@ from numgrad.graph.tensor import Tensor, wrap
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.ops.core.registry import FUNCTIONS
 
-__all__ = ["sample"]
+__all__ = ["operation", "sample"]
 
 
 def sample(
@@ -44,7 +44,9 @@ def sample(
     mask.reshape(-1)[list(zeros)] = 0
 
     def called(input: Tensor, **arguments: Any) -> Any:
-        return _find(function)(_find("mul")(input, wrap(mask)) if zeros else input, **arguments)
+        return operation(function)(
+            operation("mul")(input, wrap(mask)) if zeros else input, **arguments
+        )
 
     def make_sample(
         make: Callable[..., Any],
@@ -54,7 +56,8 @@ def sample(
     return make_sample
 
 
-def _find(function: str | Callable[..., Any]) -> Callable[..., Any]:
+def operation(function: str | Callable[..., Any]) -> Callable[..., Any]:
+    """Return a public function or what applies a primitive, of its name; a function as it is."""
     if not isinstance(function, str):
         return function
     return FUNCTIONS.get(function) or CATALOGUE[function].apply

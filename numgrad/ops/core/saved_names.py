@@ -80,6 +80,12 @@ _PARAMETERS = {
     "fft_c2c": "dim=dims forward normalization",
     "fft_r2c": "dim=dims normalization onesided",
     "fft_c2r": "dim=dims normalization",
+    **dict.fromkeys(
+        ("linalg_cholesky_ex", "cholesky", "cholesky_inverse", "cholesky_solve"), "upper"
+    ),
+    "triangular_solve": "transpose unitriangular upper",
+    "linalg_solve_triangular": "left unitriangular upper",
+    "linalg_solve_ex": "left",
 }
 
 
@@ -202,6 +208,9 @@ _RENAMED: dict[str, dict[str, str]] = {
     "threshold_backward": {"other": "self"},
     **{key: {"cotangent": "grad_output"} for key in ("softmax_backward", "log_softmax_backward")},
     "take_along": {"indices": "index"},
+    "cholesky_solve": {"L": "input2"},
+    "triangular_solve": {"B": "self"},
+    "linalg_solve_triangular": {"A": "self"},
 }
 _EVERYWHERE = {"input": "self", "y": "result"}
 

@@ -80,3 +80,20 @@ def test_a_tensor_is_refused_with_the_way_out() -> None:
         ):
             function(ng.ones(3, dtype=ng.float64))
         np.testing.assert_allclose(function(np.ones(3))[0], np.sin(np.ones(3)))
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0), (2, 2)])
+@pytest.mark.parametrize("name", ["tril", "diagonal_copy", "flip", "cumsum"])
+def test_gradients_of_what_may_have_no_elements(name: str, shape: tuple[int, int]) -> None:
+    arguments = {"flip": ((0,),), "cumsum": (0,)}.get(name, ())
+
+    def slope(x: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+        x = x.detach().requires_grad_()
+        y = getattr(ng, name)(x, *arguments)
+        weights = (ng.arange(y.numel(), dtype=ng.float64) % 7).reshape(y.shape) - 2.5
+        return y.detach(), ng.autograd.grad(y, x, weights)[0]
+
+    x = ng.arange(float(np.prod(shape)), dtype=ng.float64).reshape(shape)
+    found = ng.jit(slope).lower(x).dispatcher(x.numpy())
+    for mine, reference in zip(found, slope(x), strict=True):
+        np.testing.assert_array_equal(mine, reference.numpy())

@@ -37,7 +37,10 @@ ARRAYS = {
     "q": _RANDOM.normal(size=(3, 4)) + 3,
     "e": _draw(0, 3),
     "z": np.array([[1 + 2j, 0, 3], [0, 0, 1j], [2, -1j, 0.5]]),
+    "g": _draw(2, 3, 3) + 4 * np.eye(3),
+    "b": _draw(3, 2),
 }
+ARRAYS["h"] = np.matmul(ARRAYS["g"], ARRAYS["g"].conj().swapaxes(-2, -1))  # positive definite
 NAMES = re.compile(r"\b[a-z]\b(?!\()")
 
 # For each operation of the catalogue, calls; none where it is only a part of others' derivatives.
@@ -222,6 +225,29 @@ CALLS: dict[str, list[str]] = {
     "fft_c2c": ["torch.fft.fft(m)", "torch.fft.ifft2(m)", "torch.fft.fftn(m, (3, 5))"],
     "fft_r2c": ["torch.fft.rfft(r)", "torch.fft.ihfftn(r)"],
     "fft_c2r": ["torch.fft.irfft(m)", "torch.fft.hfft2(m)"],
+    "linalg_cholesky_ex": [
+        "torch.linalg.cholesky(h)",
+        "torch.linalg.cholesky_ex(h, upper=True).L",
+    ],
+    "cholesky": ["torch.cholesky(h)", "torch.cholesky(h, True)"],
+    "cholesky_inverse": ["torch.cholesky_inverse(torch.linalg.cholesky(h))"],
+    "cholesky_solve": ["torch.cholesky_solve(b, torch.linalg.cholesky(h))"],
+    "linalg_solve_triangular": [
+        "torch.linalg.solve_triangular(g, b, upper=True)",
+        "torch.linalg.solve_triangular(g, b.mT, upper=False, left=False)",
+    ],
+    "triangular_solve": ["torch.triangular_solve(b, g)", "torch.triangular_solve(b, g, 0, 1)[0]"],
+    "linalg_solve_ex": [
+        "torch.linalg.solve(g, b)",
+        "torch.linalg.solve(g[0], u)",
+        "torch.linalg.solve(g, b.mT, left=False)",
+        "torch.linalg.solve(g, b.mT[None], left=False)",
+    ],
+    "solve_factored": [],
+    "linalg_inv_ex": ["torch.linalg.inv(g)", "torch.inverse(g)", "torch.linalg.inv(m)"],
+    "linalg_det": ["torch.det(g)", "torch.linalg.det(m)"],
+    "linalg_slogdet": ["torch.slogdet(g)[1]", "torch.logdet(g)", "torch.linalg.slogdet(g)[0]"],
+    "cofactors": [],
     "put": ["m.put(torch.tensor([0, 2]), v[:2])", "m.put(torch.tensor([1, 1]), v[:2], True)"],
 }
 LINES = [pytest.param(line, id=f"{name}: {line}") for name, ls in CALLS.items() for line in ls]

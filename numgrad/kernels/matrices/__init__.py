@@ -1,0 +1,1 @@
+"""Kernels of factorisations and triangular systems, for batches of matrices."""

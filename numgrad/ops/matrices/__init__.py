@@ -1,0 +1,13 @@
+"""Linear algebra on matrices: factorisations, systems, spectra, norms; loaded when first asked for.
+
+`numgrad.ops.later` has the names.
+"""
+
+import importlib
+
+from numgrad.ops.core.catalogue import declaring_own
+
+_FILES = ("cholesky", "triangular", "solving", "determinants")
+with declaring_own():
+    for _file in _FILES:
+        importlib.import_module(f"{__name__}.{_file}")
