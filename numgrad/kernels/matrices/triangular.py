@@ -33,8 +33,8 @@ def _substitute(matrices, sides, lower, unit):  # type: ignore[no-untyped-def]
                     sides[one, row, column] -= factor * sides[one, other, column]
             if not unit:
                 pivot = matrices[one, row, row]
-                for column in range(columns):
-                    sides[one, row, column] /= pivot
+                for column in range(columns):  # Numba's own quotient of complex numbers by 0 raises
+                    sides[one, row, column] = np.divide(sides[one, row, column], pivot)
 
 
 def _solve(matrices: Array, sides: Array, lower: bool, unit: bool) -> None:

@@ -201,3 +201,22 @@ def test_marginal_likelihood_of_a_gaussian_process_and_its_derivatives():
     dispatcher = compiled.lower(ng.from_numpy(theta)).dispatcher
     found = dispatcher(theta)
     np.testing.assert_allclose(found[0], gradient.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [ng.float32, ng.float64, ng.complex64, ng.complex128])
+@pytest.mark.parametrize("size", [1, 2, 3, 70])
+def test_systems_without_a_solution_have_infinite_ones_and_no_errors(size, dtype):
+    """Triangular systems look at no number, and rules of singular matrices solve such systems."""
+    matrix = ng.eye(size, dtype=dtype)
+    matrix[size // 2, size // 2] = 0
+    found = ng.linalg.solve_triangular(matrix, ng.ones(size, 1, dtype=dtype), upper=True)
+    finite = ng.isfinite(found.real).flatten().tolist()
+    assert finite == [row > size // 2 for row in range(size)]  # 0 times an infinite one is nan
+    singular = ng.ones(size, size, dtype=dtype) * (size > 1)
+    operand = singular.clone().requires_grad_()
+    sign, logarithm = ng.linalg.slogdet(operand)
+    assert abs(sign.item()) == 0 and logarithm.item() == -ng.inf
+    (gradient,) = ng.autograd.grad(logarithm, operand)
+    assert not ng.isfinite(gradient.real).any()
+    for name, operands in (("inv_ex", (singular,)), ("solve_ex", (singular, singular))):
+        assert getattr(ng.linalg, name)(*operands)[1].item() == min(size, 2)
