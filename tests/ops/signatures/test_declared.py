@@ -130,6 +130,11 @@ def test_the_plain_call_is_not_read_again(declaration: Declaration) -> None:
         each.default if each.name in WITHOUT_EFFECT else eval(GOOD[each.kind], names)
         for each in taken
     ]
+    needed = {
+        each.name: eval(GOOD[each.kind], names)
+        for each in declaration.signature.parameters
+        if each.keyword_only and each.default is REQUIRED
+    }
     source = function_source(declaration)
     namespace = {**NAMES, "REQUIRED": REQUIRED, "rule": lambda *given: "rule"}
     namespace["finish"] = lambda name, value, *options: value
@@ -138,7 +143,7 @@ def test_the_plain_call_is_not_read_again(declaration: Declaration) -> None:
         namespace |= Calls(namespace["rule"], declaration.calls.sequence).names
     exec(source, namespace)
     owner = [object()] * declaration.bound
-    assert namespace[declaration.name](*owner, *values) == "rule"
+    assert namespace[declaration.name](*owner, *values, **needed) == "rule"
 
 
 @pytest.mark.parametrize("function", DECLARED, ids=lambda f: f.__qualname__)
