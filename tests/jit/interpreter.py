@@ -42,6 +42,7 @@ UFUNCS: dict[str, Any] = {
     "maximum": np.maximum,
     "minimum": np.minimum,
     "abs": np.abs,
+    "sign": np.sign,
     "sqrt": np.sqrt,
     "exp": np.exp,
     "log": np.log,
