@@ -138,3 +138,15 @@ def test_elementwise_operations(primitive: ElementwisePrimitive) -> None:
 def test_other_operations(primitive: Any, sample: Any) -> None:
     derived, tensors = sample_case(sample)
     assert_same(jit(derived)(*tensors), derived(*tensors))
+
+
+@pytest.mark.parametrize("other", [-1.5, 0, 3, 0.25, True])
+@pytest.mark.parametrize("number", [2, 2.5, -3, False])
+def test_numbers_chosen_by_a_mask_are_of_their_own_dtype(number: Any, other: Any) -> None:
+    def chosen(mask: ng.Tensor) -> ng.Tensor:
+        return ng.where(mask > 0.3, number, other)
+
+    for x in (ng.tensor([0.1, 0.625]), ng.tensor(0.625), ng.tensor(0.1)):
+        eager, compiled = chosen(x), ng.jit(chosen)(x)
+        assert eager.dtype is compiled.dtype
+        assert eager.tolist() == compiled.tolist()

@@ -86,7 +86,7 @@ def lower_elementwise(
         Of the result.
     """
     positions = [p for p, v in enumerate(operands) if isinstance(v, Value)]
-    voting = [p for p in positions if p not in primitive.masks] or positions
+    voting = [p for p in positions if p not in primitive.masks]
     compute = operands[voting[0]].dtype if voting else dtype
     is_complex = tuple([isinstance(v, Value) and v.dtype.kind == "c" for v in operands])
     inputs, result = _formula_of(primitive, is_complex)
