@@ -6,6 +6,8 @@ that begin with ``_saved_``, without that.
 
 from __future__ import annotations
 
+from tests.rows import rows_of
+
 NODES: dict[str, tuple[str, str]] = {
     "torch.abs(m)": ("AbsBackward0", "self"),
     "torch.neg(m)": ("NegBackward0", ""),
@@ -407,23 +409,5 @@ NODES: dict[str, tuple[str, str]] = {
         "self_sym_sizes",
     ),
     "torch.constant_pad_nd(m, (1, 2))": ("ConstantPadNdBackward0", "pad"),
-    "torch.fft.fftn(c, dim=(1, 0))": ("FftC2CBackward0", "dim forward normalization"),
-    "torch.fft.rfft(m)": ("FftR2CBackward0", "dim normalization onesided self"),
-    "torch.fft.irfft(c)": ("FftC2RBackward0", "dim normalization"),
-    "torch.linalg.cholesky(P)": ("LinalgCholeskyExBackward0", "L upper"),
-    "torch.cholesky(P)": ("CholeskyBackward0", "result upper"),
-    "torch.triangular_solve(s, P)[0]": (
-        "TriangularSolveBackward0",
-        "A self solution transpose unitriangular upper",
-    ),
-    "torch.cholesky_inverse(P)": ("CholeskyInverseBackward0", "result self upper"),
-    "torch.cholesky_solve(s, P)": ("CholeskySolveBackward0", "input2 result self upper"),
-    "torch.linalg.solve_triangular(P, s, upper=True)": (
-        "LinalgSolveTriangularBackward0",
-        "left result self unitriangular upper",
-    ),
-    "torch.linalg.solve(P, s, left=False)": ("LinalgSolveExBackward0", "A LU left pivots result"),
-    "torch.linalg.inv(P)": ("LinalgInvExBackward0", "inverse"),
-    "torch.linalg.det(P)": ("LinalgDetBackward0", "A LU pivots result"),
-    "torch.linalg.slogdet(P)": ("LinalgSlogdetBackward0", "A LU pivots sign"),
+    **rows_of("NODES"),
 }

@@ -13,6 +13,7 @@ import pytest
 import numgrad as ng
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.graph.node_table import NODES
+from tests.rows import names_of, rows_of
 
 _RANDOM = np.random.default_rng(0)
 ARRAYS = {
@@ -43,13 +44,14 @@ NOT_KEPT = {
     "MaskedSelectBackward0": "self",
     "IndexAddBackward0": "alpha source",
     "IndexCopyBackward0": "source",
-    "FftR2CBackward0": "self",
-    "CholeskySolveBackward0": "self",
-    "TriangularSolveBackward0": "self",
-    "LinalgDetBackward0": "LU pivots result",
+    **rows_of("NOT_KEPT"),
 }
 # What ours keep besides.
-KEPT_TOO = {"ErfinvBackward0": "result", "PolarBackward0": "angle"}
+KEPT_TOO = {
+    "ErfinvBackward0": "result",
+    "PolarBackward0": "angle",
+    **rows_of("KEPT_TOO"),
+}
 # Attributes whose value is another one: PyTorch keeps dims as they were given (None for all of
 # them, wrapped into an unsigned number where they were negative), and masks as masks.
 OTHER_VALUES = {
@@ -63,17 +65,12 @@ OTHER_VALUES = {
     *((f"{name}Backward0", "storage_offset") for name in ("AsStrided", "AsStridedScatter")),
     *((f"{name}Backward0", "indices") for name in ("Index", "IndexPut")),
     ("ThresholdBackwardBackward0", "self"),
-    # Of a factorisation the places are ours.
-    *(
-        (f"Linalg{name}Backward0", kept)
-        for name in ("SolveEx", "Slogdet")
-        for kept in ("LU", "pivots")
-    ),
+    *names_of("OTHER_VALUES"),
 }
 # Nodes of primitives that are parts of others' derivatives, and never hang on a user's tensor
 # except under create_graph.
 PARTS = {"SliceBackwardBackward0", "PutBackward0", "ShiftBackward0", "LinearRecurrenceBackward0"}
-PARTS |= {"LogSigmoidBackwardBackward0"}
+PARTS |= {"LogSigmoidBackwardBackward0"} | names_of("PARTS")
 
 
 def node_of(module: Any, line: str) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 
 from numgrad.ops.core.registry import FUNCTIONS, INPLACE, METHODS
+from tests.rows import names_of, rows_of
 
 __all__ = ["CALLS"]
 
@@ -25,9 +26,6 @@ reshape_as expand_as type_as pow float_power
 """
 _SCANS = "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax"
 _REDUCTIONS = "sum mean nansum nanmean prod all any argmax argmin max min std var norm"
-# Matrices that have inverses, and are positive definite by the triangle that is read.
-_REGULAR, _BATCH = "g + 3 * torch.eye(3)", "o + 3 * torch.eye(3)"
-
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(_PAIRS.split(), "y | @(c, c) | @(y, x) | @(x, y[:1]) | @(x[:1], y) | @(k, x)"),
     **dict.fromkeys(_SCANS.split(), "1 | 0 | 2"),
@@ -78,14 +76,6 @@ ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(["softplus", "logsigmoid"], "torch.nn.functional.@(x)"),
     **dict.fromkeys(["unsqueeze", "unsqueeze_"], "0 | 1 | 3"),
     **dict.fromkeys(["expand", "broadcast_to"], "@(x, (2, *x.shape)) | @(x, x.shape)"),
-    **dict.fromkeys(
-        ["cholesky", "cholesky_inverse"], f"@({_REGULAR}) | @({_BATCH}) | @({_REGULAR}, True)"
-    ),
-    **dict.fromkeys(["det", "inverse", "logdet", "slogdet"], f"@({_REGULAR}) | @({_BATCH})"),
-    **dict.fromkeys(
-        ["cholesky_solve", "triangular_solve"],
-        f"@(m, {_REGULAR}) | @(q, {_REGULAR}) | @(q, {_BATCH}, True)",
-    ),
     "norm": " | 2, 1 | 2, 0, keepdim=True",
     "aminmax": " | dim=1",
     "sort": " | 0 | 2, descending=True | 1, stable=True",
@@ -177,6 +167,7 @@ ARGUMENTS: dict[str, str] = {
     "__getitem__": "x[1:] | x[..., ::2] | x[0] | x[None] | x[:, 0] | x[...] | x[True]"
     " | x[i] | x[:, i] | x[i, i] | x[i, :, i] | x[b] | x[:, :, i] | x[i, 0] | x[..., None, i]"
     " | x[j] | x[:, j] | x[:, j, i[:1]] | x[j, :, j] | x[b[0, 0]] | x[b[:, :, 0]] | y[j]",
+    **rows_of("ARGUMENTS"),
 }
 # What has no tensor to lay out, or returns none.
 _LEFT_OUT = """
@@ -213,5 +204,7 @@ def _lines(name: str) -> list[str]:
     return lines
 
 
-_NAMES = {*FUNCTIONS, *METHODS, *INPLACE, "__getitem__"} - set(_LEFT_OUT.split())
+_NAMES = (
+    {*FUNCTIONS, *METHODS, *INPLACE, "__getitem__"} - set(_LEFT_OUT.split()) - names_of("LEFT_OUT")
+)
 CALLS: dict[str, list[str]] = {name: _lines(name) for name in sorted(_NAMES)}

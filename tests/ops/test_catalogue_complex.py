@@ -17,6 +17,7 @@ from numgrad.autograd import grad, gradcheck, gradgradcheck
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.ops.catalogue_strategies import array_primitives
+from tests.rows import names_of
 
 # Without an order among their numbers, defined for real numbers alone, or without a derivative for
 # complex ones, as in PyTorch.
@@ -25,9 +26,11 @@ REAL_ONLY = {
     *("sort", "sort_stable", "topk", "kthvalue", "cummax", "cummin"),
     *("softmax", "log_softmax", "nansum", "complex", "polar", "view_as_complex"),
     *("select_scatter", "slice_scatter"),
+    *names_of("REAL_ONLY"),
 }
 # Parts of derivatives of real tensors; complex ones take another way.
-PARTS_FOR_REAL = {"softmax_backward", "log_softmax_backward", "logsumexp_backward", "fft_r2c"}
+PARTS_FOR_REAL = {"softmax_backward", "log_softmax_backward", "logsumexp_backward"}
+PARTS_FOR_REAL |= names_of("PARTS_FOR_REAL")
 ELEMENTWISE = [
     primitive
     for primitive in CATALOGUE.values()

@@ -15,6 +15,7 @@ import pytest
 import numgrad as ng
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
+from tests.rows import rows_of
 
 INF, NAN = float("inf"), float("nan")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e-30, -7.25, 30.0, INF, -INF, NAN]
@@ -52,6 +53,7 @@ CALLS: dict[str, Any] = {
     "round_decimals": lambda m, a, scale: m.round(a, decimals=1),
     "conj_physical_in_place": lambda m, a: a.clone().conj_physical_(),
     "floor_divide_": lambda m, a, b: m.floor_divide(a, b),
+    **rows_of("TORCH"),
 }
 
 PRIMITIVES = [p for p in CATALOGUE.values() if isinstance(p, ElementwisePrimitive)]

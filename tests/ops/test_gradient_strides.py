@@ -19,6 +19,7 @@ import numgrad as ng
 from tests.ops.layout_calls import CALLS
 from tests.ops.layouts import LAYOUTS, Layout, operands
 from tests.ops.test_strides import REFUSED, drawn_layout, drawn_shape
+from tests.rows import rows_of
 
 # Lines whose gradients lie otherwise than PyTorch's, and why; docs/if-you-know-pytorch.md has the
 # reasons, too. A line here that comes to agree in all the layouts of `LAYOUTS` fails.
@@ -27,6 +28,7 @@ DIFFERENT = {
     "torch.einsum('ij,jk->ki', m, s)": "permuted in another order, as its result",
     "torch.as_strided(x, (2, 2), (1, 2))": "of an expanded operand all elements, not the one",
     "torch.as_strided_copy(x, (2, 2), (1, 2))": "as above",
+    **rows_of("DIFFERENT_GRADIENTS"),
 }
 # Layouts and shapes for each line.
 DRAWS = 4 if settings.default.max_examples <= 100 else 100

@@ -21,6 +21,7 @@ import numgrad as ng
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from tests.ops.layout_calls import CALLS
 from tests.ops.layouts import LAYOUTS, Layout, layouts, operands
+from tests.rows import rows_of
 
 # Lines whose results differ from PyTorch's, and why; docs/if-you-know-pytorch.md has the reasons,
 # too. A line here that comes to agree in all the layouts of `LAYOUTS` fails.
@@ -31,6 +32,7 @@ DIFFERENT = {
     "torch.stack([x, y], out=torch.empty(0))": "laid out as without `out`: channels last",
     "torch.stack([x, y], 3, out=torch.empty(0))": "as above",
     "torch.normal(x, 1.0, out=torch.empty(0))": "PyTorch gives `out` a shape that depends on x",
+    **rows_of("DIFFERENT"),
 }
 # What PyTorch does without and what we refuse, of every line.
 REFUSED = {
@@ -40,6 +42,7 @@ REFUSED = {
     "dtype must be a floating": "as above",
     "out of bounds for dimension": "as above",
     "Expected reduction dim": "PyTorch leaves `out` as it was if there are no elements",
+    **rows_of("REFUSED"),
 }
 # Layouts and shapes for each line.
 DRAWS = 3 if settings.default.max_examples <= 100 else 100

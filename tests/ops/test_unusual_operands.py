@@ -16,6 +16,7 @@ from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.declared import DECLARED
 from numgrad.ops.signatures.signature import REQUIRED, Signature
 from tests.ops.signatures.wrong_calls import GOOD
+from tests.rows import names_of
 
 # Two tensors, a mask, and numbers beside them.
 GREAT = (
@@ -45,14 +46,15 @@ for _dtype in ("int8", "uint8", "bool", "int64", "float32", "float16", "complex6
 # Results that are no two times the same, or that PyTorch has elsewhere or in other words.
 NOT_COMPARED = {"softplus", "logsigmoid", "normal", "bernoulli", "uniform", "exponential", "cauchy"}
 NOT_COMPARED |= {"geometric", "log_normal", "multinomial", "random", "from_dlpack", "tensor_split"}
-NOT_COMPARED |= {"arange", "complex", "polar"}
+NOT_COMPARED |= {"arange", "complex", "polar"} | names_of("NOT_COMPARED")
 # Where two things are wrong, or there is nothing that could go wrong, PyTorch says another one;
 # numgrad has no complex numbers of two float16.
 OTHER_ERRORS = {"index_add", "index_copy", "index_fill", "repeat_interleave", "baddbmm", "addbmm"}
 OTHER_ERRORS |= {"trace", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift"}
 OTHER_ERRORS |= {"bitwise_right_shift", "max", "min", "argmax", "argmin", "cumsum", "cumprod"}
-OTHER_ERRORS |= {"kthvalue", "topk", "view_as_complex"}
+OTHER_ERRORS |= {"kthvalue", "topk", "view_as_complex"} | names_of("OTHER_ERRORS")
 FEWER_WAYS = {"cummax", "cummin", "cumsum", "cumprod", "inner", "take_along_dim"}
+FEWER_WAYS |= names_of("FEWER_WAYS")
 FUNCTIONS = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
     for each in DECLARED.values()

@@ -15,6 +15,7 @@ import pytest
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.ops.torch_comparison import compare
+from tests.rows import rows_of
 
 _RANDOM = np.random.default_rng(11)
 
@@ -222,33 +223,8 @@ CALLS: dict[str, list[str]] = {
     "unfold": ["m.unfold(1, 3, 1)"],
     "alias_in_shape": ["m.reshape(4, 3)"],
     "constant_pad_nd": ["torch.constant_pad_nd(m, (1, 2, -1, 0), 2j)"],
-    "fft_c2c": ["torch.fft.fft(m)", "torch.fft.ifft2(m)", "torch.fft.fftn(m, (3, 5))"],
-    "fft_r2c": ["torch.fft.rfft(r)", "torch.fft.ihfftn(r)"],
-    "fft_c2r": ["torch.fft.irfft(m)", "torch.fft.hfft2(m)"],
-    "linalg_cholesky_ex": [
-        "torch.linalg.cholesky(h)",
-        "torch.linalg.cholesky_ex(h, upper=True).L",
-    ],
-    "cholesky": ["torch.cholesky(h)", "torch.cholesky(h, True)"],
-    "cholesky_inverse": ["torch.cholesky_inverse(torch.linalg.cholesky(h))"],
-    "cholesky_solve": ["torch.cholesky_solve(b, torch.linalg.cholesky(h))"],
-    "linalg_solve_triangular": [
-        "torch.linalg.solve_triangular(g, b, upper=True)",
-        "torch.linalg.solve_triangular(g, b.mT, upper=False, left=False)",
-    ],
-    "triangular_solve": ["torch.triangular_solve(b, g)", "torch.triangular_solve(b, g, 0, 1)[0]"],
-    "linalg_solve_ex": [
-        "torch.linalg.solve(g, b)",
-        "torch.linalg.solve(g[0], u)",
-        "torch.linalg.solve(g, b.mT, left=False)",
-        "torch.linalg.solve(g, b.mT[None], left=False)",
-    ],
-    "solve_factored": [],
-    "linalg_inv_ex": ["torch.linalg.inv(g)", "torch.inverse(g)", "torch.linalg.inv(m)"],
-    "linalg_det": ["torch.det(g)", "torch.linalg.det(m)"],
-    "linalg_slogdet": ["torch.slogdet(g)[1]", "torch.logdet(g)", "torch.linalg.slogdet(g)[0]"],
-    "cofactors": [],
     "put": ["m.put(torch.tensor([0, 2]), v[:2])", "m.put(torch.tensor([1, 1]), v[:2], True)"],
+    **rows_of("COMPLEX"),
 }
 LINES = [pytest.param(line, id=f"{name}: {line}") for name, ls in CALLS.items() for line in ls]
 

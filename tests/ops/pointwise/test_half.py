@@ -24,13 +24,15 @@ from numgrad.ops.later import LATER
 from tests.ops.lines import answer
 from tests.ops.test_catalogue_torch import call as call_by_name
 from tests.ops.test_catalogue_torch import to_module
+from tests.rows import names_of
 
 NAMES = sorted(CATALOGUE)
 # There are no complex numbers of two float16.
 # Parts of derivatives: only rules call them, with operands of one dtype.
 PARTS = {"linear_recurrence", "log_softmax_backward", "logsumexp_backward", "softmax_backward"}
+PARTS |= names_of("HALF_PARTS")
 # What PyTorch refuses: its linear algebra has no low precision.
-REFUSED = {*LATER["matrices"].primitives}
+REFUSED = {*LATER["matrices"].primitives} | names_of("HALF_REFUSED")
 COMPLEX = {"view_as_complex", "complex_of", "polar", "joined", "view_as_real"}
 
 SETUP = """

@@ -1,0 +1,69 @@
+"""Rows of factors and systems of linear equations in the tables that walk the catalogue."""
+
+from __future__ import annotations
+
+# Matrices that have inverses, and are positive definite by the triangle that is read.
+_REGULAR, _BATCH = "g + 3 * torch.eye(3)", "o + 3 * torch.eye(3)"
+
+NODES = {
+    "torch.linalg.cholesky(P)": ("LinalgCholeskyExBackward0", "L upper"),
+    "torch.cholesky(P)": ("CholeskyBackward0", "result upper"),
+    "torch.triangular_solve(s, P)[0]": (
+        "TriangularSolveBackward0",
+        "A self solution transpose unitriangular upper",
+    ),
+    "torch.cholesky_inverse(P)": ("CholeskyInverseBackward0", "result self upper"),
+    "torch.cholesky_solve(s, P)": ("CholeskySolveBackward0", "input2 result self upper"),
+    "torch.linalg.solve_triangular(P, s, upper=True)": (
+        "LinalgSolveTriangularBackward0",
+        "left result self unitriangular upper",
+    ),
+    "torch.linalg.solve(P, s, left=False)": ("LinalgSolveExBackward0", "A LU left pivots result"),
+    "torch.linalg.inv(P)": ("LinalgInvExBackward0", "inverse"),
+    "torch.linalg.det(P)": ("LinalgDetBackward0", "A LU pivots result"),
+    "torch.linalg.slogdet(P)": ("LinalgSlogdetBackward0", "A LU pivots sign"),
+}
+NOT_KEPT = {
+    "CholeskySolveBackward0": "self",
+    "TriangularSolveBackward0": "self",
+    "LinalgDetBackward0": "LU pivots result",
+}
+# Of a factorisation the places are ours.
+OTHER_VALUES = {
+    (f"Linalg{name}Backward0", kept) for name in ("SolveEx", "Slogdet") for kept in ("LU", "pivots")
+}
+ARGUMENTS = {
+    **dict.fromkeys(
+        ["cholesky", "cholesky_inverse"], f"@({_REGULAR}) | @({_BATCH}) | @({_REGULAR}, True)"
+    ),
+    **dict.fromkeys(["det", "inverse", "logdet", "slogdet"], f"@({_REGULAR}) | @({_BATCH})"),
+    **dict.fromkeys(
+        ["cholesky_solve", "triangular_solve"],
+        f"@(m, {_REGULAR}) | @(q, {_REGULAR}) | @(q, {_BATCH}, True)",
+    ),
+}
+COMPLEX = {
+    "linalg_cholesky_ex": [
+        "torch.linalg.cholesky(h)",
+        "torch.linalg.cholesky_ex(h, upper=True).L",
+    ],
+    "cholesky": ["torch.cholesky(h)", "torch.cholesky(h, True)"],
+    "cholesky_inverse": ["torch.cholesky_inverse(torch.linalg.cholesky(h))"],
+    "cholesky_solve": ["torch.cholesky_solve(b, torch.linalg.cholesky(h))"],
+    "linalg_solve_triangular": [
+        "torch.linalg.solve_triangular(g, b, upper=True)",
+        "torch.linalg.solve_triangular(g, b.mT, upper=False, left=False)",
+    ],
+    "triangular_solve": ["torch.triangular_solve(b, g)", "torch.triangular_solve(b, g, 0, 1)[0]"],
+    "linalg_solve_ex": [
+        "torch.linalg.solve(g, b)",
+        "torch.linalg.solve(g[0], u)",
+        "torch.linalg.solve(g, b.mT, left=False)",
+        "torch.linalg.solve(g, b.mT[None], left=False)",
+    ],
+    "solve_factored": [],
+    "linalg_inv_ex": ["torch.linalg.inv(g)", "torch.inverse(g)", "torch.linalg.inv(m)"],
+    "linalg_det": ["torch.det(g)", "torch.linalg.det(m)"],
+    "linalg_slogdet": ["torch.slogdet(g)[1]", "torch.logdet(g)", "torch.linalg.slogdet(g)[0]"],
+    "cofactors": [],
+}
