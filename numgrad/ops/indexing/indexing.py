@@ -42,6 +42,7 @@ from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.slicing import alias, slice_view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
 from numgrad.ops.mutation.filling import copy
+from numgrad.ops.mutation.history import name_last_write
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["copy", "getitem", "index_put", "setitem"]
@@ -535,7 +536,7 @@ def _are_slices(key: Any) -> bool:
 
 
 def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:
-    """Do ``input[mask] = source``, which has one element."""
+    """Do ``input[mask] = source``, which has one element, and call it as `index_put` is called."""
     shape, lead = mask._array.shape, input._array.shape[: mask._array.ndim]
     for position, (length, own) in enumerate(zip_longest(shape, lead)):
         if length != own:
@@ -544,7 +545,11 @@ def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:
                 f"of the indexed tensor {list(input._array.shape)} at index {position}"
             )
     whole = view(mask != 0, (*shape, *(1,) * (input._array.ndim - len(shape))))
-    input.masked_fill_(whole, view(source, ()))
+    # A mask without dims takes a view of the whole, in front of whose dims there is one more.
+    part = input if shape else unsqueeze(input, 0)
+    part.masked_fill_(whole, view(source, ()))
+    if part._base is None and not part.is_leaf:
+        name_last_write(part, "IndexPut")
 
 
 def _value_tensor(input: Tensor, value: Any) -> Tensor:
