@@ -151,17 +151,16 @@ MASKS = {"per element": lambda x: x > 0, "for the whole": lambda x: x.sum() > 0}
 
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3)])
-@pytest.mark.parametrize("dtype", [ng.float32, ng.float64])
 @pytest.mark.parametrize("in_view", [False, True])
 def test_a_write_by_a_mask_has_the_name_it_has_eagerly(
-    mask: str, shape: tuple[int, ...], dtype: ng.dtype, in_view: bool
+    mask: str, shape: tuple[int, ...], in_view: bool
 ) -> None:
     def derivative(x: Tensor) -> Tensor:
         y = x * 1.5
         z = y.detach() + 0 * y
         squares = z * z
         written = z.view(z.shape) if in_view else z
-        written[MASKS[mask](written)] = ng.ones((), dtype=dtype)
+        written[MASKS[mask](written)] = ng.ones(())
         return ng.autograd.grad(squares.sum(), x)[0]
 
     x = ng.ones(shape, requires_grad=True)

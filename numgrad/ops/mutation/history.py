@@ -24,7 +24,7 @@ from numgrad.ops.movement.strided import (
 )
 from numgrad.ops.mutation.filling import copy
 
-__all__ = ["CopySlices", "enter_view", "name_last_write", "rewrite_history"]
+__all__ = ["CopySlices", "enter_view", "rewrite_history"]
 
 
 class CopySlices(Node):
@@ -90,6 +90,10 @@ class CopySlices(Node):
         return [strided_scatter(gradient, through, self.geometry), *results[1:]]
 
 
+# What messages call an operation whose history is a `CopySlices`.
+_OPERATION = ["torch::autograd::CopySlices"]
+
+
 def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> None:
     """Make `edge` the history of the tensor, or of its base where it is a view.
 
@@ -114,7 +118,7 @@ def rewrite_history(tensor: Tensor, before: Edge, edge: Edge, direct: bool) -> N
     if base is None:
         move_retained(tensor, tensor._edge, edge)
         tensor._edge = edge
-        name_last_write(tensor, function.operation_name())
+        tensor._counter[1:2] = [function.operation_name()]
         return
     if not (direct and function.edge(0) == before and function.num_outputs == 1):
         # The view's part came from several nodes: it is as if their result had been copied in.
@@ -135,9 +139,4 @@ def enter_view(view: Tensor, function: Node) -> None:
     if base._retains_grad:
         move_retained(base, before, (node, 0))
     base._edge = (node, 0)
-    name_last_write(base, "torch::autograd::CopySlices")
-
-
-def name_last_write(tensor: Tensor, operation: str) -> None:
-    """Note what messages call the operation that wrote to a tensor's memory last."""
-    tensor._counter[1:2] = [operation]
+    base._counter[1:2] = _OPERATION
