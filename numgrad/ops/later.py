@@ -34,6 +34,7 @@ def _split(*lines: str) -> tuple[str, ...]:
 
 _MATRIX_METHODS = _split(
     "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
+    "qr svd",
 )
 LATER = {
     "matrices": Later(
@@ -43,6 +44,7 @@ LATER = {
             "cholesky linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
             "triangular_solve",
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
+            "linalg_eigh linalg_svd linalg_qr",
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
