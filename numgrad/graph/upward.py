@@ -12,8 +12,8 @@ name              what it does                                called from       
 `matrix_norm`     norms by singular values                    `norm`                 ops/matrices
 ================  ==========================================  =====================  ==============
 
-Each is assigned once, when the module that defines it is imported: before any tensor is made, or
-where it is in a package that is loaded later, by who calls it.
+Each is assigned once, when the module that defines it is imported, before any tensor is made; but
+for those of packages that are loaded later: until then ops/later has a function that loads them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ this file.
 from __future__ import annotations
 
 import importlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from numgrad.graph.upward import upward
 
 __all__ = ["LATER", "Later", "load_all", "load_package", "package_of"]
 
@@ -70,3 +72,12 @@ def load_all() -> None:
     """Load all of them: for who wants every operation there is."""
     for package in LATER:
         load_package(package)
+
+
+def _matrix_norm(*arguments: Any) -> Any:
+    """Load what has norms of matrices, which takes this function's place."""
+    load_package("matrices")
+    return upward.matrix_norm(*arguments)
+
+
+upward.matrix_norm = _matrix_norm

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.primitive import Primitive
@@ -63,9 +62,6 @@ def _of_numbers(array: Array, upper: bool) -> tuple[Array, Array]:
 
 @silent
 def _decomposed(array: Array, upper: bool, vectors: bool) -> tuple[Array, Array]:
-    if array.dtype == HALF:  # of no elements, which LAPACK is not asked for
-        found = _decomposed(array.astype(np.float32), upper, vectors)
-        return found[0].astype(HALF), found[1].astype(HALF)
     if not vectors:
         return _values(array, upper), np.empty(0, array.dtype)
     return _values_and_vectors(array, upper)

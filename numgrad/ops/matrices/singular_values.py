@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.kernels.matrices.batches import by_columns
 from numgrad.ops.core.primitive import Primitive
@@ -79,9 +78,6 @@ def _of_numbers(array: Array, full_matrices: bool, vectors: bool) -> tuple[Array
 
 @silent
 def _decomposed(array: Array, full_matrices: bool, vectors: bool) -> tuple[Array, ...]:
-    if array.dtype == HALF:  # of no elements, which LAPACK is not asked for
-        empty = _decomposed(array.astype(np.float32), full_matrices, vectors)
-        return tuple([part.astype(HALF) for part in empty])
     finite = _require_numbers(array)
     if not finite.all():
         array = np.where(finite[..., None, None], array, 0)

@@ -18,7 +18,6 @@ from numgrad.ops.arguments.reductions import in_dtype, reduced_dims
 from numgrad.ops.core.places import laid_out
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.samples import sample
-from numgrad.ops.later import load_package
 from numgrad.ops.pointwise.arithmetic import mul, neg, sub
 from numgrad.ops.pointwise.comparison import eq, isnan
 from numgrad.ops.pointwise.complex import absolute, conj, sgn
@@ -170,7 +169,6 @@ def norm(
     tensor(5.)
     """
     if p == "nuc" or (p == "fro" and dim is not None and len(dim) > 2):
-        load_package("matrices")  # which has what norms of matrices need
         dims = tuple(range(input._array.ndim)) if dim is None else dim
         result: Tensor = upward.matrix_norm(input, p, dims, keepdim, dtype)
         return result
