@@ -46,6 +46,10 @@ _STAY = frozenset(
             "vector",
             "checked",
             "transpose",
+            "vectors",
+            "full_matrices",
+            "mode",
+            "words",
         ),  # of matrices
     )
 )
