@@ -50,6 +50,7 @@ _STAY = frozenset(
             "full_matrices",
             "mode",
             "words",
+            "hermitian",
         ),  # of matrices
     )
 )

@@ -22,6 +22,10 @@ from numgrad.ops.matrices.norms import linalg_matrix_norm as matrix_norm
 from numgrad.ops.matrices.norms import linalg_norm as norm
 from numgrad.ops.matrices.norms import linalg_vector_norm as vector_norm
 from numgrad.ops.matrices.orthogonal import linalg_qr as qr
+from numgrad.ops.matrices.powers import linalg_matrix_exp as matrix_exp
+from numgrad.ops.matrices.powers import linalg_matrix_power as matrix_power
+from numgrad.ops.matrices.pseudoinverses import linalg_matrix_rank as matrix_rank
+from numgrad.ops.matrices.pseudoinverses import linalg_pinv as pinv
 from numgrad.ops.matrices.singular_values import linalg_svd as svd
 from numgrad.ops.matrices.singular_values import linalg_svdvals as svdvals
 from numgrad.ops.matrices.solving import linalg_inv as inv
@@ -40,8 +44,12 @@ __all__ = [
     "eigvalsh",
     "inv",
     "inv_ex",
+    "matrix_exp",
     "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
     "norm",
+    "pinv",
     "qr",
     "slogdet",
     "solve",

@@ -36,7 +36,7 @@ def _split(*lines: str) -> tuple[str, ...]:
 
 _MATRIX_METHODS = _split(
     "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
-    "qr svd",
+    "qr svd pinverse matrix_exp matrix_power",
 )
 LATER = {
     "matrices": Later(
@@ -46,7 +46,7 @@ LATER = {
             "cholesky linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
             "triangular_solve",
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
-            "linalg_eigh linalg_svd linalg_qr",
+            "linalg_eigh linalg_svd linalg_qr linalg_pinv linalg_matrix_exp",
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),

@@ -16,6 +16,8 @@ _FILES = (
     "singular_values",
     "orthogonal",
     "norms",
+    "pseudoinverses",
+    "powers",
 )
 with declaring_own():
     for _file in _FILES:

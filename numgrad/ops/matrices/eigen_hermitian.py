@@ -35,7 +35,7 @@ from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["linalg_eigh", "linalg_eigvalsh"]
+__all__ = ["hermitian_parts", "linalg_eigh", "linalg_eigvalsh"]
 
 Array = np.ndarray[Any, Any]
 
@@ -61,7 +61,8 @@ def _of_numbers(array: Array, upper: bool) -> tuple[Array, Array]:
 
 
 @silent
-def _decomposed(array: Array, upper: bool, vectors: bool) -> tuple[Array, Array]:
+def hermitian_parts(array: Array, upper: bool, vectors: bool) -> tuple[Array, Array]:
+    """Return eigenvalues and, if they are asked for, eigenvectors; or raise where LAPACK fails."""
     if not vectors:
         return _values(array, upper), np.empty(0, array.dtype)
     return _values_and_vectors(array, upper)
@@ -106,7 +107,7 @@ def _rule(g: list[Tensor | None], eigenvalues: Tensor, eigenvectors: Tensor) -> 
 _EIGH = Primitive(
     "linalg_eigh",
     "LinalgEighBackward0",
-    _decomposed,
+    hermitian_parts,
     ["A"],
     [_rule],
     outputs=("eigenvalues", "eigenvectors"),

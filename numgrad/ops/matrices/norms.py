@@ -6,8 +6,6 @@ Those of matrices are made of singular values, or of sums of absolute values ove
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +13,9 @@ from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor, wrap
 from numgrad.graph.upward import upward
 from numgrad.ops.arguments.dims import wrap_dim
-from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.linalg.permuting import permute
 from numgrad.ops.matrices.checks import require_floating, require_matrix, require_square
+from numgrad.ops.matrices.outs import casting, of_one_dtype
 from numgrad.ops.matrices.singular_values import linalg_svdvals
 from numgrad.ops.matrices.solving import linalg_inv_ex
 from numgrad.ops.movement.slicing import select
@@ -39,21 +37,6 @@ __all__ = [
 
 Dims = tuple[int, ...]
 _NAME = "linalg.matrix_norm"
-
-
-def _refusing_dtypes_as(name: str) -> Callable[..., Any]:
-    """Return what writes norms to an `out` of their dtype, and refuses others by a name."""
-
-    def write(function: str, result: Tensor, out: Any) -> Tensor:
-        if isinstance(out, Tensor) and out._array.dtype != result._array.dtype:
-            raise RuntimeError(
-                f"{name} expected out tensor dtype {result.dtype.scalar_name} but got: "
-                f"{out.dtype.scalar_name}"
-            )
-        written: Tensor = write_result(function, result, out)
-        return written
-
-    return write
 
 
 @declare(
@@ -192,7 +175,7 @@ def _matrix_norm(
     function=False,
     method=False,
     dispatched=True,
-    write=_refusing_dtypes_as("linalg.matrix_norm"),
+    write=of_one_dtype("linalg.matrix_norm"),
 )
 def linalg_matrix_norm(
     input: Tensor, ord: str | float, dim: Dims, keepdim: bool, dtype: dtypes.dtype | None
@@ -235,7 +218,7 @@ def linalg_matrix_norm(
     function=False,
     method=False,
     dispatched=True,
-    write=_refusing_dtypes_as("linalg.norm"),
+    write=of_one_dtype("linalg.norm"),
 )
 def linalg_norm(
     input: Tensor,
@@ -305,27 +288,13 @@ def _by_inverse(input: Tensor, p: str | float) -> Tensor:
     return result
 
 
-def _write_cast(function: str, result: Tensor, out: Any) -> Tensor:
-    """Write condition numbers to an `out` of any dtype that holds floating point numbers."""
-    if isinstance(out, Tensor) and out._array.dtype != result._array.dtype:
-        if not dtypes.can_cast(result.dtype, out.dtype):
-            raise RuntimeError(
-                f"linalg.cond: Expected result to be safely castable from "
-                f"{result.dtype.scalar_name} dtype, but got result with dtype "
-                f"{out.dtype.scalar_name}"
-            )
-        result = upward.cast(result, out._array.dtype)
-    written: Tensor = write_result(function, result, out)
-    return written
-
-
 @declare(
     "linalg_cond(Tensor input, number? p=None, *, Tensor? out=None)",
     "linalg_cond(Tensor input, str p, *, Tensor? out=None)",
     function=False,
     method=False,
     dispatched=True,
-    write=_write_cast,
+    write=casting("linalg.cond"),
 )
 def linalg_cond(input: Tensor, p: str | float | None) -> Tensor:
     """Return the condition numbers of matrices: how much a relative error may grow in a system.

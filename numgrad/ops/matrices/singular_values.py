@@ -39,7 +39,7 @@ from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["linalg_svd", "linalg_svdvals", "svd"]
+__all__ = ["linalg_svd", "linalg_svdvals", "singular_parts", "svd"]
 
 Array = np.ndarray[Any, Any]
 
@@ -77,7 +77,8 @@ def _of_numbers(array: Array, full_matrices: bool, vectors: bool) -> tuple[Array
 
 
 @silent
-def _decomposed(array: Array, full_matrices: bool, vectors: bool) -> tuple[Array, ...]:
+def singular_parts(array: Array, full_matrices: bool, vectors: bool) -> tuple[Array, ...]:
+    """Return U, S and V^H, the vectors if they are asked for; or raise where LAPACK fails."""
     finite = _require_numbers(array)
     if not finite.all():
         array = np.where(finite[..., None, None], array, 0)
@@ -178,7 +179,7 @@ def _without_phases(U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, ...]:
 _SVD = Primitive(
     "linalg_svd",
     "LinalgSvdBackward0",
-    _decomposed,
+    singular_parts,
     ["A"],
     [_rule],
     outputs=("U", "S", "Vh"),

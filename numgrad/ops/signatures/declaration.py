@@ -230,7 +230,7 @@ class Declaration:
             while last and positional[last - 1] is parameters[last - 1].default:
                 last -= 1
         for at in range(last):
-            if positional[at] is REQUIRED:
+            if positional[at] is REQUIRED or positional[at] is ABSENT:
                 break
         else:
             return positional[:last]

@@ -28,6 +28,8 @@ NODES = {
         "S S_sym_argsize_minus_1 U Vh full_matrices",
     ),
     "torch.linalg.qr(P)[0]": ("LinalgQrBackward0", "Q R mode"),
+    "torch.linalg.pinv(P)": ("LinalgPinvBackward0", "result self"),
+    "torch.linalg.matrix_exp(P)": ("LinalgMatrixExpBackward0", "self"),
 }
 NOT_KEPT = {
     "CholeskySolveBackward0": "self",
@@ -54,6 +56,9 @@ ARGUMENTS = {
     ),
     "qr": "@(g) | @(m) | @(q, False)",
     "svd": "@(m, True, False) | @(q, False, False)",
+    "pinverse": "@(m) | @(q) | @(o, 0.1)",
+    "matrix_exp": "@(g) | @(o)",
+    "matrix_power": "@(g, 1) | @(o, 3) | @(g, 4) | @(@(g, 2), 3)",
 }
 COMPLEX = {
     "linalg_cholesky_ex": [
@@ -81,5 +86,11 @@ COMPLEX = {
     "cofactors": [],
     "linalg_eigh": ["torch.linalg.eigvalsh(h)", "torch.linalg.eigh(h, 'U')[0]"],
     "linalg_svd": ["torch.linalg.svdvals(m)", "torch.linalg.svd(g)[1]", "torch.svd(m, False)[1]"],
+    "linalg_pinv": [
+        "torch.linalg.pinv(m)",
+        "torch.pinverse(m.mT)",
+        "torch.linalg.pinv(h, hermitian=True)",
+    ],
+    "linalg_matrix_exp": ["torch.linalg.matrix_exp(g)", "torch.matrix_exp(h)"],
     "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
 }
