@@ -1,0 +1,92 @@
+"""Which elements are in a set: isin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numgrad.base.dtypes import scalar_dtype
+from numgrad.graph.tensor import Tensor, fresh
+from numgrad.kernels.search.bisection import is_member
+from numgrad.ops.arguments.scalar_arrays import scalar_array
+from numgrad.ops.core.primitive import Primitive
+from numgrad.ops.core.promotion import result_dtype
+from numgrad.ops.movement.casts import cast
+from numgrad.ops.signatures.declared import declare
+
+__all__ = ["isin"]
+
+_IS_IN = Primitive(
+    "isin", "NotImplemented", is_member, ["elements", "test_elements"], [None, None], listed=False
+)
+# Without bools and complex numbers, of which PyTorch says something else.
+_REFUSED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))
+
+
+def _check(dtype: Any) -> None:
+    if dtype.numpy.kind in "bc":
+        raise RuntimeError(f"Unsupported input type encountered for isin(): {dtype.scalar_name}")
+
+
+@declare(
+    "isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, "
+    "bool invert=False, Tensor? out=None)",
+    "isin(number element, Tensor test_elements, *, bool assume_unique=False, "
+    "bool invert=False, Tensor? out=None)",
+    "isin(Tensor elements, number test_element, *, bool assume_unique=False, "
+    "bool invert=False, Tensor? out=None)",
+    method=False,
+    dispatched=True,
+)
+def isin(
+    elements: Any,
+    test_elements: Any,
+    element: Any,
+    test_element: Any,
+    assume_unique: bool,
+    invert: bool,
+) -> Tensor:
+    """Return which elements are among the test elements, as bools in the shape of the elements.
+
+    No gradient flows; nan is not among any.
+
+    Parameters
+    ----------
+    elements, test_elements : tensor or number
+        Not both numbers.
+    element, test_element
+        Their names where they are numbers.
+    assume_unique
+        Changes nothing: whether elements repeat does not matter.
+    invert
+        Return which are not.
+
+    Raises
+    ------
+    RuntimeError
+        If they are bools or complex.
+
+    >>> import numgrad as ng
+    >>> ng.isin(ng.tensor([1, 2, 3]), ng.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    values = element if elements is None else elements
+    tests = test_element if test_elements is None else test_elements
+    for operand in (values, tests):
+        _check(operand.dtype if isinstance(operand, Tensor) else scalar_dtype(operand))
+    dtype = result_dtype([values, tests])
+    if (
+        dtype.numpy in _REFUSED
+        and test_element is None
+        and not (isinstance(values, Tensor) and not values._array.size)
+    ):
+        raise NotImplementedError(f"\"isin_default_cpu\" not implemented for '{dtype.scalar_name}'")
+    operands = [
+        cast(each.detach(), dtype.numpy)
+        if isinstance(each, Tensor)
+        else fresh(scalar_array(each, dtype.numpy))
+        for each in (values, tests)
+    ]
+    result: Tensor = _IS_IN.apply(*operands, invert=invert)
+    return result
