@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _find_runs(rows, order, number, first):  # type: ignore[no-untyped-def]
-    """Number the runs of rows in an order; return how many there are. Nan equals nothing."""
+    """Find the runs of rows in an order; return how many there are. Nan equals nothing."""
     found = -1
     for k in range(order.size):
         same = k > 0

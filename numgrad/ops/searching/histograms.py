@@ -172,7 +172,7 @@ def _in_bins(
     points: Array, weights: Array | None, edges: Sequence[Array], way: int, density: bool
 ) -> Array:
     if not edges:
-        return np.zeros((), points.dtype)
+        return np.full((), np.nan if density else 0.0, points.dtype)
     sums = counts_in_bins(points, weights, edges, way)
     if density:
         sums /= sums.sum()
@@ -243,14 +243,10 @@ def _check_range(points: Tensor, between: Sequence[float] | None) -> None:
                 f"{2 * dims} elements, but got {len(between)}"
             )
         _checked_ends(_pairs(between))
-    elif rows and not _is_counted(dtype):
+    elif rows and dims and (dtype.kind != "f" or dtype == HALF):
         _refuse("histogramdd", points)
     if dims and (dtype.kind == "b" or (dtype.kind == "u" and dtype.itemsize > 1)):
         _refuse("linspace_cpu", points)
-
-
-def _is_counted(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "f" and dtype != HALF
 
 
 def _check_weight(points: Tensor, shape: Sequence[int], weight: Tensor | None) -> None:
@@ -339,7 +335,7 @@ def histogram(
         _check_bins(bins)
         _check_range(points, range)
     _check_weight(points, points._array.shape, weight)
-    if not _is_counted(points._array.dtype):
+    if points._array.dtype.kind != "f":
         _refuse("histogram_cpu", points)
     weights = () if weight is None else (weight,)
     options = {"weighted": weight is not None, "density": density}
@@ -439,7 +435,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None, den
     _check_weight(points, shape, weight)
     for dim, each in enumerate(counts):
         _check_bins(each._array.size - 1 if given else each, dim)
-    if not _is_counted(points._array.dtype):
+    if points._array.dtype.kind != "f":
         _refuse("histogram_cpu", points)
     weights = () if weight is None else (reshape(weight, (points._array.shape[0],)),)
     options = {"weighted": weight is not None, "density": density}

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.dtypes import scalar_dtype
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.search.bisection import is_member
-from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.movement.casts import cast
+from numgrad.ops.searching.sorted_rows import number_in
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["isin"]
@@ -24,9 +23,12 @@ _IS_IN = Primitive(
 _REFUSED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))
 
 
-def _check(dtype: Any) -> None:
-    if dtype.numpy.kind in "bc":
-        raise RuntimeError(f"Unsupported input type encountered for isin(): {dtype.scalar_name}")
+def _check(operand: Any) -> None:
+    name = operand.dtype.scalar_name if isinstance(operand, Tensor) else ""
+    if isinstance(operand, (bool, complex)):
+        name = "Bool" if isinstance(operand, bool) else "ComplexDouble"
+    if name == "Bool" or name.startswith("Complex"):
+        raise RuntimeError(f"Unsupported input type encountered for isin(): {name}")
 
 
 @declare(
@@ -74,18 +76,21 @@ def isin(
     values = element if elements is None else elements
     tests = test_element if test_elements is None else test_elements
     for operand in (values, tests):
-        _check(operand.dtype if isinstance(operand, Tensor) else scalar_dtype(operand))
+        _check(operand)
+    size = values._array.size if isinstance(values, Tensor) else 1
+    if not size:
+        return fresh(np.empty(values._array.shape, np.bool_))
     dtype = result_dtype([values, tests])
-    if (
-        dtype.numpy in _REFUSED
-        and test_element is None
-        and not (isinstance(values, Tensor) and not values._array.size)
-    ):
-        raise NotImplementedError(f"\"isin_default_cpu\" not implemented for '{dtype.scalar_name}'")
+    # PyTorch's kernel for few test elements; for many it sorts them.
+    if isinstance(tests, Tensor) and tests._array.size < int(10 * size**0.145):
+        if dtype.numpy in _REFUSED:
+            raise NotImplementedError(
+                f"\"isin_default_cpu\" not implemented for '{dtype.scalar_name}'"
+            )
     operands = [
         cast(each.detach(), dtype.numpy)
         if isinstance(each, Tensor)
-        else fresh(scalar_array(each, dtype.numpy))
+        else fresh(number_in(each, dtype.numpy))
         for each in (values, tests)
     ]
     result: Tensor = _IS_IN.apply(*operands, invert=invert)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.recorder import at_hand
+from numgrad.base.float_errors import silent
+from numgrad.graph.recorder import at_hand, note_given
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.search.bisection import search_rows
-from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive, at_run_time
@@ -19,7 +19,7 @@ from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["bucketize", "searchsorted"]
+__all__ = ["bucketize", "number_in", "searchsorted"]
 
 Array = np.ndarray[Any, Any]
 
@@ -52,11 +52,12 @@ _SEARCH = Primitive(
 )
 
 
-def _shapes(first: Tensor, second: Tensor) -> str:
-    return (
-        f"boundaries tensor {list(first._array.shape)} and input value tensor "
-        f"{list(second._array.shape)}"
-    )
+def number_in(value: Any, dtype: np.dtype[Any]) -> Array:
+    """Return a number as an array; a dtype that has no room for it takes it round the corner."""
+    note_given(value)
+    if dtype.kind in "iu":
+        return np.array(int(value) & 2**64 - 1, np.uint64).astype(dtype)
+    return silent(np.asarray)(value, dtype)
 
 
 def _check_side(side: str | None, right: bool) -> None:
@@ -99,8 +100,9 @@ def _check_sorter(positions: Array) -> Array:
     return positions.copy()
 
 
-def _check_shapes(rows: Tensor, values: Tensor) -> None:
-    shape, given = rows._array.shape, values._array.shape
+def _check_shapes(rows: Tensor, given: tuple[int, ...]) -> None:
+    """Raise unless there can be values of a shape beside rows."""
+    shape = rows._array.shape
     if not given and len(shape) != 1:
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
@@ -116,7 +118,7 @@ def _check_shapes(rows: Tensor, values: Tensor) -> None:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
             "dimensions of boundaries tensor and input value tensor must match, but we got "
-            + _shapes(rows, values)
+            f"boundaries tensor {list(shape)} and input value tensor {list(given)}"
         )
 
 
@@ -133,21 +135,25 @@ def _positions(
     rows: Tensor, values: Any, int32: bool, right: bool, sorter: Tensor | None, out: Tensor | None
 ) -> Tensor:
     """Return where values belong, which are a tensor or a number."""
-    dtype = result_dtype([rows, values])
-    if not isinstance(values, Tensor):
-        values = fresh(scalar_array(values, dtype.numpy))
     if sorter is not None:
         rows = _in_order(rows, sorter)
-    _check_shapes(rows, values)
+    given = values._array.shape if isinstance(values, Tensor) else ()
+    _check_shapes(rows, given)
     if out is not None:
         _check_out(out, int32)
-    if values._array.size and dtype.numpy in _REFUSED:
+    if 0 in given:
+        return write_result(
+            "searchsorted", fresh(np.empty(given, np.int32 if int32 else np.int64)), out
+        )
+    dtype = result_dtype([rows, values])
+    if dtype.numpy in _REFUSED:
         raise NotImplementedError(
             f"\"searchsorted_out_cpu\" not implemented for '{dtype.scalar_name}'"
         )
+    if not isinstance(values, Tensor):
+        values = fresh(number_in(values, dtype.numpy))
     rows, values = cast(rows.detach(), dtype.numpy), cast(values.detach(), dtype.numpy)
-    shape, given = rows._array.shape, values._array.shape
-    if len(shape) == 1:
+    if rows._array.ndim == 1:
         values = reshape(values, (values._array.size,))
     result: Tensor = _SEARCH.apply(rows, values, right=right, int32=int32)
     return write_result("searchsorted", reshape(result, given), out)

@@ -84,9 +84,9 @@ _UNIQUE_CONSECUTIVE_PARTS = _declare(
 def _part_dim(input: Tensor, dim: int) -> int:
     """Return a dim along which there are parts to compare."""
     shape = input._array.shape
-    at = wrap_dim(dim, len(shape))
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    at = wrap_dim(dim, len(shape))
     empty = shape.count(0)
     if shape[at] == 0 and empty > 1:
         raise RuntimeError(

@@ -114,7 +114,7 @@ def _as_floats(where: Where, value: Any) -> tuple[float, ...]:
         if not _is_float(each):
             raise TypeError(
                 f"{where[0]}(): argument '{where[1]}' must be tuple of floats, but found element "
-                f"of type {type_name(each)} at pos {position}"
+                f"of type {type_name(each)} at pos {position + 1}"
             )
     return tuple([float(as_number(each)) for each in value])
 

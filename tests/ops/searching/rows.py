@@ -6,7 +6,8 @@ import numgrad as ng
 
 ARGUMENTS = {
     "searchsorted": (
-        "@(v, x) | @(x.sort(2).values, x) | @(v, z) | @(v, 0.5) | @(x.sort(2).values, y, right=True)"
+        "@(v, x) | @(x.sort(2).values, x) | @(v, z) | @(v, 0.5) | "
+        "@(x.sort(2).values, y, right=True)"
     ),
     "bucketize": "v | v, right=True | @(0.5, v)",
     "isin": "y | @(k, k) | v | 1.0 | @(1.0, x)",
