@@ -51,6 +51,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # `|` stands between types almost everywhere, where nothing can be noticed.
 SKIPPED = ("core/ReplaceBinaryOperator_BitOr_", "core/RemoveDecorator")
 TIMED_OUT = -1
+CASES = ["--cases=all"]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # What a test has reached: the number of a file, times this, and a statement's line.
@@ -147,7 +148,7 @@ def forked(work: Callable[[], int], output: Path, timeout: float) -> int:
 
 def run_pytest(plugin: object, *arguments: str) -> int:
     """Run pytest without rewritten assertions, which would be compiled anew in every fork."""
-    options = ["-q", "--assert=plain", "--cases=all", "-p", "no:cacheprovider"]
+    options = ["-q", "--assert=plain", *CASES, "-p", "no:cacheprovider"]
     return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
 
@@ -257,6 +258,7 @@ def judge(mutant: Mutant, folders: dict[str, Tests], most: int | None, log: Path
 
 def measure(options: argparse.Namespace, folder: Path) -> None:
     """Sample, run and report, in a copy of the tree."""
+    CASES[:] = [f"--cases={options.cases}"]
     tree, log = copy_of_the_tree(folder / "tree"), folder / "log"
     kept: Path | None = options.notes and options.notes.resolve()
     os.chdir(tree)
@@ -295,6 +297,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", type=int, help="of the sample, only these numbers")
+    parser.add_argument("--cases", default="all", help="`sample`: as a plain run of the tests does")
     parser.add_argument("--most", type=int, help="try only so many tests of each folder or file")
     parser.add_argument("--notes", type=Path, help="keep what tests reach here, for the next run")
     # What an import leaves behind, forks have: it must be the copy's, not this tree's.

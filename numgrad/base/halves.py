@@ -12,7 +12,17 @@ import numpy as np
 
 from numgrad.base.float_errors import silent
 
-__all__ = ["HALF", "HALVES", "WIDE", "add_halves", "has_half", "narrowed", "wide_dtype", "widened"]
+__all__ = [
+    "HALF",
+    "HALVES",
+    "WIDE",
+    "add_halves",
+    "has_half",
+    "narrowed",
+    "sum_of_halves",
+    "wide_dtype",
+    "widened",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -55,3 +65,13 @@ def has_half(values: Any) -> bool:
 def add_halves(target: Array, source: Array) -> None:
     """Add to an array of float16 in place."""
     target[...] = narrowed(target.astype(WIDE) + source.astype(WIDE))
+
+
+@silent
+def sum_of_halves(left: Array, right: Array) -> Array:
+    """Return the sum of two arrays of float16 as a new array, one without dims too.
+
+    >>> sum_of_halves(np.array(0.5, np.float16), np.array(1.0, np.float16))
+    array(1.5, dtype=float16)
+    """
+    return np.asarray(left + right)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.base.halves import HALF, add_halves
+from numgrad.base.halves import HALF, add_halves, sum_of_halves
 from numgrad.base.tuning import NESTED_PASSES
 from numgrad.graph.anomaly import note_write
 from numgrad.graph.inplace import before_write, check_counted
@@ -155,8 +155,8 @@ def add_retained(tensor: Tensor, gradient: Any) -> None:
             tensor._grad = wrap(private_copy(gradient))
         else:
             array = present._array
-            is_half = array.dtype == HALF
-            tensor._grad = wrap(array + gradient if is_half else add_arrays(array, gradient))
+            total = (sum_of_halves if array.dtype == HALF else add_arrays)(array, gradient)
+            tensor._grad = wrap(total)
 
 
 def copy_as_it_lies(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

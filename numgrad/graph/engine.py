@@ -16,7 +16,7 @@ from heapq import heappop, heappush, heappushpop
 from itertools import repeat
 from typing import Any
 
-from numgrad.base.halves import HALF, add_halves
+from numgrad.base.halves import HALF, add_halves, sum_of_halves
 from numgrad.base.tuning import UNDELAYED_LEAF_ELEMENTS
 from numgrad.graph.accumulate import AccumulateGrad, private_tensor, sum_of
 from numgrad.graph.anomaly import anomaly
@@ -376,5 +376,5 @@ def _add(arrived: Arrived, number: int, gradient: Any, owned: bool | None) -> No
         (add_halves if present.dtype == HALF else add_into)(gradient, present)
         arrived[at], arrived[at + 1] = gradient, True
     else:
-        total = present + gradient if present.dtype == HALF else sum_of(present, gradient)
+        total = (sum_of_halves if present.dtype == HALF else sum_of)(present, gradient)
         arrived[at], arrived[at + 1] = total, True

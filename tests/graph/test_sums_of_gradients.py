@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,3 +136,33 @@ def test_halves_are_added_one_by_one(dtype: str, factors: list[float], create_gr
     for factor in reversed(factors):
         expected = expected + ng.ones_like(x) * factor
     assert found.tolist() == expected.tolist()
+
+
+@given(
+    st.sampled_from(DTYPES),
+    st.lists(st.sampled_from(sorted(WAYS.keys() - {"parts"})), min_size=3, max_size=5),
+    st.sampled_from([(), (1,), (0,)]),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_gradients_of_few_elements_add_up(
+    dtype: str, ways: list[str], shape: tuple[int, ...], leaf: bool, passes: int
+) -> None:
+    x = ng.full(shape, 2, dtype=getattr(ng, dtype), requires_grad=True)
+    met = x if leaf else x * 1
+    met.retain_grad()
+    total = met
+    for way in ways:
+        total = total + WAYS[way][0](met)
+    times = passes * (1 + sum(WAYS[way][1] for way in ways))
+    for _ in range(passes):
+        total.backward(ng.ones_like(total), retain_graph=True)
+    assert x.grad.tolist() == met.grad.tolist() == ng.full_like(x, times).tolist()
+    assert type(x.grad.numpy()) is type(met.grad.numpy()) is np.ndarray
+
+
+def test_sums_that_overflow_float16_are_infinite_without_a_warning(recwarn: Any) -> None:
+    x = ng.ones((), dtype=ng.float16, requires_grad=True)
+    (x + x).backward(ng.tensor(60000.0, dtype=ng.float16))
+    assert x.grad.item() == float("inf")
+    assert not recwarn.list

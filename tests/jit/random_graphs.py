@@ -263,7 +263,7 @@ def _positions(random: Random, size: int, shape: tuple[int, ...], dim: int) -> t
         position = view(number(random.randrange(size), np.int64), shape)
         return position, (size - 1, ((len(shape), -1),)) if back else (0, ((len(shape), 1),))
     numbers = np.array([random.randrange(size) for _ in range(shape[dim])], np.int64)
-    held = Value("array", (), numbers.shape, numbers.dtype, array=numbers)
+    held = Value("array", (), numbers.shape, numbers.dtype, array=numbers, made=False)
     along = (0, ((dim, 1),)) if step > 0 else (shape[dim] - 1, ((dim, -1),))
     position = view(checked(held, size) if random.random() < 0.5 else held, shape, along)
     return position, (size - 1, ((len(shape), -1),)) if back else (0, ((len(shape), 1),))

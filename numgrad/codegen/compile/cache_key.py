@@ -22,6 +22,7 @@ from numba import config
 from numba import types as numba_types
 from numba.extending import is_jitted
 
+from numgrad.codegen.compile.pipelines import VECTORISES_STRAIGHT_CODE
 from numgrad.codegen.llvm.map_ir import Map
 from numgrad.codegen.llvm.scalar_ir import BranchFree
 
@@ -119,6 +120,7 @@ def environment(codegen: Any) -> bytes | None:
     if described is None:
         return None
     options = tuple([(option, getattr(config, option, None)) for option in CODEGEN_OPTIONS])
+    options += (("straight-line code", VECTORISES_STRAIGHT_CODE),)
     return _digest(described, codegen.magic_tuple(), options)
 
 

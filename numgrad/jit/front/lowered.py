@@ -46,10 +46,11 @@ def _results(trace: Trace) -> Iterator[Value]:
         elif kind == "argument":
             yield trace.graph.inputs[trace.traced.index(which)]
         elif isinstance(which, Tensor):
-            yield Value("array", (), which._array.shape, which._array.dtype, array=which._array)
+            array = which._array
+            yield Value("array", (), array.shape, array.dtype, array=array, made=False)
         elif isinstance(which, (np.ndarray, np.generic, bool, int, float, complex)):
             array = np.asarray(which)
-            yield Value("array", (), array.shape, array.dtype, array=array)
+            yield Value("array", (), array.shape, array.dtype, array=array, made=False)
 
 
 class Lowered:

@@ -50,6 +50,7 @@ from numgrad.jit.ir.memory_order import (
 from numgrad.jit.lowering.bodies import cut_out
 from numgrad.jit.lowering.draws import STATE_DTYPE, STATE_SHAPE, Drawing
 from numgrad.jit.lowering.indexing import CHECKS, GATHERINGS
+from numgrad.jit.lowering.movement import MOVES
 from numgrad.jit.lowering.opaque_calls import ARRAYS, Whole, lift, results_of
 from numgrad.jit.lowering.primitives import IN_MEMORY_ORDER, LOWERINGS, lower_elementwise
 from numgrad.jit.lowering.storage import read_place, root_of, write_place
@@ -65,6 +66,7 @@ Array = np.ndarray[Any, Any]
 
 Leaves = list[Any]  # tensors, and None where a pytree has it
 
+_LOWERINGS = {**LOWERINGS, **GATHERINGS, **MOVES}
 # Operations whose result's shape depends on the operands' numbers.
 _OF_UNKNOWN_SHAPE = frozenset(("masked_select",))
 
@@ -182,7 +184,7 @@ class Tracer:
             )
         if primitive.view:
             return self._view(primitive, arrays, parameters)
-        lower = LOWERINGS.get(primitive.name) or GATHERINGS.get(primitive.name)
+        lower = _LOWERINGS.get(primitive.name)
         if lower is not None:
             operands = [self.value_of(array) for array in arrays]
             known = {name: self._known(value) for name, value in parameters.items()}
@@ -216,7 +218,8 @@ class Tracer:
         if array.size and _is_uniform(array):
             number = constant(array.flat[0].item(), array.dtype)
             return self._array(broadcast(number, array.shape), array)
-        return self._array(Value("array", (), array.shape, array.dtype, array=array), array)
+        value = Value("array", (), array.shape, array.dtype, array=array, made=True)
+        return self._array(value, array)
 
     def cast(self, array: Traced, dtype: np.dtype[Any], order: str) -> Traced:
         """Record a cast, or for the same dtype a copy."""
@@ -533,7 +536,7 @@ class Tracer:
         root = root_of(array)
         known = self._captured.get(id(root))
         if known is None:
-            value = Value("array", (), root.shape, root.dtype, array=root)
+            value = Value("array", (), root.shape, root.dtype, array=root, made=False)
             known = self._captured[id(root)] = (root, value)
         return known[1] if root is array else read_place(known[1], root, array)
 

@@ -8,7 +8,8 @@ concrete numbers; that a size may differ in the next call is the emitter's conce
 operation   meaning, and what `attributes` holds
 ==========  ===================================================================================
 input       an argument of the function: ``position``
-array       an array that the function captured: ``array``, read anew in every call
+array       ``array``: one that the function captured, read anew in every call, or ``made``, whose
+            numbers are known
 constant    a number, of shape (): ``value``
 cast        the operand in another dtype
 view        elements of the operand found by index: ``maps``, an `Affine` for each operand dim

@@ -19,7 +19,7 @@ _KINDS = ("sum", "prod", "max", "min", "any", "all")
 # operation -> (how many operands, None for any number; the attributes it has)
 _FORMS: dict[str, tuple[int | None, frozenset[str]]] = {
     "input": (0, frozenset(("position",))),
-    "array": (0, frozenset(("array",))),
+    "array": (0, frozenset(("array", "made"))),
     "constant": (0, frozenset(("value",))),
     "view": (1, frozenset(("maps",))),
     "reshape": (1, frozenset()),

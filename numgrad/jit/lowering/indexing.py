@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.jit.ir.constructors import apply, broadcast, constant, reduce, reshape, update, view
+from numgrad.jit.ir.constructors import apply, broadcast, constant, reduce, reshape, view
 from numgrad.jit.ir.graph import Affine, Value
 from numgrad.kernels.move.bounds import BOUNDS
 from numgrad.ops.core.promotion import broadcast_shapes
@@ -68,7 +68,7 @@ def _value(positions: Positions) -> Value:
     if isinstance(positions, Value):
         return positions
     array = np.asarray(positions)
-    return Value("array", (), array.shape, array.dtype, array=array)
+    return Value("array", (), array.shape, array.dtype, array=array, made=False)
 
 
 def _spread(positions: Value, shape: Dims, at: int, count: int) -> Value:
@@ -187,11 +187,6 @@ def _take_backward(value: Value, shape: Dims, index: Positions) -> Value:
     return reshape(found, shape)
 
 
-def _pad_behind(value: Value, shape: Dims) -> Value:
-    strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    return update(_zeros(shape, value.dtype), value, 0, strides)
-
-
 GATHERINGS: dict[str, Lowering] = {
     "gather": _gather_along,
     "gather_backward": _gather_backward,
@@ -200,7 +195,6 @@ GATHERINGS: dict[str, Lowering] = {
     "index_backward": _index_backward,
     "index_put_accumulate": _index_put_accumulate,
     "index_select": _index_select,
-    "pad_behind": _pad_behind,
     "scatter_add": _scatter_add,
     "take": _take,
     "take_backward": _take_backward,

@@ -65,7 +65,7 @@ def stack(row: Row, reverse: bool) -> Value:
         parts.reverse()
     if all(part.operation == "constant" for part in parts):
         numbers = np.array([part.attributes["value"] for part in parts], parts[0].dtype)
-        return Value("array", (), numbers.shape, numbers.dtype, array=numbers)
+        return Value("array", (), numbers.shape, numbers.dtype, array=numbers, made=True)
     return join([reshape(part, (1, *part.shape)) for part in parts], 0)
 
 

@@ -167,11 +167,10 @@ class Dims:
         a, b = self._find(a), self._find(b)
         if a == b or a[0].shape[a[1]] == 1 or b[0].shape[b[1]] == 1:
             return
-        mine, other = self._factors.get(a), self._factors.get(b)
+        other = self._factors.get(b)
         self._set(self._parent, b, a)  # type: ignore[arg-type]
         if other is not None:
             self._factor(a, other)
-        del mine
 
     def _factor(self, dim: Dim, factors: Sequence[Dim]) -> None:
         """Let a dim be the product of others, of which none has size 1."""

@@ -26,7 +26,7 @@ from numgrad.ops.signatures.kinds import KINDS, Kind
 from numgrad.ops.signatures.overload_source import at_odds, given_at_least, moved, spread
 from numgrad.ops.signatures.remembered_source import remembered_lines
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter
-from numgrad.ops.signatures.source_text import default_text, handed_on, tuple_of
+from numgrad.ops.signatures.source_text import default_text, handed_on, is_default, tuple_of
 
 __all__ = ["WITHOUT_EFFECT", "function_source"]
 
@@ -55,8 +55,8 @@ def function_source(declaration: Declaration) -> str:
         (parameter,) = [each for each in declaration.signature.parameters if each.name == ours]
         takes_int = parameter.kind != "int[]" or parameter.alone  # as an `axis` may be
         if not declaration.spread and takes_int:
-            same = "is" if texts[ours] in ("None", "REQUIRED", "ABSENT") else "=="
-            lines.append(f"    if {name} is not REQUIRED and {ours} {same} {texts[ours]}:")
+            default = REQUIRED if texts[ours] == "REQUIRED" else declaration.defaults[ours]
+            lines.append(f"    if {name} is not REQUIRED and {is_default(default, ours)}:")
             lines.append(f"        {ours}, {name} = {name}, REQUIRED")
     words = {each.name: each.word for each in declaration.signature.parameters}
     words = {name: word for name, word in words.items() if name != word}

@@ -422,7 +422,7 @@ def by_word(function: str, word: str, value: Any, default: Any, others: dict[str
     for each in others:
         if each != word:
             raise TypeError(f"{function}() got an unexpected keyword argument '{each}'")
-    if value != default:
+    if type(value) is not type(default) or value != default:
         raise TypeError(f"{function}() got multiple values for argument '{word}'")
     return others[word]
 

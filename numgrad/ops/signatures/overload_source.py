@@ -10,7 +10,7 @@ from __future__ import annotations
 from numgrad.ops.signatures.declaration import Declaration
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED, Parameter, Signature, is_covered
-from numgrad.ops.signatures.source_text import default_text, tuple_of
+from numgrad.ops.signatures.source_text import default_text, is_default, tuple_of
 
 __all__ = ["at_odds", "given_at_least", "moved", "spread"]
 
@@ -46,10 +46,7 @@ def given_at_least(declaration: Declaration, local: dict[str, str]) -> list[str]
 
 def _is_default(parameter: Parameter, value: str = "", *, given: bool = False) -> str:
     """Return the condition that an argument, which has some name, was not given, or was."""
-    default, name = parameter.default, value or parameter.name
-    if default in (None, REQUIRED, ABSENT) or parameter.kind == "bool":
-        return f"{name} is {'not ' * given}{default_text(default)}"
-    return f"{name} {'!=' if given else '=='} {default!r}"
+    return is_default(parameter.default, value or parameter.name, given=given)
 
 
 def moved(declaration: Declaration) -> list[str]:

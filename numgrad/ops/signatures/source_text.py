@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numgrad.ops.signatures.signature import ABSENT, REQUIRED
 
-__all__ = ["default_text", "handed_on", "tuple_of"]
+__all__ = ["default_text", "handed_on", "is_default", "tuple_of"]
 
 
 def tuple_of(names: list[str]) -> str:
@@ -17,6 +17,22 @@ def default_text(default: object) -> str:
     if default is ABSENT:
         return "ABSENT"
     return "REQUIRED" if default is REQUIRED else repr(default)
+
+
+def is_default(default: object, value: str, *, given: bool = False) -> str:
+    """Return the condition that a value is a default, or that it is `given`.
+
+    Whatever is given may be compared: a tensor in the place of a number says of each element
+    whether that is equal to it.
+    """
+    if default in (None, REQUIRED, ABSENT) or isinstance(default, bool):
+        return f"{value} is {'not ' * given}{default_text(default)}"
+    if isinstance(default, tuple):
+        return f"plain_ints({value}) {'!=' if given else '=='} {default!r}"
+    kind = type(default).__name__
+    if given:
+        return f"(type({value}) is not {kind} or {value} != {default!r})"
+    return f"type({value}) is {kind} and {value} == {default!r}"
 
 
 def handed_on(default: object, value: str) -> str:

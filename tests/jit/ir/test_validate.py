@@ -95,7 +95,7 @@ WRONG = {
     "the value of the constant": value("constant", shape=(), value="1"),
     "is not of dtype": value("constant", shape=(), value=1j),
     "an item is of a call": value("item", X, shape=(3, 4), position=0),
-    "the array is": value("array", shape=(3, 4), array=np.zeros(3)),
+    "the array is": value("array", shape=(3, 4), array=np.zeros(3), made=False),
     "not among the function's": value("input", shape=(3,), position=3),
 }
 

@@ -8,7 +8,10 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.ops.calls.dispatch import Calls
@@ -116,6 +119,34 @@ def test_wrong_calls_are_told_what_pytorch_tells_them(torch, declaration: Declar
             assert agree(ours, theirs, declaration.name), (
                 f"\n{call.text}\nours:    {ours}\nPyTorch: {theirs}"
             )
+
+
+@given(
+    st.sampled_from(TOLD),
+    st.sampled_from(["int count=2", "float eps=0.5", "str mode='a'", "bool keep=False"]),
+    st.sampled_from([ng.ones(3), np.ones(3), [ng.ones(3)], (ng.ones(2), 1), ng.ones(0)]),
+    st.lists(
+        st.sampled_from(["axis", "dim", "count", "eps", "mode", "keep", "other", "src", "end"])
+    ),
+)
+def test_a_tensor_in_the_place_of_a_number_is_told_to_be_one(told, option, value, names) -> None:
+    """A tensor has no truth value: nothing may ask whether it equals a default."""
+    one, other, _ = told
+    texts = (f"f(Tensor input, {one}, *, {option})", f"f(Tensor input, {other})")
+    try:
+        signatures = tuple(map(parse, texts))
+        whole = merged(signatures)
+    except (ValueError, AssertionError):
+        return
+    made: dict[str, Any] = {}
+    exec(f"def f({', '.join([each.name for each in whole.parameters])}): return 'rule'", made)
+    function = declared_function(
+        Declaration(signatures, made["f"], bound=False, special={}, finish=None), __name__
+    )
+    try:
+        assert function(ng.ones(3), **dict.fromkeys(names, value)) == "rule"
+    except TypeError as error:
+        assert "f()" in str(error)  # noqa: PT017 - none is right, too
 
 
 @pytest.mark.parametrize("declaration", PARSED)
