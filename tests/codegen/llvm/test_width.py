@@ -49,7 +49,10 @@ def test_rounds_of_a_loop_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch)
     cubed(np.ones(4), np.empty(4))
     llvm = cubed.inspect_llvm(cubed.signatures[0])
     body = llvm[llvm.index("vector.body:") :].split("\n\n")[0]
-    assert len(re.findall(r"store <\d+ x double>", body)) == 4
+    # LLVM may write such turns out once more.
+    accesses = "".join(re.findall(r"(load|store) <\d+ x double>", body))
+    stores = re.findall("(?:store)+", accesses)
+    assert stores and all(len(each) % (4 * len("store")) == 0 for each in stores)
 
 
 def nested_loops(name: str, module: ir.Module) -> ir.Function:
