@@ -63,11 +63,12 @@ def runs(rows: Array, order: Array) -> tuple[Array, Array, Array]:
 
 @kernel
 def _precedes(rows, one, other):  # type: ignore[no-untyped-def]
-    """Whether a row stands strictly before another one."""
+    """Whether a row stands strictly before another one; nan stands behind all numbers."""
     for column in range(rows.shape[1]):
-        if rows[one, column] < rows[other, column]:
+        here, there = rows[one, column], rows[other, column]
+        if here < there or (there != there and here == here):
             return True
-        if rows[one, column] > rows[other, column]:
+        if here > there or (here != here and there == there):
             return False
     return False
 

@@ -17,11 +17,9 @@ from numgrad.ops.core.declare import NotDifferentiablePrimitive
 from numgrad.ops.core.out_argument import write, write_result
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.core.return_types import return_type
-from numgrad.ops.core.type_names import type_name
 from numgrad.ops.creation.ranges import evenly
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
-from numgrad.ops.signatures.kinds import as_integer, is_integer
 
 __all__ = ["histc", "histogram", "histogramdd"]
 
@@ -346,36 +344,18 @@ def histogram(
     return write_result("histogram", _histogram_type(*found), out)
 
 
-def _read_bins(bins: Any, dims: int) -> tuple[Any, ...]:
-    """Return how many bins there are to be in each dim, or the tensors of their edges."""
-    if is_integer(bins):
-        return (as_integer(bins),) * dims
-    if not isinstance(bins, (tuple, list)):
-        raise TypeError(
-            "histogramdd() received an invalid combination of arguments - got (Tensor, "
-            f"{type_name(bins)})"
-        )
-    given = bool(bins) and isinstance(bins[0], Tensor)
-    for position, each in enumerate(bins):
-        if given and not isinstance(each, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {position} in argument 1, but got {type_name(each)}"
-            )
-        if not given and (isinstance(each, Tensor) or not is_integer(each)):
-            raise TypeError(
-                f"histogramdd(): argument 'bins' failed to unpack the object at pos {position + 1} "
-                f'with error "type must be tuple of ints,but got {type_name(each)}"'
-            )
-    if given and len(bins) != dims:
+def _check_dims(bins: Sequence[Any], dims: int) -> None:
+    """Raise unless there are bins for each dim."""
+    if len(bins) == dims:
+        return
+    if bins and isinstance(bins[0], Tensor):
         raise RuntimeError(
             f"torch.histogramdd: expected {dims} sequences of bin edges for a {dims}-dimensional "
             f"histogram but got {len(bins)}"
         )
-    if len(bins) != dims:
-        raise RuntimeError(
-            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
-        )
-    return tuple(bins) if given else tuple([as_integer(each) for each in bins])
+    raise RuntimeError(
+        "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+    )
 
 
 def _check_counts(counts: Sequence[int]) -> None:
@@ -391,7 +371,11 @@ def _check_counts(counts: Sequence[int]) -> None:
 
 
 @declare(
-    "histogramdd(Tensor input, object bins, float[]? range=None, Tensor? weight=None, "
+    "histogramdd(Tensor input, int bins, float[]? range=None, Tensor? weight=None, "
+    "bool density=False)",
+    "histogramdd(Tensor input, int[] bins, float[]? range=None, Tensor? weight=None, "
+    "bool density=False)",
+    "histogramdd(Tensor input, Tensor[] bins, float[]? range=None, Tensor? weight=None, "
     "bool density=False)",
     method=False,
 )
@@ -423,14 +407,16 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None, den
     if len(shape) < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     dims = shape[-1]
-    counts = _read_bins(bins, dims)
+    counts = (bins,) * dims if isinstance(bins, int) else tuple(bins)
     given = bool(counts) and isinstance(counts[0], Tensor)
     points = reshape(input, (math.prod(shape[:-1]), dims))
     if given:
+        _check_dims(counts, dims)
         for dim, edges in enumerate(counts):
             _check_edges(points, edges, dim)
     else:
         _check_range(points, range)
+        _check_dims(counts, dims)
         _check_counts(counts)
     _check_weight(points, shape, weight)
     for dim, each in enumerate(counts):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.kernels.search.bisection import is_member
 from numgrad.ops.core.primitive import Primitive
@@ -29,6 +30,26 @@ def _check(operand: Any) -> None:
         name = "Bool" if isinstance(operand, bool) else "ComplexDouble"
     if name == "Bool" or name.startswith("Complex"):
         raise RuntimeError(f"Unsupported input type encountered for isin(): {name}")
+
+
+def _common_dtype(values: Any, tests: Any, size: int) -> dtypes.dtype:
+    """Return in which dtype PyTorch compares: it sorts many test elements, joined with the others.
+
+    What is joined has one dim, and a number is int64 or float64 there: none gives way.
+    """
+    if isinstance(tests, Tensor) and tests._array.size >= int(10 * size**0.145):
+        return dtypes.promote_types(_own_dtype(values), tests.dtype)
+    dtype = result_dtype([values, tests])
+    if dtype.numpy in _REFUSED:
+        raise NotImplementedError(f"\"isin_default_cpu\" not implemented for '{dtype.scalar_name}'")
+    return dtype
+
+
+def _own_dtype(values: Any) -> dtypes.dtype:
+    if isinstance(values, Tensor):
+        return values.dtype
+    dtype = dtypes.scalar_dtype(values)
+    return dtypes.float64 if dtype.is_floating_point else dtype
 
 
 @declare(
@@ -80,13 +101,7 @@ def isin(
     size = values._array.size if isinstance(values, Tensor) else 1
     if not size:
         return fresh(np.empty(values._array.shape, np.bool_))
-    dtype = result_dtype([values, tests])
-    # PyTorch's kernel for few test elements; for many it sorts them.
-    if isinstance(tests, Tensor) and tests._array.size < int(10 * size**0.145):
-        if dtype.numpy in _REFUSED:
-            raise NotImplementedError(
-                f"\"isin_default_cpu\" not implemented for '{dtype.scalar_name}'"
-            )
+    dtype = _common_dtype(values, tests, size)
     operands = [
         cast(each.detach(), dtype.numpy)
         if isinstance(each, Tensor)

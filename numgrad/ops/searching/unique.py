@@ -152,8 +152,8 @@ def unique(
         _require_real("unique", input)
         results = _UNIQUE.apply(input)
     else:
-        at = _part_dim(input, dim)
         _require_real("unique_dim", input)
+        at = _part_dim(input, dim)
         results = _UNIQUE_PARTS.apply(input, dim=at)
     return _chosen(results, return_inverse, return_counts)
 
@@ -185,7 +185,7 @@ def unique_consecutive(
         _require_real("unique", input)
         results = _UNIQUE_CONSECUTIVE.apply(input)
     else:
+        _require_real("unique_dim", input)
         at = _part_dim(input, dim)
-        _require_real("unique", input)
         results = _UNIQUE_CONSECUTIVE_PARTS.apply(input, dim=at)
     return _chosen(results, return_inverse, return_counts)
