@@ -57,7 +57,7 @@ BEHIND = [
     for name in NAMES
     if name not in NOT_TRACED
     for code in lines_of(name)
-    if "x" in code.co_names and not {"y", "k", "b", "z", "i", "j", "c"} & set(code.co_names)
+    if "x" in code.co_names and not {"y", "k", "b", "z", "i", "j", "c", "v"} & set(code.co_names)
 ]
 
 

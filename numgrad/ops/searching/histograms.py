@@ -68,6 +68,21 @@ def _refuse(kernel: str, input: Tensor) -> None:
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
 
 
+def _check_edges_are_numbers(
+    points: Tensor, ends: Sequence[Ends] | None, counts: Sequence[int]
+) -> None:
+    """Raise unless a dtype has the edges of so many bins, where it is known between what."""
+    dtype = points._array.dtype
+    for dim, count in enumerate(counts):
+        if count < -1:
+            raise RuntimeError("number of steps must be non-negative")
+        if count > 0 and (dtype.kind == "b" or (dtype.kind == "u" and dtype.itemsize > 1)):
+            _refuse("linspace_cpu", points)
+        if count > 0 and ends is not None:
+            for end in ends[dim]:
+                check_fits(end, dtype)
+
+
 def _check_bins(count: int, dim: int = 0) -> None:
     if count <= 0:
         raise RuntimeError(
@@ -114,7 +129,10 @@ def histc(input: Tensor, bins: int, min: Any, max: Any, out: Tensor | None) -> T
         _refuse("aminmax_cpu", input)
     if low != high:
         _check_ends(low, high)
-    if kind == "b" or wide:
+        _check_edges_are_numbers(input, [(low, high)], [bins])
+    elif not size:
+        _check_edges_are_numbers(input, [(low - 1, high + 1)], [bins])
+    elif kind == "b":
         _refuse("linspace_cpu", input)
     if kind != "f":
         _refuse("histogram_cpu", input)
@@ -154,6 +172,13 @@ def _ends_of(points: Array, between: Sequence[float] | None) -> list[Ends]:
     else:
         ends = [(0.0, 1.0)] * points.shape[1]
     return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in ends]
+
+
+def _known_ends(points: Tensor, between: Sequence[float] | None) -> list[Ends] | None:
+    """Return the ends where these do not follow from numbers."""
+    if between is None and points._array.shape[0]:
+        return None
+    return _ends_of(points._array, between)
 
 
 def _pairs(between: Sequence[float]) -> Sequence[Ends]:
@@ -243,8 +268,6 @@ def _check_range(points: Tensor, between: Sequence[float] | None) -> None:
         _checked_ends(_pairs(between))
     elif rows and dims and (dtype.kind != "f" or dtype == HALF):
         _refuse("histogramdd", points)
-    if dims and (dtype.kind == "b" or (dtype.kind == "u" and dtype.itemsize > 1)):
-        _refuse("linspace_cpu", points)
 
 
 def _check_weight(points: Tensor, shape: Sequence[int], weight: Tensor | None) -> None:
@@ -332,6 +355,7 @@ def histogram(
     else:
         _check_bins(bins)
         _check_range(points, range)
+        _check_edges_are_numbers(points, _known_ends(points, range), (bins,))
     _check_weight(points, points._array.shape, weight)
     if points._array.dtype.kind != "f":
         _refuse("histogram_cpu", points)
@@ -361,8 +385,6 @@ def _check_dims(bins: Sequence[Any], dims: int) -> None:
 def _check_counts(counts: Sequence[int]) -> None:
     """Raise where there would be no edges of bins."""
     for dim, count in enumerate(counts):
-        if count < -1:
-            raise RuntimeError("number of steps must be non-negative")
         if count == -1:
             raise RuntimeError(
                 "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements "
@@ -417,6 +439,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None, den
     else:
         _check_range(points, range)
         _check_dims(counts, dims)
+        _check_edges_are_numbers(points, _known_ends(points, range), counts)
         _check_counts(counts)
     _check_weight(points, shape, weight)
     for dim, each in enumerate(counts):

@@ -37,7 +37,9 @@ def _common_dtype(values: Any, tests: Any, size: int) -> dtypes.dtype:
 
     What is joined has one dim, and a number is int64 or float64 there: none gives way.
     """
-    if isinstance(tests, Tensor) and tests._array.size >= int(10 * size**0.145):
+    if not isinstance(tests, Tensor):
+        return result_dtype([values, tests])
+    if tests._array.size >= int(10 * size**0.145):
         return dtypes.promote_types(_own_dtype(values), tests.dtype)
     dtype = result_dtype([values, tests])
     if dtype.numpy in _REFUSED:

@@ -16,7 +16,6 @@ from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.movement.casts import cast
-from numgrad.ops.movement.shape import reshape
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["bucketize", "number_in", "searchsorted"]
@@ -30,15 +29,12 @@ _REFUSED = frozenset(
 
 
 def _search(rows: Array, values: Array, right: bool, int32: bool) -> Array:
-    """Search rows of shape (..., n) for values of shape (..., m), or one row for all of them."""
-    length, width = rows.shape[-1], values.shape[-1]
-    batch = math.prod(values.shape[:-1])
-    if math.prod(rows.shape[:-1]) == 1 or not any(rows.strides[:-1]):
-        one = rows[(0,) * (rows.ndim - 1)] if rows.size else np.empty(length, rows.dtype)
-        found = search_rows(one.reshape(1, length), values.reshape(1, batch * width), right)
-    else:
-        whole = np.broadcast_to(rows, (*values.shape[:-1], length)).reshape(batch, length)
-        found = search_rows(whole, values.reshape(batch, width), right)
+    """Search rows of shape (..., n) for values of shape (..., m, ...)."""
+    length, batch = rows.shape[-1], math.prod(rows.shape[:-1])
+    if batch > 1 and not any(rows.strides[:-1]):  # one row, seen many times
+        rows, batch = rows[(0,) * (rows.ndim - 1)], 1
+    width = values.size // max(batch, 1)
+    found = search_rows(rows.reshape(batch, length), values.reshape(batch, width), right)
     return found.reshape(values.shape).astype(np.int32 if int32 else np.int64, copy=False)
 
 
@@ -153,16 +149,14 @@ def _positions(
     if not isinstance(values, Tensor):
         values = fresh(number_in(values, dtype.numpy))
     rows, values = cast(rows.detach(), dtype.numpy), cast(values.detach(), dtype.numpy)
-    if rows._array.ndim == 1:
-        values = reshape(values, (values._array.size,))
     result: Tensor = _SEARCH.apply(rows, values, right=right, int32=int32)
-    return write_result("searchsorted", reshape(result, given), out)
+    return write_result("searchsorted", result, out)
 
 
 @declare(
     "searchsorted(Tensor sorted_sequence, Tensor input, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None, Tensor? out=None)",
-    "searchsorted(Tensor sorted_sequence, number self, *, bool out_int32=False, "
+    "searchsorted(Tensor sorted_sequence, number input, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None, Tensor? out=None)",
     method=False,
     dispatched=True,
@@ -170,7 +164,6 @@ def _positions(
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
-    self: Any,
     out_int32: bool,
     right: bool,
     side: str | None,
@@ -185,8 +178,6 @@ def searchsorted(
         In ascending order along the last dim.
     input : tensor or number
         The values; of shape (..., m) where there are several sequences, a row for each.
-    self
-        The name of `input` where that is a number.
     out_int32
         Return int32 in place of int64.
     right
@@ -208,28 +199,25 @@ def searchsorted(
     tensor([1, 3])
     """
     _check_side(side, right)
-    values = self if input is None else input
     right = right or side == "right"
-    return _positions(sorted_sequence, values, out_int32, right, sorter, out)
+    return _positions(sorted_sequence, input, out_int32, right, sorter, out)
 
 
 @declare(
     "bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, "
     "Tensor? out=None)",
-    "bucketize(number self, Tensor boundaries, *, bool out_int32=False, bool right=False)",
+    "bucketize(number input, Tensor boundaries, *, bool out_int32=False, bool right=False)",
     method=False,
     dispatched=True,
 )
 def bucketize(
-    input: Any, self: Any, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor | None
+    input: Any, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor | None
 ) -> Tensor:
     """Return between which boundaries values lie: how many are less; see `searchsorted`.
 
     Parameters
     ----------
     input : tensor or number
-    self
-        The name of `input` where that is a number.
     boundaries : tensor of shape (n,)
         In ascending order.
     out_int32
@@ -245,5 +233,4 @@ def bucketize(
         raise RuntimeError(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"
         )
-    values = self if input is None else input
-    return _positions(boundaries, values, out_int32, right, None, out)
+    return _positions(boundaries, input, out_int32, right, None, out)

@@ -181,7 +181,7 @@ def unique_consecutive(
     tensor([1, 2, 1])
     """
     refuse_shape_of("unique_consecutive", input._array)
-    if dim is None:
+    if dim is None or (dim == 0 and input._array.ndim == 1):
         _require_real("unique", input)
         results = _UNIQUE_CONSECUTIVE.apply(input)
     else:
