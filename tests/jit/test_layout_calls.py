@@ -33,11 +33,14 @@ NAMES = [
 # What asks for numbers, in all of its lines.
 NOT_TRACED = {
     "argwhere",
+    "bincount",
     "from_dlpack",
     "half",
     "masked_select",
     "nonzero",
     "storage",
+    "unique",
+    "unique_consecutive",
     "untyped_storage",
 }
 

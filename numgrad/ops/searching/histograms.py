@@ -360,7 +360,7 @@ def histogram(
     if points._array.dtype.kind != "f":
         _refuse("histogram_cpu", points)
     weights = () if weight is None else (weight,)
-    options = {"weighted": weight is not None, "density": density}
+    options: dict[str, Any] = {"weighted": weight is not None, "density": density}
     if given:
         found = _HISTOGRAM_OF_EDGES.apply(points, *weights, bins, **options)
     else:
@@ -447,7 +447,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None, den
     if points._array.dtype.kind != "f":
         _refuse("histogram_cpu", points)
     weights = () if weight is None else (reshape(weight, (points._array.shape[0],)),)
-    options = {"weighted": weight is not None, "density": density}
+    options: dict[str, Any] = {"weighted": weight is not None, "density": density}
     if given:
         hist = _FROM_EDGES.apply(points, *weights, *counts, **options)
         return _histogramdd_type(hist, counts)

@@ -41,8 +41,13 @@ def _declare(name: str, node: str, forward: Callable[..., Results]) -> Primitive
     )
 
 
-def _unique(array: Array) -> Results:
+def _unique(array: Array, positions: bool) -> Results:
+    """Return the different elements; unless positions are asked for, too, nothing else."""
     flat = array.reshape(-1)
+    if not positions and array.dtype.kind != "f":  # of -0.0 and 0.0 the first one is returned
+        flat = np.sort(flat)
+        first, _, _ = runs(flat[:, None], np.arange(flat.size))
+        return flat[first], first[:0], first[:0]
     first, number, lengths = runs(flat[:, None], flat.argsort(kind="stable"))
     return flat[first], number.reshape(array.shape), lengths
 
@@ -150,7 +155,7 @@ def unique(
     refuse_shape_of("unique", input._array)
     if dim is None:
         _require_real("unique", input)
-        results = _UNIQUE.apply(input)
+        results = _UNIQUE.apply(input, positions=return_inverse or return_counts)
     else:
         _require_real("unique_dim", input)
         at = _part_dim(input, dim)
