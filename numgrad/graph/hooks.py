@@ -89,18 +89,42 @@ def call_out(node: Node, arrived: Arrived, request: Request) -> None:
     if modes.depth > NESTED_PASSES:
         elsewhere(call_out, node, arrived, request)
         return
+    attached = node.attached
+    if attached is not None and attached.recorded_shapes:
+        _sum_to_recorded(attached.recorded_shapes, arrived, request.by_tensors)
     captured = request.captures.get(node)
     needed = request.needed is None or node in request.needed
     if captured and needed:  # that is before the hooks
         _capture(captured, arrived, request)
         captured = None
-    attached = node.attached
     if attached is not None:
         _run_tensor_hooks(node, arrived, request.by_tensors)
         if attached.prehooks and needed:
             _run_pre_hooks(attached.prehooks, arrived, request.by_tensors)
     if captured:
         _capture(captured, arrived, request)
+
+
+def _sum_to_recorded(
+    shapes: dict[int, tuple[int, ...]], arrived: Arrived, by_tensors: bool
+) -> None:
+    """Sum gradients of outputs that have another shape by now to the shape they had."""
+    for number, shape in shapes.items():
+        gradient = arrived[2 * number]
+        if gradient is None or gradient.shape == shape:
+            continue
+        ahead = len(gradient.shape) - len(shape)
+        fits = ahead >= 0 and all(
+            mine in (1, length) for mine, length in zip(shape, gradient.shape[ahead:], strict=True)
+        )
+        if not fits:
+            raise RuntimeError(
+                f"invalid gradient at index {number} - got {list(gradient.shape)} but expected "
+                f"shape compatible with {list(shape)}"
+            )
+        result = (gradient if by_tensors else wrap(gradient)).sum_to_size(shape)
+        arrived[2 * number] = result if by_tensors else result._array
+        arrived[2 * number + 1] = False
 
 
 def _capture(wanted: list[tuple[int, int]], arrived: Arrived, request: Request) -> None:

@@ -71,17 +71,21 @@ class Attached:
         The node's own, called before and after it runs.
     retained : dict
         For an output number, a weak reference to the tensor that retains its gradient.
+    recorded_shapes : dict
+        For an output number, the shape that the output had when it was recorded, where its tensor
+        was written to as an ``out=`` and took another one.
     metadata : dict
         The user's own notes.
     """
 
-    __slots__ = ("hooks", "metadata", "posthooks", "prehooks", "retained")
+    __slots__ = ("hooks", "metadata", "posthooks", "prehooks", "recorded_shapes", "retained")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Hooks] = {}
         self.prehooks = Hooks()
         self.posthooks = Hooks()
         self.retained: dict[int, weakref.ref[Any]] = {}
+        self.recorded_shapes: dict[int, tuple[int, ...]] = {}
         self.metadata: dict[str, Any] = {}
 
 

@@ -301,11 +301,19 @@ def holder_of(tensor: Tensor) -> np.ndarray[Any, Any]:
         found = holder._array if holder._owner is None else holder._owner
     if base is not None and base._parted:  # one of them may have been given other memory
         array = tensor._array
-        if array.size and not np.may_share_memory(found, array):
+        if not _lies_in(array, found):
             found = array
             while type(found.base) is np.ndarray:
                 found = found.base
     return found
+
+
+def _lies_in(array: np.ndarray[Any, Any], memory: np.ndarray[Any, Any]) -> bool:
+    """Return whether an array is a part of another one's memory; one without elements may be."""
+    if array.size and memory.size:
+        return np.may_share_memory(memory, array)
+    start, place = (each.__array_interface__["data"][0] for each in (memory, array))
+    return bool(start <= place <= start + memory.nbytes)
 
 
 def check_requires_grad(tensor: Tensor) -> None:

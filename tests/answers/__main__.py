@@ -15,6 +15,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+import torch
+
 from tests.answers import archive
 from tests.answers.plugin import differs
 
@@ -43,7 +45,8 @@ def write(records: dict[str, archive.Record], paths: list[str]) -> None:
     for identity, record in records.items():
         path, name = archive.split_identity(identity)
         by_file[path][name] = record
-    total = sum(archive.write(path, kept) for path, kept in by_file.items())
+    instructions = torch.backends.cpu.get_cpu_capability()
+    total = sum(archive.write(path, kept, instructions) for path, kept in by_file.items())
     for file in archive.FOLDER.rglob("*.xz"):
         path = Path("tests") / file.relative_to(archive.FOLDER).with_suffix(".py")
         if str(path) not in by_file and (not paths or str(path) in paths):

@@ -159,14 +159,15 @@ def test_a_file_gives_back_what_was_written(
     program: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "FOLDER", tmp_path)
-    archive.read.cache_clear()
+    archive.load.cache_clear()
     recorder = Recorder(library())
     expected = plain(program(recorder.root))
     columns = np.asfortranarray(np.arange(6.0).reshape(2, 3))
     arrays = [*recorder.arrays, columns]
-    archive.write("tests/ops/test_x.py", {"one": (recorder.entries, arrays)})
+    archive.write("tests/ops/test_x.py", {"one": (recorder.entries, arrays)}, "AVX2")
+    assert archive.instructions("tests/ops/test_x.py") == "AVX2"
     entries, read = archive.read("tests/ops/test_x.py")["one"]
-    archive.read.cache_clear()
+    archive.load.cache_clear()
     assert plain(program(Player(entries, read).root)) == expected
     assert read[-1].strides == columns.strides and (read[-1] == columns).all()
 
@@ -214,3 +215,9 @@ def test_records_differ_by_numbers_words_and_length_but_not_by_roundings() -> No
     assert differs(record, (record[0][:1], record[1]))
     assert differs(record, (record[0], [np.array([1.0, np.nan, 1.0])]))
     assert differs(record, (record[0], [array.astype(np.float32)]))
+    # Other instructions, other numbers: what is no number is compared all the same.
+    assert not differs(record, changed(0, 2, 2.1), compare_values=False)
+    assert not differs(record, (record[0], [np.array([1.0, np.nan, 1.0])]), compare_values=False)
+    assert differs(record, changed(0, 2, 2), compare_values=False)
+    assert differs(record, changed(1, 4, ["yes"]), compare_values=False)
+    assert differs(record, (record[0], [array.astype(np.float32)]), compare_values=False)

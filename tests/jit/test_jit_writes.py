@@ -143,3 +143,30 @@ def test_compiled_programs_that_write_parts(program: Program) -> None:
 @given(programs())
 def test_compiled_programs_without_derivatives(program: Program) -> None:
     check_values(program)
+
+
+# Masks of a tensor, of all its dims or of none.
+MASKS = {"per element": lambda x: x > 0, "for the whole": lambda x: x.sum() > 0}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3)])
+@pytest.mark.parametrize("in_view", [False, True])
+def test_a_write_by_a_mask_has_the_name_it_has_eagerly(
+    mask: str, shape: tuple[int, ...], in_view: bool
+) -> None:
+    def derivative(x: Tensor) -> Tensor:
+        y = x * 1.5
+        z = y.detach() + 0 * y
+        squares = z * z
+        written = z.view(z.shape) if in_view else z
+        written[MASKS[mask](written)] = ng.ones(())
+        return ng.autograd.grad(squares.sum(), x)[0]
+
+    x = ng.ones(shape, requires_grad=True)
+    words = []
+    for function in (derivative, ng.jit(derivative)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
+            function(x)
+        words.append(str(caught.value))
+    assert words[0] == words[1]

@@ -71,6 +71,10 @@ CANCELLING_GRADIENTS = {
     "sigmoid": "1 - y where y is near 1; at 30 PyTorch's y is an ulp off, ours is not",
 }
 
+# Special values at which PyTorch's gradient depends on where a number stands: its loop of vectors
+# returns one, its loop of single numbers, for what remains, another. Here it is the latter's.
+UNDECIDED = {"logit": [-0.0]}  # a -inf among vectors, an inf alone
+
 
 def functional(module: Any) -> Any:
     return module if module is ng else module.nn.functional
@@ -177,7 +181,9 @@ def compare(torch: Any, primitive: ElementwisePrimitive, operands: list[Any]) ->
 @every_primitive
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_real_values_and_gradients_equal_pytorch(torch, primitive, dtype):
-    compare(torch, primitive, grid(primitive, SPECIAL, dtype))
+    undecided = [str(each) for each in UNDECIDED.get(primitive.name, [])]
+    values = [each for each in SPECIAL if str(each) not in undecided]
+    compare(torch, primitive, grid(primitive, values, dtype))
 
 
 @pytest.mark.sampled(0.25, by="primitive")

@@ -57,6 +57,9 @@ def write(
             warn_of_resizing(target.shape, array.shape)
         if type(out._counter) is not list:
             check_counted(out)
+        node, number = out._edge or NO_EDGE
+        if node is not None:
+            node.attach().recorded_shapes.setdefault(number, target.shape)
         if type(target) is Traced:
             target = array.astype(target.dtype)
         else:

@@ -11,6 +11,7 @@ import numpy as np
 from numgrad.graph.accumulate import OVERLAPS_ITSELF
 from numgrad.graph.inplace import check_captured, check_inplace, write_elements
 from numgrad.graph.modes import call_interceptors, interceptors, modes
+from numgrad.graph.node import node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of
 from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
@@ -23,7 +24,7 @@ from numgrad.kernels.move.indexing import (
 )
 from numgrad.kernels.move.memory_order import empty_for, in_order_of, laid_out_like
 from numgrad.kernels.move.strides import layout_of, repeats_elements, strided_view
-from numgrad.ops.arguments.scalar_arrays import overflow_error, scalar_array
+from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.calls.index_facts import key_of, written_key
 from numgrad.ops.calls.keys import watches_writes, written_facts
@@ -38,10 +39,11 @@ from numgrad.ops.indexing.index_keys import (
     to_indices,
 )
 from numgrad.ops.movement.casts import cast
+from numgrad.ops.movement.complex_views import real
 from numgrad.ops.movement.shape import view
 from numgrad.ops.movement.slicing import alias, slice_view
 from numgrad.ops.movement.unit_dims import expand, unsqueeze
-from numgrad.ops.mutation.filling import copy
+from numgrad.ops.mutation.filling import check_number, copy, masked_fill
 from numgrad.ops.signatures.declared import declare
 
 __all__ = ["copy", "getitem", "index_put", "setitem"]
@@ -334,9 +336,8 @@ def _filling(value: Tensor, input: Tensor) -> Tensor:
     dtype = input._array.dtype
     if value._array.dtype == dtype:
         return value
-    if value.dtype.is_complex and not input.dtype.is_complex:
-        raise overflow_error(dtype)
-    return cast(value, dtype)
+    check_number(value, dtype)
+    return cast(real(value) if value.dtype.is_complex and dtype.kind != "c" else value, dtype)
 
 
 def _put_at(
@@ -364,6 +365,11 @@ def _check_values(input: Tensor, indices: Indices, values: Tensor) -> None:
             f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing "
             f"result of shape {list(shape)}"
         )
+    _check_dtype(input, values)
+
+
+def _check_dtype(input: Tensor, values: Tensor) -> None:
+    """Raise unless values have the dtype of what they are put into."""
     if values._array.dtype != input._array.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
@@ -427,12 +433,12 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
             source = expand(source, target.shape)
     if repeats_elements(target) and source._counter is not part._counter:
         raise RuntimeError(OVERLAPS_ITSELF)
-    if interceptors and _is_plain(part, source):
+    if target.ndim and not array.ndim:
+        part.fill_(source)  # which may be an element of it
+    elif interceptors and _is_plain(part, source):
         _write(part, ..., source)
-    elif array.ndim or not target.ndim:
-        part.copy_(source)
     else:
-        part.fill_(source)
+        part.copy_(source)
 
 
 def _put_remembered(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
@@ -473,11 +479,11 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
     mask, casts = None, source._array.dtype != input._array.dtype
     if source._array.size == 1 and (casts or interceptors):
         mask = mask_in(key, input._array.ndim)
+    if mask is not None and casts and np.ndim(getattr(mask, "_array", mask)):
+        source = _filling(source, input)
     if isinstance(mask, Tensor) and is_traced_array(mask._array):
         _fill_where(input, mask, source)  # the same, whatever the mask holds
         return None
-    if mask is not None and casts:
-        source = cast(source, input._array.dtype)  # filled in, as by `masked_fill_`
     part, indices, held = apply_key(input, key)
     if indices is None:
         return part
@@ -485,11 +491,24 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
         source = _without_leading_ones(source)
     notes = interceptors and modes.steps is not None
     if not notes and type(part._array) is np.ndarray and _is_plain(part, source):
+        _check_overlap(part, held, source)
         _check_values(part, indices, source)
         _write(part, _brackets(indices), source)
     else:
         upward.perform(_put_at, "index_put", part, source, indices, held)
     return None
+
+
+def _check_overlap(part: Tensor, held: Sequence[Tensor], source: Tensor) -> None:
+    """Raise, in PyTorch's words, if a write could change what says where to write.
+
+    Where masks are True is found first, unless one number is filled in where they are.
+    """
+    for index in held:
+        if index._counter is part._counter:
+            is_mask = index._array.dtype.kind != "i"
+            if not is_mask or source._array.size == 1:
+                check_overlap(part, (index,), apart=not is_mask)
 
 
 _ALL = slice(None)
@@ -543,8 +562,21 @@ def _fill_where(input: Tensor, mask: Tensor, source: Tensor) -> None:
                 f"The shape of the mask {list(shape)} at index {position} does not match the shape "
                 f"of the indexed tensor {list(input._array.shape)} at index {position}"
             )
-    whole = view(mask != 0, (*shape, *(1,) * (input._array.ndim - len(shape))))
-    input.masked_fill_(whole, view(source, ()))
+    part = input if shape else unsqueeze(input, 0)
+    _check_dtype(part, source)
+    if source._array.ndim:
+        source = _without_leading_ones(source)
+    whole = view(mask != 0, (*shape, *(1,) * (part._array.ndim - len(shape))))
+    upward.perform(_filled_where, "index_put", part, whole, source)
+
+
+def _filled_where(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """Return the input with one value where a mask is True, recorded as if it was put there."""
+    result = masked_fill(input, mask, value)
+    node = result._edge[0] if result._edge else None
+    if node is not None:
+        node.__class__ = node_type("IndexPutBackward0", type(node))
+    return result
 
 
 def _value_tensor(input: Tensor, value: Any) -> Tensor:

@@ -20,7 +20,7 @@ from numgrad.ops.pointwise.complex import zero_of
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["copy", "fill", "frozen", "masked_fill", "zero"]
+__all__ = ["check_number", "copy", "fill", "frozen", "masked_fill", "zero"]
 
 Array = np.ndarray[Any, Any]
 _copy_into = silent(np.copyto)
@@ -309,6 +309,15 @@ _MASKED_FILL_TENSOR: Primitive = Primitive(
 )
 
 
+def check_number(value: Tensor, dtype: np.dtype[Any]) -> None:
+    """Raise unless a dtype holds the one number of a tensor; what is traced has none yet."""
+    forget_steps()  # it goes by the number
+    if type(value._array) is np.ndarray and modes.trace is None:
+        scalar_array(value._array.item(), dtype)
+    elif value._array.dtype.kind == "c" and dtype.kind != "c":
+        raise overflow_error(dtype)
+
+
 def _mask(*values: bool) -> Tensor:
     return wrap(np.array(values, bool))
 
@@ -364,12 +373,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._array.ndim} dimension(s)."
             )
-        if value.dtype.is_complex and not input.dtype.is_complex:
-            raise overflow_error(input._array.dtype)
         if value.dtype is not input.dtype:
-            forget_steps()  # it goes by the number
-            if type(value._array) is np.ndarray and modes.trace is None:
-                scalar_array(value._array.item(), input._array.dtype)  # raises if it does not fit
+            check_number(value, input._array.dtype)
         result = _MASKED_FILL_TENSOR.apply(
             input, value, mask=frozen(mask._array, input, value), held=(mask,)
         )

@@ -57,6 +57,18 @@ k.index_copy_(0, k, k.clone()) -> k
 k.scatter_(0, k, 1) -> k
 k.scatter_(0, k.clone(), k) -> k
 k.index_put_((k,), torch.ones(4, dtype=torch.int64)) -> k
+k[k] = 1 -> k
+k[k,] = torch.ones(4, dtype=torch.int64) -> k
+k[k] = k.clone() -> k
+k[k.clone()] = 1 -> k
+k[1:3][k[1:3]] = 1 -> k
+k[2:][k[1:2] * 0] = 1 -> k
+k[1:][k[2:3]] = 1 -> k
+q = k.int(); q[q] = 1 -> q
+q = k.int()[:0]; q[q] = 1 -> q
+q = k > 1; q[q] = False -> q
+q = k > 1; q[q] = q[:2] -> q
+q = (k > 1).reshape(2, 2); q[q[0]] = True -> q
 x[1:] = x[:1] -> x
 x[:1] = x[3] -> x
 m[0] = m[1] -> m
