@@ -47,6 +47,10 @@ _STAY = frozenset(
             "vector",
             "checked",
             "transpose",
+            "vectors",
+            "full_matrices",
+            "mode",
+            "words",
         ),  # of matrices
     )
 )

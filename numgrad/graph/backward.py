@@ -202,16 +202,15 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    edges = [_input_edge(tensor) for tensor in targets]
     keep_graph = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        results = _batched(sources, grad_outputs, edges, keep_graph, create_graph)
+        results = _batched(sources, grad_outputs, targets, keep_graph, create_graph)
     else:
         results = run(
             roots_of(sources, grad_outputs),
             keep_graph=keep_graph,
             create_graph=create_graph,
-            inputs=edges,
+            inputs=[_input_edge(tensor) for tensor in targets],
             accumulate=False,
         )
     for position, (tensor, result) in enumerate(zip(targets, results, strict=True)):
@@ -234,7 +233,7 @@ def grad(
 def _batched(
     outputs: tuple[Any, ...],
     grad_outputs: Any,
-    edges: list[Edge],
+    inputs: tuple[Any, ...],
     keep_graph: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
@@ -251,7 +250,7 @@ def _batched(
     return run_batch(
         [edge for edge, _ in roots],
         fitting,
-        edges,
+        [_input_edge(tensor) for tensor in inputs],
         keep_graph=keep_graph,
         create_graph=create_graph,
     )

@@ -92,11 +92,13 @@ def watch(mode: Any, *, sees_calls: bool) -> None:
 
 
 def stop_watching(mode: Any) -> None:
-    """Take back the last `watch`, of this mode, if the thread is not rid of it already."""
+    """Take back the last `watch` of this mode, if the thread is not rid of it already."""
     watching = modes.watching
-    if watching and watching[-1].mode is mode:
-        modes.watching = watching[:-1]
-        _forget(watching[-1])
+    for at in reversed(range(len(watching))):
+        if watching[at].mode is mode:
+            modes.watching = (*watching[:at], *watching[at + 1 :])
+            _forget(watching[at])
+            return
 
 
 def is_transformed() -> bool:

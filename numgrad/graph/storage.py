@@ -86,8 +86,9 @@ def array_within(
     >>> array_within(np.arange(4.0).view(np.uint8), np.float64, (2,), (16,), 8)
     array([1., 3.])
     """
-    if 0 in shape:
-        return np.empty(shape, dtype)
+    if 0 in shape:  # NumPy's views without elements may point outside
+        last = memory.size - memory.size % np.dtype(dtype).itemsize
+        return np.ndarray(shape, dtype, memory, min(max(offset, 0), last), strides)
     if offset < 0:
         raise ValueError("an array can't start before its memory")
     return np.ndarray(shape, dtype, memory, offset, strides)

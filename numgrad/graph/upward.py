@@ -9,9 +9,11 @@ name              what it does                                called from       
 `cast`            a tensor in another dtype, recorded         gradients, tangents    ops/movement
 `sum_to_size`     the gradient of what was broadcast          gradients              ops/movement
 `perform`         a function's result put into its input      methods in place       ops/mutation
+`matrix_norm`     norms by singular values                    `norm`                 ops/matrices
 ================  ==========================================  =====================  ==============
 
-Each is assigned once, when the module that defines it is imported, before any tensor is made.
+Each is assigned once, when the module that defines it is imported, before any tensor is made; but
+for those of packages that are loaded later: until then ops/later has a function that loads them.
 """
 
 from __future__ import annotations
@@ -25,9 +27,18 @@ __all__ = ["upward"]
 class _Upward:
     """The functions by name."""
 
-    __slots__ = ("cast", "perform", "stack", "sum_to_size", "tensor_class", "view_history")
+    __slots__ = (
+        "cast",
+        "matrix_norm",
+        "perform",
+        "stack",
+        "sum_to_size",
+        "tensor_class",
+        "view_history",
+    )
 
     cast: Callable[..., Any]
+    matrix_norm: Callable[..., Any]
     perform: Callable[..., Any]
     stack: Callable[..., Any]
     sum_to_size: Callable[..., Any]

@@ -15,6 +15,15 @@ from numgrad.ops.matrices.cholesky import linalg_cholesky as cholesky
 from numgrad.ops.matrices.cholesky import linalg_cholesky_ex as cholesky_ex
 from numgrad.ops.matrices.determinants import linalg_det as det
 from numgrad.ops.matrices.determinants import linalg_slogdet as slogdet
+from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
+from numgrad.ops.matrices.eigen_hermitian import linalg_eigvalsh as eigvalsh
+from numgrad.ops.matrices.norms import linalg_cond as cond
+from numgrad.ops.matrices.norms import linalg_matrix_norm as matrix_norm
+from numgrad.ops.matrices.norms import linalg_norm as norm
+from numgrad.ops.matrices.norms import linalg_vector_norm as vector_norm
+from numgrad.ops.matrices.orthogonal import linalg_qr as qr
+from numgrad.ops.matrices.singular_values import linalg_svd as svd
+from numgrad.ops.matrices.singular_values import linalg_svdvals as svdvals
 from numgrad.ops.matrices.solving import linalg_inv as inv
 from numgrad.ops.matrices.solving import linalg_inv_ex as inv_ex
 from numgrad.ops.matrices.solving import linalg_solve as solve
@@ -25,11 +34,20 @@ __all__ = [
     "LinAlgError",
     "cholesky",
     "cholesky_ex",
+    "cond",
     "det",
+    "eigh",
+    "eigvalsh",
     "inv",
     "inv_ex",
+    "matrix_norm",
+    "norm",
+    "qr",
     "slogdet",
     "solve",
     "solve_ex",
     "solve_triangular",
+    "svd",
+    "svdvals",
+    "vector_norm",
 ]

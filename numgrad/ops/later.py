@@ -7,7 +7,9 @@ this file.
 from __future__ import annotations
 
 import importlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from numgrad.graph.upward import upward
 
 __all__ = ["LATER", "Later", "load_all", "load_package", "package_of"]
 
@@ -34,6 +36,7 @@ def _split(*lines: str) -> tuple[str, ...]:
 
 _MATRIX_METHODS = _split(
     "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
+    "qr svd",
 )
 LATER = {
     "matrices": Later(
@@ -43,6 +46,7 @@ LATER = {
             "cholesky linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
             "triangular_solve",
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
+            "linalg_eigh linalg_svd linalg_qr",
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
@@ -76,3 +80,12 @@ def load_all() -> None:
     """Load all of them: for who wants every operation there is."""
     for package in LATER:
         load_package(package)
+
+
+def _matrix_norm(*arguments: Any) -> Any:
+    """Load what has norms of matrices, which takes this function's place."""
+    load_package("matrices")
+    return upward.matrix_norm(*arguments)
+
+
+upward.matrix_norm = _matrix_norm

@@ -485,3 +485,15 @@ def test_tensors_that_a_function_saved_in_a_checkpoint(lib: Any, reentrant: bool
     checkpoint(lambda x: Product.apply(x, w) * 2, x, use_reentrant=reentrant).sum().backward()
     assert seen == [[False, reentrant, True], [True, True, True]]
     assert x.grad.tolist() == [6.0, 6.0] and w.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("pair", [(1, abs), (abs, None), ("pack", "unpack")])
+def test_hooks_that_cannot_be_called_are_refused_when_they_are_entered(lib: Any, pair: Any) -> None:
+    x = leaf(lib, 1, 2)
+    with (
+        pytest.raises(TypeError),
+        lib.autograd.graph.saved_tensors_hooks(*pair),
+    ):
+        pass
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 4]

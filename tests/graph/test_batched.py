@@ -90,6 +90,39 @@ def test_batched_gradients_can_be_differentiated() -> None:
     assert ng.autograd.gradcheck(rows, (x, basis))
 
 
+# Leaves of three dims that lie in several ways, with elements that are repeated.
+LAID_OUT: dict[str, Any] = {
+    "row by row": lambda t: t,
+    "columns first": lambda t: t.permute(2, 0, 1).clone().permute(1, 2, 0),
+    "backwards": lambda t: t.permute(2, 1, 0).clone().permute(2, 1, 0),
+    "last two swapped": lambda t: t.mT.clone().mT,
+    "rows repeated": lambda t: t[:1].expand(2, 3, 4),
+    "columns repeated": lambda t: (
+        t.permute(2, 0, 1)[:, :, :1].clone().expand(4, 2, 3).movedim(0, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAID_OUT)
+def test_batched_gradients_of_any_layout_can_be_differentiated(layout: str) -> None:
+    """With a graph of their own they are what they are without, one row after the other."""
+    numbers = ng.arange(24, dtype=ng.float64).reshape(2, 3, 4) / 8
+    x = LAID_OUT[layout](numbers).detach().requires_grad_()
+    y = x**3
+    rows = (ng.arange(72, dtype=ng.float64).reshape(3, 2, 3, 4) % 5).requires_grad_()
+    single = [ng.autograd.grad(y, x, row, create_graph=True)[0] for row in rows]
+    (plain,) = ng.autograd.grad(y, x, rows, is_grads_batched=True, retain_graph=True)
+    (found,) = ng.autograd.grad(y, x, rows, is_grads_batched=True, create_graph=True)
+    expected = ng.stack(single)
+    for each in (plain, found):
+        assert each.shape == expected.shape
+        assert ng.equal(each, expected)
+    second = ng.autograd.grad((found * rows.detach()).sum(), (x, rows), allow_unused=True)
+    wanted = ng.autograd.grad((expected * rows.detach()).sum(), (x, rows), allow_unused=True)
+    for one, other in zip(second, wanted, strict=True):
+        assert ng.equal(one, other)
+
+
 # Where a hook may hang, from the outputs to the inputs.
 HOOKED: dict[str, Any] = {
     "nowhere": lambda x, y, z, hook: None,

@@ -240,9 +240,11 @@ def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         nodes = {id(o.grad_fn): o.grad_fn for o in outputs if o.grad_fn is not None}
         for node in nodes.values():
-            shapes = [o for o in outputs if o.grad_fn is node]
-            shapes.sort(key=lambda output: output.output_nr)
-            check_ownership(node, [ng.ones_like(output).numpy() for output in shapes])
+            gradients: list[Any] = [None] * node.num_outputs
+            for output in outputs:
+                if output.grad_fn is node:
+                    gradients[output.output_nr] = ng.ones_like(output).numpy()
+            check_ownership(node, gradients)
         while nodes:
             _, node = nodes.popitem()
             for child, _ in node.next_functions:
@@ -311,7 +313,6 @@ def sample_calls(primitive: Any) -> Any:
 
 def check_ownership(node: Any, gradients: list[Any]) -> None:
     """Run a node; True says a result is new, None that it is as much ours as the gradient was."""
-    gradients += [None] * (node.num_outputs - len(gradients))
     kept = [array for array in gradients if array is not None]
     kept += [entry for entry in node.saved[::3] if isinstance(entry, np.ndarray)]
     found = zip(*node.run_arrays(gradients), strict=True)

@@ -51,10 +51,10 @@ def facts(m: Any, tensors: list[Any]) -> list[Any]:
     for t in tensors:
         size = t.untyped_storage().nbytes() // t.element_size()
         whole = t.as_strided((size,), (1,), 0)
-        found.append([t.shape, t.stride(), t.tolist(), size, whole.tolist()])
-        if t.numel():  # NumPy has no place for what is empty
+        found.append([t.shape, t.tolist(), size, whole.tolist()])
+        if t.numel():  # NumPy has no place for what is empty, and no steps between nothing
             start = t.data_ptr() - t.untyped_storage().data_ptr()
-            found[-1] += [t.storage_offset(), start]
+            found[-1] += [t.stride(), t.storage_offset(), start]
             found[-1].append([t.is_set_to(each) for each in tensors])
     return found
 

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.graph.modes import call_interceptors, interceptors, modes, stop_watching, watch
 
 
 @pytest.fixture(autouse=True)
@@ -343,3 +346,23 @@ def test_multithreading_is_a_setting_of_each_thread(lib: Any) -> None:
         setting(3)
     assert setting(True)(lambda: 3)() == 3
     assert lib.autograd.grad_mode.set_multithreading_enabled is setting
+
+
+# The fixture puts back what this test does not touch.
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.booleans(), min_size=1, max_size=5), st.randoms())
+def test_modes_are_left_in_any_order(sees_calls: list[bool], random: Any) -> None:
+    """What is open stays open, and nothing of what was left stays in the way of calls."""
+    entered = [object() for _ in sees_calls]
+    before = modes.watching, list(interceptors), list(call_interceptors)
+    for mode, sees in zip(entered, sees_calls, strict=True):
+        watch(mode, sees_calls=sees)
+    still = list(entered)
+    random.shuffle(entered)
+    for mode in entered:
+        stop_watching(mode)
+        still.remove(mode)
+        assert [each.mode for each in modes.watching if each not in before[0]] == still
+        assert len(interceptors) == len(before[1]) + len(still)
+        stop_watching(mode)  # it is left already
+    assert (modes.watching, interceptors, call_interceptors) == before

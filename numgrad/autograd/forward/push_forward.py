@@ -121,7 +121,8 @@ class TangentMaps:
                 for shape, dtype in metas:
                     cotangent = None
                     if dtype.kind in "fc":
-                        cotangent = fresh(np.ones(shape, dtype))
+                        # Rules that refuse some gradients, those of phases, refuse no zeros.
+                        cotangent = fresh(np.zeros(shape, dtype))
                         cotangent._edge, cotangent._level = None, _OVER
                     cotangents.append(cotangent)
                 found = self._transposes[node] = cotangents, node.run_tensors(cotangents)

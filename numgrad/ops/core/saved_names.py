@@ -86,6 +86,8 @@ _PARAMETERS = {
     "triangular_solve": "transpose unitriangular upper",
     "linalg_solve_triangular": "left unitriangular upper",
     "linalg_solve_ex": "left",
+    "linalg_svd": "full_matrices",
+    "linalg_qr": "mode",
 }
 
 

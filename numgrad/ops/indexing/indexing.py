@@ -500,10 +500,12 @@ def _put(input: Tensor, key: Any, source: Tensor) -> Tensor | None:
 
 
 def _check_overlap(part: Tensor, held: Sequence[Tensor], source: Tensor) -> None:
-    """Raise, in PyTorch's words, if a write could change what says where to write.
+    """Raise, in PyTorch's words, if a write could change what says where to write, or is repeated.
 
     Where masks are True is found first, unless one number is filled in where they are.
     """
+    if repeats_elements(part._array):
+        raise RuntimeError(OVERLAPS_ITSELF)
     for index in held:
         if index._counter is part._counter:
             is_mask = index._array.dtype.kind != "i"

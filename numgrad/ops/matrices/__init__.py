@@ -7,7 +7,16 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("cholesky", "triangular", "solving", "determinants")
+_FILES = (
+    "cholesky",
+    "triangular",
+    "solving",
+    "determinants",
+    "eigen_hermitian",
+    "singular_values",
+    "orthogonal",
+    "norms",
+)
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

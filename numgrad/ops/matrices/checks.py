@@ -68,8 +68,13 @@ def require_wide(function: str, tensor: Tensor) -> None:
         )
 
 
-def refuse_dtype(kernel: str, tensor: Tensor) -> None:
-    """Raise, naming PyTorch's kernel, for what it does not compute with."""
+def refuse_dtype(kernel: str, tensor: Tensor, empty: bool = True) -> None:
+    """Raise, naming PyTorch's kernel, for what it does not compute with.
+
+    Where a function asks no kernel if there are no elements, empty tensors may be of float16.
+    """
+    if not empty and not tensor._array.size and tensor._array.dtype == HALF:
+        return
     if tensor._array.dtype.kind not in "fc" or tensor._array.dtype == HALF:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{tensor.dtype.scalar_name}'")
 

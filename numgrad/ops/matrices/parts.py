@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.modes import modes
+from numgrad.graph.tensor import NO_EDGE, Tensor, wrap
 from numgrad.ops.core.samples import operation
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.linalg.products import adjoint_of
@@ -16,10 +17,14 @@ from numgrad.ops.pointwise.selection import where
 
 __all__ = [
     "adjoint_of",
+    "conjugated_by",
+    "differences",
+    "half_skew",
     "hermitian_half",
     "identities",
     "identity",
     "matmul",
+    "may_need_gradient",
     "positive",
     "sampled",
     "scaled",
@@ -56,6 +61,29 @@ def scaled(matrices: Tensor, factors: Tensor) -> Tensor:
     """Return matrices, each times a number of its own."""
     result: Tensor = matrices * unsqueeze(unsqueeze(factors, -1), -1)
     return result
+
+
+def may_need_gradient(input: Tensor) -> bool:
+    """Return whether what rules need may be asked for; in a trace nobody knows."""
+    return input._edge is not NO_EDGE or modes.trace is not None or modes.dual is not None
+
+
+def differences(values: Tensor) -> Tensor:
+    """Return the matrices E_ij = L_j - L_i, with ones on their diagonals."""
+    on_diagonal = wrap(np.eye(values._array.shape[-1], dtype=bool))
+    result: Tensor = where(on_diagonal, 1.0, unsqueeze(values, -2) - unsqueeze(values, -1))
+    return result
+
+
+def half_skew(matrices: Tensor) -> Tensor:
+    """Return (X - X^H) / 2."""
+    result: Tensor = (matrices - adjoint_of(matrices)) * 0.5
+    return result
+
+
+def conjugated_by(vectors: Tensor, matrices: Tensor) -> Tensor:
+    """Return V X V^H."""
+    return matmul(vectors, matmul(matrices, adjoint_of(vectors)))
 
 
 def hermitian_half(input: Tensor) -> Tensor:

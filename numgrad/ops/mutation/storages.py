@@ -388,7 +388,8 @@ def _bytes_of(tensor: Tensor) -> Array:
     holder = holder_of(tensor)
     low, high = extent(layout_of(holder))
     start = address_of(holder) + low * holder.itemsize
-    if not start <= address_of(own) <= start + (high - low) * holder.itemsize:
+    end = start + (high - low) * holder.itemsize
+    if own.size and not start <= address_of(own) <= end:
         holder = own  # it was given memory of its own
         low, high = extent(layout_of(holder))
     return strided_view(holder, ((high - low,), (1,), low)).view(np.uint8)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.graph.modes import modes
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
 from numgrad.kernels.pointwise.flat_calls import converter
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
+from numgrad.ops.core.out_argument import refuse_gradients
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
@@ -93,6 +95,14 @@ def where(condition: Any, input: Any, other: Any, out: Tensor | None) -> Any:
                 stacklevel=2,
             )
             condition = condition != 0
+        if out is not None:
+            tensors = [each for each in (input, other) if isinstance(each, Tensor)]
+            refuse_gradients("where", modes.grad and any(each.requires_grad for each in tensors))
+            dtype = result_dtype([input, other])
+            if out.dtype is not dtype:
+                raise RuntimeError(
+                    f"Expected out type to be {dtype.scalar_name} but got {out.dtype.scalar_name}"
+                )
         for value in (input, other):
             is_small = (type(value) is int and 0 <= value < _SMALL) or (
                 type(value) is float and -_IN_EVERY_FLOAT < value < _IN_EVERY_FLOAT

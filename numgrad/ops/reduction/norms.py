@@ -28,7 +28,7 @@ from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.reductions import sum as sum_
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["logsumexp", "norm"]
+__all__ = ["logsumexp", "norm", "norm_dtype", "vector_norm"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
@@ -103,7 +103,7 @@ _NORM: Primitive = Primitive(
 )
 
 
-def _norm_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype[Any] | None:
+def norm_dtype(function: str, input: Tensor, dtype: dtypes.dtype | None) -> np.dtype[Any] | None:
     """Return the dtype to compute in, or None for the input's own."""
     if dtype is None:
         return None
@@ -115,8 +115,11 @@ def _norm_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype[Any] | No
     else:
         wanted = ""
     if wanted:
+        raise RuntimeError(f"{function}: dtype should be {wanted}, but got {dtype.scalar_name}")
+    if dtype.numpy.itemsize < input._array.dtype.itemsize:
         raise RuntimeError(
-            f"linalg.vector_norm: dtype should be {wanted}, but got {dtype.scalar_name}"
+            f"{function}: the dtype of the input ({input.dtype.scalar_name}) should be convertible "
+            f"without narrowing to the specified dtype ({dtype.scalar_name})"
         )
     return None if dtype.numpy == input._array.dtype else dtype.numpy
 
@@ -138,16 +141,16 @@ def norm(
     """Return the p-norm of all elements, or over some dims: ``sum(abs(x) ** p) ** (1 / p)``.
 
     The gradient is g sgn(x) (abs(x) / y) ** (p - 1), 0 where the norm is 0. Infinite norms share g
-    out evenly between the elements of that magnitude. Mirrors ``torch.norm``, except for the
-    nuclear norm.
+    out evenly between the elements of that magnitude. The nuclear norm is that of
+    `linalg.matrix_norm`. Mirrors ``torch.norm``.
 
     Parameters
     ----------
     input
         Floating point or complex; the result is real.
     p
-        The order; ``"fro"`` and None are 2. 0 counts what is not zero, inf and -inf give the
-        greatest and the least magnitude.
+        The order; ``"fro"`` and None are 2, ``"nuc"`` is the sum of singular values. 0 counts what
+        is not zero, inf and -inf give the greatest and the least magnitude.
     dim
         What to reduce; None or no dims at all: everything.
     dtype
@@ -165,10 +168,25 @@ def norm(
     >>> ng.norm(ng.tensor([3.0, -4.0]))
     tensor(5.)
     """
+    if p == "nuc" or (p == "fro" and dim is not None and len(dim) > 2):
+        dims = tuple(range(input._array.ndim)) if dim is None else dim
+        result: Tensor = upward.matrix_norm(input, p, dims, keepdim, dtype)
+        return result
     if p is None or p == "fro":
         p = 2.0
     if isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return vector_norm(input, p, dim, keepdim, dtype)
+
+
+def vector_norm(
+    input: Tensor,
+    p: float,
+    dim: tuple[int, ...] | None,
+    keepdim: bool,
+    dtype: dtypes.dtype | None,
+) -> Tensor:
+    """Return the p-norm of all elements, or over some dims, of arguments of any kind."""
     if isinstance(p, complex):
         raise RuntimeError(
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
@@ -183,7 +201,7 @@ def norm(
         wrap_dim(item, array.ndim)
         reductions.require_norm_elements(array, p, (item,))
     reductions.require_norm_elements(array, p, (), all_dims=not dim)
-    dims, chosen = reduced_dims(input, dim), _norm_dtype(input, dtype)
+    dims, chosen = reduced_dims(input, dim), norm_dtype("linalg.vector_norm", input, dtype)
     result: Tensor = _NORM.apply(input, dims=dims, keepdim=keepdim, p=float(p), dtype=chosen)
     return result
 

@@ -176,6 +176,7 @@ def declare(
     direct: bool = True,
     factors: tuple[str, ...] = (),
     deprecated: tuple[str, ...] = (),
+    write: Callable[..., Any] = write_result,
     **special: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function and the method of a rule from their signatures; a decorator.
@@ -211,6 +212,8 @@ def declare(
         remembered by no more than their type.
     deprecated : tuple of str
         Signatures that are tried when no other fits, and warned of.
+    write : function
+        What writes the result to `out`, of the function's name and the two, if the rule does not.
     **special : str
         For parameters, what to say of values that no tensor can have, in place of what is said
         mostly.
@@ -246,7 +249,7 @@ def declare(
                 deprecated=old if name.rstrip("_") == first else (),
                 special=special,
                 finish=finish,
-                write=write_result,
+                write=write,
                 casts=casts,
                 perform=perform if writes else None,
                 calls=of_writes if writes else calls,

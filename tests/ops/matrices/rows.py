@@ -22,15 +22,26 @@ NODES = {
     "torch.linalg.inv(P)": ("LinalgInvExBackward0", "inverse"),
     "torch.linalg.det(P)": ("LinalgDetBackward0", "A LU pivots result"),
     "torch.linalg.slogdet(P)": ("LinalgSlogdetBackward0", "A LU pivots sign"),
+    "torch.linalg.eigh(P)[0]": ("LinalgEighBackward0", "eigenvalues eigenvectors"),
+    "torch.linalg.svd(P)[1]": (
+        "LinalgSvdBackward0",
+        "S S_sym_argsize_minus_1 U Vh full_matrices",
+    ),
+    "torch.linalg.qr(P)[0]": ("LinalgQrBackward0", "Q R mode"),
 }
 NOT_KEPT = {
     "CholeskySolveBackward0": "self",
     "TriangularSolveBackward0": "self",
     "LinalgDetBackward0": "LU pivots result",
+    "LinalgSvdBackward0": "S_sym_argsize_minus_1",
 }
 # Of a factorisation the places are ours.
 OTHER_VALUES = {
     (f"Linalg{name}Backward0", kept) for name in ("SolveEx", "Slogdet") for kept in ("LU", "pivots")
+} | {  # Vectors have any sign.
+    ("LinalgEighBackward0", "eigenvectors"),
+    ("LinalgSvdBackward0", "U"),
+    ("LinalgSvdBackward0", "Vh"),
 }
 ARGUMENTS = {
     **dict.fromkeys(
@@ -41,6 +52,8 @@ ARGUMENTS = {
         ["cholesky_solve", "triangular_solve"],
         f"@(m, {_REGULAR}) | @(q, {_REGULAR}) | @(q, {_BATCH}, True)",
     ),
+    "qr": "@(g) | @(m) | @(q, False)",
+    "svd": "@(m, True, False) | @(q, False, False)",
 }
 COMPLEX = {
     "linalg_cholesky_ex": [
@@ -66,4 +79,7 @@ COMPLEX = {
     "linalg_det": ["torch.det(g)", "torch.linalg.det(m)"],
     "linalg_slogdet": ["torch.slogdet(g)[1]", "torch.logdet(g)", "torch.linalg.slogdet(g)[0]"],
     "cofactors": [],
+    "linalg_eigh": ["torch.linalg.eigvalsh(h)", "torch.linalg.eigh(h, 'U')[0]"],
+    "linalg_svd": ["torch.linalg.svdvals(m)", "torch.linalg.svd(g)[1]", "torch.svd(m, False)[1]"],
+    "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
 }

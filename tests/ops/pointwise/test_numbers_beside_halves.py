@@ -32,6 +32,8 @@ def places() -> list[Any]:
     for declaration in DECLARED.values():
         if declaration.name in OTHERS or (declaration.bound and not declaration.writes):
             continue
+        if not declaration.bound and not hasattr(ng, declaration.name):
+            continue  # a function of `linalg` or another module
         for signature in declaration.signatures:
             for each in signature.parameters:
                 first = declaration.name in (*NUMBER_FIRST, *NUMBERS_TOO) and not declaration.bound
