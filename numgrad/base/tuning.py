@@ -20,6 +20,7 @@ THREAD_ELEMENTS_SCAN = 1 << 16  #: of cumulative sums and the like: crossover, "
 THREAD_ELEMENTS_ARGEXTREMA = 1 << 16  #: of argmax and the like: not measured by themselves
 THREAD_ELEMENTS_ACCUMULATE = 1 << 17  #: of gradients that are added up: not measured
 THREAD_ELEMENTS_GATHER = 1 << 17  #: of strided copies: not measured
+THREAD_VALUES_SEARCH = 1 << 13  #: that are looked for in sorted rows: not measured
 THREAD_ELEMENTS_UNIT_VECTORS = 1 << 15  #: of compiled Jacobians' results: not measured
 THREAD_ADDITIONS_JIT = 1 << 19  #: of a compiled loop, by `numgrad.jit.ir.cost`: not measured
 

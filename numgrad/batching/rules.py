@@ -38,6 +38,7 @@ _STAY = frozenset(
         *("start", "stop", "step", "offset", "diagonal", "sizes", "by", "fill", "index", "value"),
         *("normalization", "forward", "onesided", "last_size"),  # of Fourier transforms
         *("order", "subok", "device"),  # of NumPy's own functions
+        *("right", "int32"),  # of searches
         *(
             "upper",
             "left",

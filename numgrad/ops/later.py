@@ -50,6 +50,14 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
+    "searching": Later(
+        functions=_split(
+            "bincount bucketize histc histogram histogramdd isin searchsorted unique",
+            "unique_consecutive",
+        ),
+        methods=_split("bincount histc histogram unique unique_consecutive"),
+        primitives=(),
+    ),
 }
 _PACKAGES = {
     name: package

@@ -33,11 +33,14 @@ NAMES = [
 # What asks for numbers, in all of its lines.
 NOT_TRACED = {
     "argwhere",
+    "bincount",
     "from_dlpack",
     "half",
     "masked_select",
     "nonzero",
     "storage",
+    "unique",
+    "unique_consecutive",
     "untyped_storage",
 }
 
@@ -57,7 +60,7 @@ BEHIND = [
     for name in NAMES
     if name not in NOT_TRACED
     for code in lines_of(name)
-    if "x" in code.co_names and not {"y", "k", "b", "z", "i", "j", "c"} & set(code.co_names)
+    if "x" in code.co_names and not {"y", "k", "b", "z", "i", "j", "c", "v"} & set(code.co_names)
 ]
 
 

@@ -48,9 +48,10 @@ def _try_out(
 class _NotImplementedNode(Node):
     """The node of an operation that PyTorch records and cannot differentiate."""
 
-    __slots__ = ("function_name",)
+    __slots__ = ("function_name", "num_outputs")
 
     function_name: str
+    num_outputs: int
     in_place = False
 
     def name(self) -> str:
@@ -89,11 +90,15 @@ class _Underivable:
         moving: int = 0,
         held: Sequence[Tensor] = (),
     ) -> None:
-        """Attach a node that raises when a gradient comes to it."""
+        """Attach a node that raises when a gradient comes to it, if an input requires grad."""
         edges = [gradient_edge(each) if isinstance(each, Tensor) else NO_EDGE for each in inputs]
+        if not moving and all(edge is NO_EDGE for edge in edges):
+            return
         node = _NotImplementedNode(edges)
         node.function_name = getattr(self, "function_name", self.name)
-        outputs[0]._edge = (node, 0)
+        node.num_outputs = len(outputs)
+        for number, output in enumerate(outputs):
+            output._edge = (node, number)
 
 
 class NotDifferentiable(_Underivable, ElementwisePrimitive):

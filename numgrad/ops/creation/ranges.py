@@ -19,6 +19,7 @@ from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "arange",
+    "evenly",
     "eye",
     "linspace",
     "logspace",
@@ -121,7 +122,7 @@ def _ends(
 
 
 @silent
-def _evenly(first: Any, last: Any, count: int) -> Array:
+def evenly(first: Any, last: Any, count: int) -> Array:
     """Return `count` numbers, counted from the nearer end, so that both ends are met exactly."""
     kind = np.complex128 if isinstance(first, complex) or isinstance(last, complex) else np.float64
     if count < 2:
@@ -167,7 +168,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     first, last, wanted = _ends("linspace", start, end, steps, dtype)
     for number in (first, last):
         check_fits(number, wanted.numpy)
-    return _evenly(first, last, steps).astype(wanted.numpy)
+    return evenly(first, last, steps).astype(wanted.numpy)
 
 
 @declare(*_between("logspace", ", float base=10.0"), method=False, finish=finish, dispatched=True)
@@ -196,7 +197,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Array
     """
     first, last, wanted = _ends("logspace", start, end, steps, dtype)
     with np.errstate(all="ignore"):
-        return np.power(base, _evenly(first, last, steps)).astype(wanted.numpy)
+        return np.power(base, evenly(first, last, steps)).astype(wanted.numpy)
 
 
 @declare(

@@ -98,10 +98,10 @@ def where(condition: Any, input: Any, other: Any, out: Tensor | None) -> Any:
         if out is not None:
             tensors = [each for each in (input, other) if isinstance(each, Tensor)]
             refuse_gradients("where", modes.grad and any(each.requires_grad for each in tensors))
-            dtype = result_dtype([input, other])
-            if out.dtype is not dtype:
+            wanted = result_dtype([input, other])
+            if out.dtype is not wanted:
                 raise RuntimeError(
-                    f"Expected out type to be {dtype.scalar_name} but got {out.dtype.scalar_name}"
+                    f"Expected out type to be {wanted.scalar_name} but got {out.dtype.scalar_name}"
                 )
         for value in (input, other):
             is_small = (type(value) is int and 0 <= value < _SMALL) or (

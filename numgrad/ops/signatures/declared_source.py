@@ -178,8 +178,7 @@ def _odd(kinds: list[Kind], value: str) -> str:
 def _plain(declaration: Declaration, parameter: Parameter, value: str) -> list[str]:
     """Return the lines that take a list in the plain case."""
     kinds = [KINDS[kind] for kind in parameter.kinds]
-    (plain,) = {kind.plain for kind in kinds if kind.plain}
-    plain = f"{plain}({value})"
+    plain = " or ".join(sorted({f"{kind.plain}({value})" for kind in kinds if kind.plain}))
     if parameter.alone:
         plain = f"({value},) if type({value}) is int else {plain}"
     elif len(kinds) > 1:

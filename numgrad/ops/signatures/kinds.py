@@ -32,6 +32,7 @@ __all__ = [
     "check_device",
     "is_integer",
     "is_number",
+    "plain_floats",
     "plain_ints",
     "plain_size",
     "plain_tensors",
@@ -101,6 +102,31 @@ def _is_float(value: Any) -> bool:
     if isinstance(value, Tensor):
         return is_number(value) and value._array.dtype.kind != "c"
     return isinstance(value, (int, float, np.floating, np.integer))
+
+
+def _are_floats(value: Any) -> bool:
+    """Whether the parser takes a value for a list of floats; it looks at the first one only."""
+    return isinstance(value, (tuple, list)) and (not value or _is_float(value[0]))
+
+
+def _as_floats(where: Where, value: Any) -> tuple[float, ...]:
+    for position, each in enumerate(value):
+        if not _is_float(each):
+            raise TypeError(
+                f"{where[0]}(): argument '{where[1]}' must be tuple of floats, but found element "
+                f"of type {type_name(each)} at pos {position + 1}"
+            )
+    return tuple([float(as_number(each)) for each in value])
+
+
+def plain_floats(values: Any) -> tuple[float, ...] | None:
+    """Return a tuple or list of Python's floats as a tuple; None if it is anything else."""
+    if not isinstance(values, (tuple, list)):
+        return None
+    for value in values:
+        if type(value) is not float:
+            return None
+    return tuple(values)
 
 
 # --- lists of ints -------------------------------------------------------------------------------
@@ -352,6 +378,15 @@ KINDS = {
         _is_float,
         lambda where, value: float(as_number(value)),
     ),
+    "float[]": Kind(
+        "tuple of floats",
+        "Sequence[float]",
+        "sequence of floats",
+        "",
+        _are_floats,
+        _as_floats,
+        "plain_floats",
+    ),
     "number": Kind(
         "Number",
         "Number | Tensor",
@@ -403,6 +438,7 @@ NAMES = {
     "Tensor": Tensor,
     "by_word": by_word,
     "dtype_class": dtypes.dtype,
+    "plain_floats": plain_floats,
     "plain_ints": plain_ints,
     "plain_size": plain_size,
     "plain_tensors": plain_tensors,

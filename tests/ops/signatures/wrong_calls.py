@@ -19,6 +19,7 @@ GOOD = {
     "device": "'cpu'",
     "dtype": "torch.float64",
     "float": "0.5",
+    "float[]": "(0.5, 1.5)",
     "generator": "torch.Generator()",
     "index[]": "(torch.tensor([0]), torch.tensor([1]))",
     "int": "1",
@@ -169,6 +170,7 @@ NUMBER_FIRST += (
 )
 # A bool tells rules which of two is meant; a default is as good as nothing, wherever it stands.
 NUMBER_FIRST += ("where", "rsub")
+NUMBER_FIRST += ("searchsorted", "bucketize")
 
 
 def agree(ours: str | None, theirs: str | None, name: str) -> bool:

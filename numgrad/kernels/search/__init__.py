@@ -1,0 +1,1 @@
+"""Kernels that look for values: binary search, counts, groups of elements."""
