@@ -172,7 +172,6 @@ def _pinv(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> T
     "linalg_pinv(Tensor input, float rcond, bool hermitian=False, *, Tensor? out=None)",
     function=False,
     method=False,
-    dispatched=True,
     write=casting("linalg.pinv"),
 )
 def linalg_pinv(
@@ -215,7 +214,7 @@ def linalg_pinv(
     return _pinv(input, atol, rtol, hermitian)
 
 
-@declare("pinverse(Tensor input, float rcond=1e-15)", dispatched=True)
+@declare("pinverse(Tensor input, float rcond=1e-15)")
 def pinverse(input: Tensor, rcond: float) -> Tensor:
     """Return the pseudoinverses of matrices: `linalg.pinv`.
 
@@ -247,7 +246,6 @@ def pinverse(input: Tensor, rcond: float) -> Tensor:
     "linalg_matrix_rank(Tensor input, float tol, bool hermitian=False, *, Tensor? out=None)",
     function=False,
     method=False,
-    dispatched=True,
     write=casting("torch.linalg.matrix_rank"),
 )
 def linalg_matrix_rank(

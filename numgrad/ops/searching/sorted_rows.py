@@ -159,7 +159,6 @@ def _positions(
     "searchsorted(Tensor sorted_sequence, number input, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None, Tensor? out=None)",
     method=False,
-    dispatched=True,
 )
 def searchsorted(
     sorted_sequence: Tensor,
@@ -208,7 +207,6 @@ def searchsorted(
     "Tensor? out=None)",
     "bucketize(number input, Tensor boundaries, *, bool out_int32=False, bool right=False)",
     method=False,
-    dispatched=True,
 )
 def bucketize(
     input: Any, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numgrad as ng
+
 # Matrices that have inverses, and are positive definite by the triangle that is read.
 _REGULAR, _BATCH = "g + 3 * torch.eye(3)", "o + 3 * torch.eye(3)"
 
@@ -93,4 +95,16 @@ COMPLEX = {
     ],
     "linalg_matrix_exp": ["torch.linalg.matrix_exp(g)", "torch.matrix_exp(h)"],
     "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
+}
+DISPATCH = {
+    "vector_norm": lambda x, y: ng.linalg.vector_norm(x, 3.0),
+    "matrix_norm": lambda x, y: ng.linalg.matrix_norm(x) + ng.linalg.matrix_norm(y, 1),
+    "norm of a matrix": lambda x, y: ng.linalg.norm(x) * ng.linalg.norm(y, "nuc"),
+    "cond": lambda x, y: ng.linalg.cond(x @ y.T),
+    "pinv": lambda x, y: ng.linalg.pinv(x) @ ng.pinverse(y).T,
+    "matrix_rank": lambda x, y: ng.linalg.matrix_rank(x),
+    "matrix_exp": lambda x, y: ng.matrix_exp(x @ y.T / 10),
+    "matrix_power": lambda x, y: ng.linalg.matrix_power(x @ y.T, 3) + ng.matrix_power(x @ y.T, 2),
+    "old qr": lambda x, y: ng.qr(x)[1] + ng.qr(x, some=False)[1].sum(),
+    "old svd": lambda x, y: ng.svd(x)[1] + ng.svd(y, compute_uv=False)[1],
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numgrad as ng
-
 ARGUMENTS = {
     "searchsorted": (
         "@(v, x) | @(x.sort(2).values, x) | @(v, z) | @(v, 0.5) | "
@@ -17,16 +15,6 @@ ARGUMENTS = {
     "histc": "4 | 4, -1, 1",
     "histogram": "4 | v.sort().values | 3, weight=y | 3, density=True",
     "histogramdd": "2 | 2, weight=y[..., 0]",
-}
-DISPATCH = {
-    "searchsorted": lambda x, y: ng.searchsorted(y[0].sort().values, x),
-    "searchsorted in rows": lambda x, y: ng.searchsorted(y.sort().values, x, right=True),
-    "searchsorted by a sorter": lambda x, y: ng.searchsorted(y, x, sorter=y.argsort()),
-    "searchsorted of a number": lambda x, y: ng.searchsorted(y[0].sort().values, 0.5),
-    "bucketize": lambda x, y: ng.bucketize(x, y[0].sort().values, out_int32=True),
-    "bucketize of a number": lambda x, y: ng.bucketize(0.5, y[0].sort().values),
-    "isin": lambda x, y: ng.isin(x, y),
-    "isin of a number": lambda x, y: ng.isin(1.0, y, invert=True),
 }
 # Edges of bins in float16 are those of `linspace`, rounded once; PyTorch steps in halves.
 NOT_COMPARED = {"histogram", "histogramdd"}
