@@ -190,8 +190,8 @@ def linalg_eigvalsh(input: Tensor, UPLO: str) -> Tensor:
         If they are not square.
 
     >>> import numgrad as ng
-    >>> ng.linalg.eigvalsh(ng.tensor([[2.0, 1.0], [1.0, 2.0]]))
-    tensor([1.0000, 3.0000])
+    >>> ng.linalg.eigvalsh(ng.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor([1.3820, 3.6180])
     """
     upper = _reads_upper(input, UPLO)
     result: Tensor = _EIGH.apply(input, upper=upper, vectors=may_need_gradient(input))[0]

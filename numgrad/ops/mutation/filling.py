@@ -311,6 +311,8 @@ _MASKED_FILL_TENSOR: Primitive = Primitive(
 
 def check_number(value: Tensor, dtype: np.dtype[Any]) -> None:
     """Raise unless a dtype holds the one number of a tensor; what is traced has none yet."""
+    if np.can_cast(value._array.dtype, dtype):  # whatever the number is
+        return
     forget_steps()  # it goes by the number
     if type(value._array) is np.ndarray and modes.trace is None:
         scalar_array(value._array.item(), dtype)

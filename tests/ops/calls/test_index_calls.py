@@ -68,7 +68,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "x[list] = y": lambda x, y, i, j, m: written(x * 2, [0, 2], y[:2]),
     "x[x > 0] = 1": lambda x, y, i, j, m: written(x.detach() * 2, x > 0, 1),
     "i[j] = 0": lambda x, y, i, j, m: written(i, j, 0) * x,
-    "i[i] = 0": lambda x, y, i, j, m: written(i, i, 0) * x,
+    "m[m] = False": lambda x, y, i, j, m: written(m, m, False) * x,
     "index_put": lambda x, y, i, j, m: x.index_put((i, j), y[0]),
     "index_put added": lambda x, y, i, j, m: x.index_put((None, i), y, accumulate=True),
     "index_put by a mask": lambda x, y, i, j, m: x.index_put((m,), y[0, 0]),
