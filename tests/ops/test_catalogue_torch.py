@@ -62,8 +62,13 @@ every_primitive = pytest.mark.parametrize("primitive", PRIMITIVES, ids=[p.name f
 
 # Compared with an absolute tolerance of a few roundings too, and why. The libraries may differ in
 # an ulp of what goes into a subtraction of nearly equal numbers.
-CANCELLING_VALUES = {"logaddexp2": "log2(2**-1 + 2**-1) is 0 here, -1e-8 in PyTorch's float32"}
+CANCELLING_VALUES = {
+    "gelu": "1 + erf(x) where that is near -1",
+    "logaddexp2": "log2(2**-1 + 2**-1) is 0 here, -1e-8 in PyTorch's float32",
+}
 CANCELLING_GRADIENTS = {
+    "gelu": "1 + erf(x) where that is near -1",
+    "gelu_tanh": "1 + tanh(u) where that is near -1",
     "sinc": "-pi**2 * x / 3 near 0, where PyTorch's two terms cancel to 0",
     "tanh": "1 - y**2 where y is near 1",
     "expm1": "y + 1 where y is near -1",
@@ -74,6 +79,8 @@ CANCELLING_GRADIENTS = {
 # Special values at which PyTorch's gradient depends on where a number stands: its loop of vectors
 # returns one, its loop of single numbers, for what remains, another. Here it is the latter's.
 UNDECIDED = {"logit": [-0.0]}  # a -inf among vectors, an inf alone
+_PIECEWISE = ["hardtanh", "hardshrink", "softshrink", "hardswish", "elu", "celu"]
+UNDECIDED |= dict.fromkeys(_PIECEWISE, [NAN])
 
 
 def call(module: Any, primitive: ElementwisePrimitive, operands: list[Any]) -> Any:
