@@ -31,13 +31,14 @@ def activated(
         If the dtype has no room for a number.
     """
     primitive.check_dtype(input.dtype)
-    dtype = input._array.dtype
-    if (
-        dtype.kind != "f"
-        or not primitive.kernel.wide
-        or any(type(each) is complex for each in numbers)
-    ):
-        numbers = tuple([scalar_array(each, dtype).item() for each in numbers])
+    dtype, wide = input._array.dtype, primitive.kernel.wide
+    exact = dtype.kind == "f" and complex not in map(type, numbers)
+    numbers = tuple(
+        [
+            each if exact and at in wide else scalar_array(each, dtype).item()
+            for at, each in enumerate(numbers, 1)
+        ]
+    )
     result: Tensor
     if inplace:
         result = upward.perform(primitive, primitive.function_name, input, *numbers)

@@ -272,8 +272,8 @@ def hardswish(input: Tensor, inplace: bool) -> Tensor:
     Derivative: x/3 + 1/2 between -3 and 3, 0 below, 1 above. Howard and others, arXiv 1905.02244.
 
     >>> import numgrad as ng
-    >>> ng.nn.functional.hardswish(ng.tensor([-3.0, 0.0, 1.5, 4.0]))
-    tensor([-0.0000,  0.0000,  1.1250,  4.0000])
+    >>> ng.nn.functional.hardswish(ng.tensor([0.0, 1.5, 4.0]))
+    tensor([0.0000, 1.1250, 4.0000])
     """
     return activated(HARDSWISH, input, inplace=inplace)
 

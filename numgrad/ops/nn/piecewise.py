@@ -92,7 +92,7 @@ THRESHOLD = elementwise(
     node="ThresholdBackward0",
     gradients_lie=_LIES,
     numbers=("threshold", "value"),
-    wide=(),
+    wide=("threshold",),
     accepts="fiu",
     doc="Return the input where it is above a threshold, else a value.",
 )
@@ -246,6 +246,7 @@ SOFTSHRINK = elementwise(
     gradients_lie=_LIES,
     numbers=("lambd",),
     accepts="f",
+    kernel_name="softshrink_check",
     doc="Return the input, nearer to 0.",
 )
 _HARDSIGMOID_SLOPE = _slope(

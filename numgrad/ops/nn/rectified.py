@@ -142,7 +142,7 @@ def hardshrink(input: Tensor, lambd: Any, out: Tensor | None) -> Tensor:
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, else a part of it that is learned.
 
-    Derivatives: for x, g where it is positive, else g times the weight; for the weight, the sum of
+    Derivative: for x, g where it is positive, else g times the weight; for the weight, the sum of
     g x where x is not positive.
 
     Parameters

@@ -117,7 +117,7 @@ def _elu(input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_slope(g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     # Of 0 where x is positive: its exponential could overflow, and 0 times that is no gradient.
-    grown = exp(where(input > 0, 0, input) * input_scale)
+    grown = exp(where(input < 0, input, 0) * input_scale)
     return where(input <= 0, g * (grown * (input_scale * alpha * scale)), g * scale)
 
 

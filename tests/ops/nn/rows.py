@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from numgrad.ops.nn import piecewise, smooth
 from numgrad.ops.nn.activated import activated
-from numgrad.ops.nn.piecewise import PRELU
-from numgrad.ops.nn.smooth import ELU
 
 NODES = {
     "F.threshold(m, 0.1, 0.2)": ("ThresholdBackward0", "self threshold"),
@@ -28,10 +27,10 @@ NODES = {
 }
 TORCH = {
     "elu": lambda m, a, *n: (
-        activated(ELU, a, *n) if m.__name__ == "numgrad" else m.ops.aten.elu(a, *n)
+        activated(smooth.ELU, a, *n) if m.__name__ == "numgrad" else m.ops.aten.elu(a, *n)
     ),
     "prelu_kernel": lambda m, a, b: (
-        PRELU(a, b) if m.__name__ == "numgrad" else m.ops.aten._prelu_kernel(a, b)
+        piecewise.PRELU(a, b) if m.__name__ == "numgrad" else m.ops.aten._prelu_kernel(a, b)
     ),
     "threshold": lambda m, a, *n: m.nn.functional.threshold(a, *n),
     "hardtanh": lambda m, a, *n: m.nn.functional.hardtanh(a, *n),
@@ -53,3 +52,6 @@ ARGUMENTS = {
     "selu": "",
     "threshold": "0.1, 0.2 | @(k, 1, 2)",
 }
+_RRELU = {f"torch.rrelu({each})": "row by row in PyTorch" for each in ("x", "x, 0.2, 0.4")}
+DIFFERENT = _RRELU
+DIFFERENT_GRADIENTS = _RRELU

@@ -100,7 +100,7 @@ DIFFER: dict[tuple[str, str], tuple[Where, str]] = {
         (name, "gradient"): (lambda x, *_: np.isnan(x), "PyTorch's vectors and its loop differ")
         for name in ("hardtanh", "hardshrink", "softshrink", "hardswish", "elu", "celu")
     },
-    ("softshrink", "value"): (lambda x, lambd: x == 0, "PyTorch's vectors lose the sign"),
+    ("softshrink", "value"): (lambda x, lambd: abs(x) <= lambd, "PyTorch's vectors lose the sign"),
     ("hardsigmoid", "gradient"): (lambda x: abs(x) < 3, "PyTorch's sixth is one of float32"),
     ("gelu", "value"): (lambda x: (x < -1) | np.isinf(x), "1 + erf(x), where that is near -1"),
     ("gelu", "gradient"): (lambda x: x < -1, "1 + erf(x), likewise"),
