@@ -198,6 +198,7 @@ def noisy(
     inplace: bool = False,
 ) -> Tensor:
     """Return rrelu of a tensor."""
+    lower, upper = lower.real, upper.real
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:

@@ -11,6 +11,7 @@ from typing import Any
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import NONZERO, REAL, number
 from numgrad.ops.pointwise.activation import erfc, logsigmoid, sigmoid
+from numgrad.ops.pointwise.complex import conj
 from numgrad.ops.pointwise.exponential import exp, expm1
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.pointwise.trigonometric import tanh
@@ -73,7 +74,7 @@ GELU_TANH = elementwise(
 
 def _silu_slope(g: Any, input: Any) -> Any:
     part = sigmoid(input)
-    return g * (part * (1 + input * (1 - part)))
+    return g * conj(part * (1 + input * (1 - part)))
 
 
 SILU = elementwise(
