@@ -81,7 +81,7 @@ def special_round(input: Tensor, decimals: int, out: Tensor | None) -> Tensor:
         CATALOGUE["round"].check_dtype(input.dtype)
         result: Tensor = CATALOGUE["round_decimals"](input, 1.0, out=out)
         return result
-    return FUNCTIONS["round"](input, decimals=decimals, out=out)  # type: ignore[no-any-return]
+    return FUNCTIONS["round"](input, decimals=decimals, out=out)
 
 
 ALIASES["round"] = special_round
