@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import doctest
 import inspect
-from typing import Any
 
 import pytest
 
-from numgrad.nn import functional
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
-from numgrad.ops.core.registry import FUNCTIONS
+from tests.rows import function_of
 
 NAMES = sorted(
     {
@@ -21,10 +19,6 @@ NAMES = sorted(
         if isinstance(primitive, ElementwisePrimitive) and primitive.name != "threshold_backward"
     }
 )
-
-
-def function_of(name: str) -> Any:
-    return FUNCTIONS[name] if name in FUNCTIONS else getattr(functional, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
