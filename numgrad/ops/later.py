@@ -58,11 +58,12 @@ LATER = {
     "nn": Later(
         functions=_split(
             "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
+            "cosine_similarity pairwise_distance",
         ),
         methods=_split("hardshrink prelu"),
         primitives=_split(
             "threshold hardtanh leaky_relu hardshrink softshrink hardsigmoid hardswish",
-            "prelu_kernel gelu gelu_tanh silu mish elu celu",
+            "prelu_kernel gelu gelu_tanh silu mish elu celu binary_cross_entropy",
         ),
         elementwise=True,
     ),

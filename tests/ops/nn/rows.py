@@ -26,6 +26,7 @@ NODES = {
     "F.softsign(m)": ("DivBackward0", "other self"),
 }
 TORCH = {
+    "binary_cross_entropy": lambda m, a, b: m.nn.functional.binary_cross_entropy(a, b),
     "elu": lambda m, a, *n: (
         activated(smooth.ELU, a, *n) if m.__name__ == "numgrad" else m.ops.aten.elu(a, *n)
     ),
@@ -45,6 +46,8 @@ TORCH = {
     "mish": lambda m, a: m.nn.functional.mish(a),
 }
 ARGUMENTS = {
+    "cosine_similarity": "y",
+    "pairwise_distance": "y",
     "celu": " | 2.0",
     "hardshrink": " | 0.1",
     "prelu": "@(x, z) | @(x, x[0, :, 0]) | @(v, z)",
