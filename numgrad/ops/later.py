@@ -63,7 +63,7 @@ LATER = {
         methods=_split("hardshrink prelu"),
         primitives=_split(
             "threshold hardtanh leaky_relu hardshrink softshrink hardsigmoid hardswish",
-            "prelu_kernel gelu gelu_tanh silu mish elu celu binary_cross_entropy",
+            "prelu_kernel gelu gelu_tanh silu mish elu celu",
         ),
         elementwise=True,
     ),

@@ -302,15 +302,17 @@ _BINARY_CROSS_ENTROPY = elementwise(
     ),
     accepts="f",
     node="BinaryCrossEntropyBackward0",
+    kernel_name="binary_cross_entropy",
+    listed=False,
     doc="Return -t ln(x) - (1 - t) ln(1 - x), with logarithms no less than -100.",
 )
 
 
 @at_run_time
-def _inside_unit(values: Any) -> Any:
+def _inside_unit(values: Any, name: str) -> Any:
     """Return probabilities; raise if one is none."""
     if not ((values >= 0) & (values <= 1)).all():
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     return values
 
 
@@ -364,7 +366,8 @@ def binary_cross_entropy(
             f"Found dtype {target.dtype.scalar_name} but expected {input.dtype.scalar_name}"
         )
     _BINARY_CROSS_ENTROPY.check_dtype(input.dtype)
-    _inside_unit(input._array)
+    _inside_unit(input._array, name="input")
+    _inside_unit(target._array, name="target")
     loss: Tensor = _BINARY_CROSS_ENTROPY(input, target)
     if weight is not None:
         loss = loss * weight.to(input.dtype)

@@ -26,7 +26,6 @@ NODES = {
     "F.softsign(m)": ("DivBackward0", "other self"),
 }
 TORCH = {
-    "binary_cross_entropy": lambda m, a, b: m.nn.functional.binary_cross_entropy(a, b),
     "elu": lambda m, a, *n: (
         activated(smooth.ELU, a, *n) if m.__name__ == "numgrad" else m.ops.aten.elu(a, *n)
     ),

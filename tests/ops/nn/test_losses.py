@@ -11,7 +11,8 @@ import numgrad as ng
 from numgrad.nn import functional as F
 from tests.ops.nn.calls import agree
 
-# PyTorch has no gradient for weights, `_w` and `_p` here. Each is run as it stands, and with every reduction where it has a closing `)` behind a blank.
+# PyTorch has no gradient for weights, `_w` and `_p` here. Each is run as it stands, and with
+# every reduction where it has a closing `)` behind a blank.
 LINES = """
 F.mse_loss(x, y )
 F.mse_loss(x, y[0] )
@@ -95,7 +96,9 @@ F.binary_cross_entropy(h, q, _p )
 F.binary_cross_entropy(h, q, _w[:1] )
 F.binary_cross_entropy(h.round(), q )
 F.binary_cross_entropy(h, q.round() )
+F.binary_cross_entropy(x.sigmoid(), q )
 F.binary_cross_entropy(x * 9, q)
+F.binary_cross_entropy(h, q * 2)
 F.binary_cross_entropy(h, q[0])
 F.binary_cross_entropy(h, q.float())
 F.binary_cross_entropy_with_logits(x, q )
