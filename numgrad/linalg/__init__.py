@@ -17,6 +17,10 @@ from numgrad.ops.matrices.determinants import linalg_det as det
 from numgrad.ops.matrices.determinants import linalg_slogdet as slogdet
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigvalsh as eigvalsh
+from numgrad.ops.matrices.lu import linalg_lu as lu
+from numgrad.ops.matrices.lu import linalg_lu_factor as lu_factor
+from numgrad.ops.matrices.lu import linalg_lu_factor_ex as lu_factor_ex
+from numgrad.ops.matrices.lu_systems import linalg_lu_solve as lu_solve
 from numgrad.ops.matrices.norms import linalg_cond as cond
 from numgrad.ops.matrices.norms import linalg_matrix_norm as matrix_norm
 from numgrad.ops.matrices.norms import linalg_norm as norm
@@ -44,6 +48,10 @@ __all__ = [
     "eigvalsh",
     "inv",
     "inv_ex",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",

@@ -18,6 +18,8 @@ _FILES = (
     "norms",
     "pseudoinverses",
     "powers",
+    "lu",
+    "lu_systems",
 )
 with declaring_own():
     for _file in _FILES:

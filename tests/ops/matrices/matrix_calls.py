@@ -100,3 +100,40 @@ def close(mine: Array, reference: Array, single: bool) -> None:
     scale = float(np.abs(reference).max(initial=1.0))
     tolerance = 2e-4 if single else 1e-10
     np.testing.assert_allclose(mine, reference, rtol=tolerance, atol=tolerance * scale)
+
+
+def matrix(library: Any, *shape: int, dtype: str = "float32") -> Any:
+    """Return a well conditioned tensor of a shape, the same one in every library."""
+    array = np.cos(np.arange(1, 1 + np.prod(shape, dtype=int)) ** 2.0).reshape(shape)
+    if len(shape) > 1:
+        array = array + 3 * np.eye(*shape[-2:])
+    return library.from_numpy(array.astype(dtype))
+
+
+def compare_outcome(torch: Any, numgrad: Any, call: Callable[[Any], Any], where: Any = "") -> None:
+    """Check that a call gives what PyTorch gives: tensors, or an error of its kind and words."""
+    try:
+        expected = call(torch)
+    except (RuntimeError, TypeError, IndexError, ValueError) as error:
+        expected = error
+    if isinstance(expected, Exception):
+        kind = type(expected)
+        kind = numgrad.linalg.LinAlgError if "LinAlg" in kind.__name__ else kind
+        try:
+            call(numgrad)
+        except Exception as error:
+            assert type(error) is kind, (where, error)
+            assert str(error).split("\n")[0] == str(expected).split("\n")[0], where
+        else:
+            raise AssertionError((where, expected))
+        return
+    found = call(numgrad)
+    several = isinstance(expected, (tuple, list))
+    assert isinstance(found, (tuple, list)) == several, where
+    for mine, theirs in zip(*(each if several else [each] for each in (found, expected))):
+        assert repr(mine.dtype) == repr(theirs.dtype), where
+        assert tuple(mine.shape) == tuple(theirs.shape), where
+        if min(mine.shape, default=2) > 1:
+            assert mine.stride() == theirs.stride(), where
+        mine, theirs = mine.numpy(force=True), theirs.numpy(force=True)
+        np.testing.assert_allclose(mine, theirs, rtol=2e-3, atol=1e-4, err_msg=str(where))
