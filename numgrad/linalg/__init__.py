@@ -10,6 +10,11 @@ tensor([[ 0.6000, -0.2000],
         [-0.2000,  0.4000]])
 """
 
+from numgrad.ops.matrices.chains import linalg_diagonal as diagonal
+from numgrad.ops.matrices.chains import linalg_matmul as matmul
+from numgrad.ops.matrices.chains import linalg_multi_dot as multi_dot
+from numgrad.ops.matrices.chains import linalg_tensorinv as tensorinv
+from numgrad.ops.matrices.chains import linalg_tensorsolve as tensorsolve
 from numgrad.ops.matrices.checks import LinAlgError
 from numgrad.ops.matrices.cholesky import linalg_cholesky as cholesky
 from numgrad.ops.matrices.cholesky import linalg_cholesky_ex as cholesky_ex
@@ -37,13 +42,18 @@ from numgrad.ops.matrices.solving import linalg_inv_ex as inv_ex
 from numgrad.ops.matrices.solving import linalg_solve as solve
 from numgrad.ops.matrices.solving import linalg_solve_ex as solve_ex
 from numgrad.ops.matrices.triangular import linalg_solve_triangular as solve_triangular
+from numgrad.ops.matrices.vectors import linalg_cross as cross
+from numgrad.ops.matrices.vectors import linalg_vander as vander
+from numgrad.ops.matrices.vectors import linalg_vecdot as vecdot
 
 __all__ = [
     "LinAlgError",
     "cholesky",
     "cholesky_ex",
     "cond",
+    "cross",
     "det",
+    "diagonal",
     "eigh",
     "eigvalsh",
     "inv",
@@ -52,10 +62,12 @@ __all__ = [
     "lu_factor",
     "lu_factor_ex",
     "lu_solve",
+    "matmul",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "multi_dot",
     "norm",
     "pinv",
     "qr",
@@ -65,5 +77,9 @@ __all__ = [
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
     "vector_norm",
 ]

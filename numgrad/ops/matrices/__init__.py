@@ -20,6 +20,9 @@ _FILES = (
     "powers",
     "lu",
     "lu_systems",
+    "vectors",
+    "chains",
+    "older",
 )
 with declaring_own():
     for _file in _FILES:

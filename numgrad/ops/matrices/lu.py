@@ -1,8 +1,8 @@
 """LU factorisation with partial pivoting: `linalg.lu`, `linalg.lu_factor`, and the older `lu`.
 
-The rule follows from L^-1 dL + dU U^-1 = L^-1 P^T dA U^-1, of which the first term is strictly lower
-and the second upper triangular: S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear
-algebra functions with application in optimum experimental design" (2010),
+The rule follows from L^-1 dL + dU U^-1 = L^-1 P^T dA U^-1, of which the first term is strictly
+lower and the second upper triangular: S. F. Walter and L. Lehmann, "Algorithmic differentiation of
+linear algebra functions with application in optimum experimental design" (2010),
 `arXiv:1001.1654 <https://arxiv.org/abs/1001.1654>`_. Of a rectangle, what is beside the square is
 U2 = L^-1 P^T A2, or L2 = (P^T A)_2 U^-1.
 """

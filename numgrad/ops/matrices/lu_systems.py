@@ -315,7 +315,5 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivo
             count = LU_pivots._array.shape[-1:]
             shape = (*broadcast_shapes([LU_pivots._array.shape[:-1], batch]), *count)
             LU_pivots = expand_to(LU_pivots, shape)
-    found = _UNPACK.apply(
-        LU_data, LU_pivots, unpack_data=unpack_data, unpack_pivots=unpack_pivots
-    )
+    found = _UNPACK.apply(LU_data, LU_pivots, unpack_data=unpack_data, unpack_pivots=unpack_pivots)
     return _unpack_type(*found)

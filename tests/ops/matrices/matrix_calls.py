@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 Array = np.ndarray[Any, Any]
 
@@ -115,25 +116,21 @@ def compare_outcome(torch: Any, numgrad: Any, call: Callable[[Any], Any], where:
     try:
         expected = call(torch)
     except (RuntimeError, TypeError, IndexError, ValueError) as error:
-        expected = error
-    if isinstance(expected, Exception):
-        kind = type(expected)
+        kind = type(error)
         kind = numgrad.linalg.LinAlgError if "LinAlg" in kind.__name__ else kind
-        try:
+        with pytest.raises(kind) as caught:
             call(numgrad)
-        except Exception as error:
-            assert type(error) is kind, (where, error)
-            assert str(error).split("\n")[0] == str(expected).split("\n")[0], where
-        else:
-            raise AssertionError((where, expected))
+        assert (where, caught.type) == (where, kind)
+        assert str(caught.value).split("\n")[0] == str(error).split("\n")[0], where
         return
     found = call(numgrad)
-    several = isinstance(expected, (tuple, list))
-    assert isinstance(found, (tuple, list)) == several, where
-    for mine, theirs in zip(*(each if several else [each] for each in (found, expected))):
+    assert isinstance(found, (tuple, list)) == isinstance(expected, (tuple, list)), where
+    pairs = zip(found, expected, strict=True) if isinstance(found, (tuple, list)) else None
+    for mine, theirs in pairs or [(found, expected)]:
         assert repr(mine.dtype) == repr(theirs.dtype), where
         assert tuple(mine.shape) == tuple(theirs.shape), where
         if min(mine.shape, default=2) > 1:
             assert mine.stride() == theirs.stride(), where
-        mine, theirs = mine.numpy(force=True), theirs.numpy(force=True)
-        np.testing.assert_allclose(mine, theirs, rtol=2e-3, atol=1e-4, err_msg=str(where))
+        np.testing.assert_allclose(
+            mine.numpy(force=True), theirs.numpy(force=True), 2e-3, 1e-4, err_msg=str(where)
+        )
