@@ -249,7 +249,7 @@ def linalg_diagonal(A: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     function=False,
     method=False,
     dispatched=True,
-    write=casting("linalg.tensorinv"),
+    write=casting("linalg.tensorinv", by_rows=True),
 )
 def linalg_tensorinv(input: Tensor, ind: int) -> Tensor:
     """Return the inverse of a tensor whose first dims count as rows, and the rest as columns.

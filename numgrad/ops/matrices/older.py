@@ -54,12 +54,12 @@ def frobenius_norm(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor
 
 
 @declare(
-    "nuclear_norm(Tensor input, int[2] dim, bool keepdim=False, *, Tensor? out=None)",
+    "nuclear_norm(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)",
     "nuclear_norm(Tensor input, bool keepdim=False, *, Tensor? out=None)",
     method=False,
     dispatched=True,
 )
-def nuclear_norm(input: Tensor, keepdim: bool, dim: tuple[int, ...] = (-2, -1)) -> Tensor:
+def nuclear_norm(input: Tensor, keepdim: bool, dim: tuple[int, ...] | None = None) -> Tensor:
     """Return the sums of singular values of matrices; PyTorch deprecates this name.
 
     See `linalg.matrix_norm`. The gradient is g U V^H.
@@ -81,7 +81,7 @@ def nuclear_norm(input: Tensor, keepdim: bool, dim: tuple[int, ...] = (-2, -1)) 
     >>> ng.nuclear_norm(ng.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
-    result: Tensor = linalg_matrix_norm(input, "nuc", dim, keepdim)
+    result: Tensor = linalg_matrix_norm(input, "nuc", dim or (-2, -1), keepdim)
     return result
 
 

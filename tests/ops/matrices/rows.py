@@ -121,7 +121,7 @@ COMPLEX = {
         "torch.linalg.lu_solve(*torch.lu(g), b)",
         "torch.linalg.lu_solve(*torch.lu(g), b.mT, left=False, adjoint=True)",
     ],
-    "linalg_cross": ["torch.cross(g, h)", "torch.linalg.cross(g[0], u)"],
+    "linalg_cross": ["torch.cross(g, h, 1)", "torch.linalg.cross(g[0], u)"],
     "lu_unpack": ["torch.lu_unpack(*torch.lu(m))", "torch.lu_unpack(*torch.lu(g), True, False)"],
     "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
 }
