@@ -111,7 +111,7 @@ def _unordered_gradient(
         product = matmul(adjoint_of(narrow(lower, -2, rank, rows - rank)), of_rest)
         full = -product if full is None else full - product
         beside = _below_right(True, of_rest, square)
-    inner = 0 if strict is None else tril(strict, -1)
+    inner: Any = 0 if strict is None else tril(strict, -1)
     inner = inner if full is None else inner + triu(full, 0)
     gradient = _below_right(True, _below_right(False, inner, square), square)
     if rows == columns:

@@ -54,8 +54,8 @@ def frobenius_norm(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor
 
 
 @declare(
-    "nuclear_norm(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)",
     "nuclear_norm(Tensor input, bool keepdim=False, *, Tensor? out=None)",
+    "nuclear_norm(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)",
     method=False,
     dispatched=True,
 )

@@ -34,7 +34,7 @@ NODES = {
     "torch.linalg.matrix_exp(P)": ("LinalgMatrixExpBackward0", "self"),
     "torch.linalg.lu(P)[1]": ("LinalgLuBackward0", "L P U pivot"),
     "torch.linalg.lu_factor(P)[0]": ("LinalgLuFactorExBackward0", "LU pivot pivots"),
-    "torch.linalg.cross(s.mT, s.mT)": ("LinalgCrossBackward0", "dim other self"),
+    "torch.linalg.cross(s.mT, s.mT, dim=1)": ("LinalgCrossBackward0", "dim other self"),
     "torch.lu_unpack(P, torch.ones(3, dtype=torch.int32))[1]": (
         "LuUnpackBackward0",
         "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
