@@ -43,7 +43,7 @@ LATER = {
     "matrices": Later(
         functions=(
             *_MATRIX_METHODS,
-            *_split("lu_unpack vander chain_matmul frobenius_norm nuclear_norm matrix_rank"),
+            *_split("lu_unpack vander chain_matmul frobenius_norm matrix_rank"),
         ),
         methods=_MATRIX_METHODS,
         primitives=_split(

@@ -1,4 +1,4 @@
-"""Older names of PyTorch's: norms that it deprecates, and functions that it has no more.
+"""Older names of PyTorch's: a norm that it deprecates, and functions that it has no more.
 
 The latter raise what PyTorch raises, which says what to use instead.
 """
@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.registry import public
-from numgrad.ops.matrices.norms import linalg_matrix_norm, linalg_vector_norm
+from numgrad.ops.matrices.norms import linalg_vector_norm
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["eig", "frobenius_norm", "lstsq", "matrix_rank", "nuclear_norm", "solve", "symeig"]
+__all__ = ["eig", "frobenius_norm", "lstsq", "matrix_rank", "solve", "symeig"]
 
 
 @declare(
@@ -50,38 +50,6 @@ def frobenius_norm(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor
             f"{input.dtype.scalar_name} instead."
         )
     result: Tensor = linalg_vector_norm(input, 2.0, dim or None, keepdim)
-    return result
-
-
-@declare(
-    "nuclear_norm(Tensor input, bool keepdim=False, *, Tensor? out=None)",
-    "nuclear_norm(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)",
-    method=False,
-    dispatched=True,
-)
-def nuclear_norm(input: Tensor, keepdim: bool, dim: tuple[int, ...] | None = None) -> Tensor:
-    """Return the sums of singular values of matrices; PyTorch deprecates this name.
-
-    See `linalg.matrix_norm`. The gradient is g U V^H.
-
-    Parameters
-    ----------
-    input : tensor of shape (..., m, n)
-    dim
-        The dims of the matrices.
-    keepdim
-        Keep them with length 1.
-
-    Raises
-    ------
-    RuntimeError
-        If there are no two dims, or no floating point numbers.
-
-    >>> import numgrad as ng
-    >>> ng.nuclear_norm(ng.tensor([[3.0, 0.0], [0.0, 4.0]]))
-    tensor(7.)
-    """
-    result: Tensor = linalg_matrix_norm(input, "nuc", dim or (-2, -1), keepdim)
     return result
 
 

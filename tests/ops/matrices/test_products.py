@@ -175,12 +175,6 @@ OUTCOMES = {
         lambda lib: lib.frobenius_norm(_m(lib, 2, 3), []),
         lambda lib: lib.frobenius_norm(_m(lib, 2, 3, 4), [0, 1, 2]),
         lambda lib: lib.frobenius_norm(_m(lib, 2, 2).long(), [0, 1]),
-        lambda lib: lib.nuclear_norm(_m(lib, 2, 3)),
-        lambda lib: lib.nuclear_norm(_m(lib, 2, 3), True),
-        lambda lib: lib.nuclear_norm(_m(lib, 2, 3, 4)),
-        lambda lib: lib.nuclear_norm(_m(lib, 2, 3, 4), [0, 1]),
-        lambda lib: lib.nuclear_norm(_m(lib, 2, 3, 4), dim=[0, 1], keepdim=True),
-        lambda lib: lib.nuclear_norm(_m(lib, 2, 2).long()),
     ],
     "no more": [
         lambda lib: lib.eig(lib.eye(2)),
