@@ -61,7 +61,17 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
-    "nn": Later(functions=(), methods=(), primitives=()),
+    "nn": Later(
+        functions=_split(
+            "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
+        ),
+        methods=_split("hardshrink prelu"),
+        primitives=_split(
+            "threshold hardtanh leaky_relu hardshrink softshrink hardsigmoid hardswish",
+            "prelu_kernel gelu gelu_tanh silu mish elu celu",
+        ),
+        elementwise=True,
+    ),
     "special": Later(
         functions=(),
         methods=(),
