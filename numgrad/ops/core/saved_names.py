@@ -88,6 +88,9 @@ _PARAMETERS = {
     "linalg_solve_ex": "left",
     "linalg_svd": "full_matrices",
     "linalg_qr": "mode",
+    **dict.fromkeys(("linalg_lu", "linalg_lu_factor_ex"), "pivot"),
+    "linalg_lu_solve": "adjoint left",
+    "linalg_cross": "dim",
 }
 
 
