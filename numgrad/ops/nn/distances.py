@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.base import dtypes
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.promotion import result_dtype
 from numgrad.ops.movement.unit_dims import broadcast_tensors, expand_as
@@ -58,7 +57,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     tensor([0.7071])
     """
     common = result_dtype([x1, x2])
-    if common.category < dtypes.FLOATING:
+    if not common.is_floating_point:
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}"
         )
