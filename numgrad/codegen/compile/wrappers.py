@@ -47,7 +47,7 @@ class _Names(NamedTuple):
         return text
 
 
-class _Written(ir.Module):  # type: ignore[misc]
+class _Written(ir.Module):
     """A module whose text is known."""
 
     def __init__(self, name: str, text: str) -> None:
