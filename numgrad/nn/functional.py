@@ -39,7 +39,16 @@ from numgrad.ops.nn.classes import (
     nll_loss,
 )
 from numgrad.ops.nn.distances import cosine_similarity, normalize, pairwise_distance
+from numgrad.ops.nn.dropping import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
 from numgrad.ops.nn.gumbel import gumbel_softmax
+from numgrad.ops.nn.layers import bilinear, embedding, linear, one_hot
 from numgrad.ops.nn.margins import (
     cosine_embedding_loss,
     hinge_embedding_loss,
@@ -50,6 +59,13 @@ from numgrad.ops.nn.margins import (
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
+)
+from numgrad.ops.nn.normalised import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    rms_norm,
 )
 from numgrad.ops.nn.rectified import celu_, hardshrink, prelu, rrelu_, selu_, threshold_
 from numgrad.ops.nn.regression import (
@@ -65,6 +81,9 @@ from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
 
 __all__ = [
+    "alpha_dropout",
+    "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -72,11 +91,18 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
     "elu_",
+    "embedding",
+    "feature_alpha_dropout",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "group_norm",
     "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
@@ -85,10 +111,13 @@ __all__ = [
     "hardtanh_",
     "hinge_embedding_loss",
     "huber_loss",
+    "instance_norm",
     "kl_div",
     "l1_loss",
+    "layer_norm",
     "leaky_relu",
     "leaky_relu_",
+    "linear",
     "log_softmax",
     "logsigmoid",
     "margin_ranking_loss",
@@ -99,12 +128,14 @@ __all__ = [
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
+    "one_hot",
     "pairwise_distance",
     "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
     "relu_",
+    "rms_norm",
     "rrelu",
     "rrelu_",
     "selu",

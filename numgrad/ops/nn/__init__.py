@@ -18,6 +18,9 @@ _FILES = (
     "classes",
     "distances",
     "margins",
+    "layers",
+    "normalised",
+    "dropping",
 )
 with declaring_own():
     for _file in _FILES:
