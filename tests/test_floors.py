@@ -36,8 +36,12 @@ FLOORS = [
     ["ops/linalg", "ops/mutation"],
     ["ops/creation", "ops/indexing", "ops/numpy"],
     ["ops/reduction"],
+<<<<<<< HEAD
     ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching"],
     ["ops/sampling"],
+=======
+    ["ops/fourier", "ops/matrices", "ops/nn", "ops/special"],
+>>>>>>> main
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
@@ -50,7 +54,7 @@ FLOORS = [
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],
-    ["fft", "func", "linalg", "nn", "utils"],
+    ["fft", "func", "linalg", "nn", "special", "utils"],
     ["__init__"],
     ["__main__"],
 ]

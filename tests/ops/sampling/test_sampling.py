@@ -1,4 +1,4 @@
-"""multinomial, poisson and binomial: their distributions, what they refuse, and under jit and vmap."""
+"""multinomial, poisson, binomial: their distributions, what they refuse, under jit and vmap."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ REFUSED = [
 def test_what_is_refused_is_refused_in_pytorchs_words(torch: Any, line: str) -> None:
     said = []
     for library in (torch, ng):
-        with pytest.raises(Exception) as raised:  # noqa: PT011
+        with pytest.raises(Exception) as raised:
             eval(line, {"torch": library, "p": library.tensor([0.2, 0.3, 0.5])})
         said.append((type(raised.value), str(raised.value).partition("\n")[0]))
     assert said[0] == said[1]
