@@ -36,12 +36,8 @@ FLOORS = [
     ["ops/linalg", "ops/mutation"],
     ["ops/creation", "ops/indexing", "ops/numpy"],
     ["ops/reduction"],
-<<<<<<< HEAD
-    ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching"],
+    ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching", "ops/special"],
     ["ops/sampling"],
-=======
-    ["ops/fourier", "ops/matrices", "ops/nn", "ops/special"],
->>>>>>> main
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],

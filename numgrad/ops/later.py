@@ -56,18 +56,16 @@ LATER = {
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
     "nn": Later(functions=(), methods=(), primitives=()),
-<<<<<<< HEAD
     "sampling": Later(
         functions=_split("binomial multinomial poisson"),
         methods=("multinomial",),
         primitives=(),
-=======
+    ),
     "special": Later(
         functions=(),
         methods=(),
         primitives=_split("entr xlog1py xlog1py_of_number xlog1py_by_number"),
         elementwise=True,
->>>>>>> main
     ),
     "searching": Later(
         functions=_split(
