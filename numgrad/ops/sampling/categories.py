@@ -83,6 +83,8 @@ def multinomial(
     tensor([1, 1])
     """
     shape, dtype = input._array.shape, input.dtype
+    if out is not None and out._array.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not dtype.is_floating_point:
@@ -103,7 +105,8 @@ def multinomial(
             found = _with_replacement(weights, num_samples, generator)
         else:
             found = _without_replacement(weights, num_samples, generator)
-    return found if out is None else write_result(found, out)
+    drawn_ones: Tensor = write_result("multinomial", found, out)
+    return drawn_ones
 
 
 def _valid(weights: Tensor) -> Tensor:

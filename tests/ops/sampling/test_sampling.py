@@ -142,6 +142,14 @@ def test_what_is_refused_is_refused_in_pytorchs_words(torch: Any, line: str) -> 
     assert said[0] == said[1]
 
 
+def test_results_are_written_to_what_is_given() -> None:
+    out = ng.empty(0, dtype=ng.int64)
+    assert ng.multinomial(ng.tensor([0.0, 1.0]), 3, True, out=out) is out
+    assert out.tolist() == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="multinomial expects Long tensor out, got: Float"):
+        ng.multinomial(ng.tensor([0.0, 1.0]), 3, True, out=ng.empty(3))
+
+
 def test_compiled_functions_refuse_weights_that_are_none() -> None:
     jitted = ng.jit(lambda p: ng.multinomial(p, 1))
     assert jitted(ng.ones(3)).shape == (1,)
