@@ -61,7 +61,6 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
-    "nn": Later(functions=(), methods=(), primitives=()),
     "sampling": Later(
         functions=_split("binomial multinomial poisson"),
         methods=("multinomial",),
