@@ -44,6 +44,7 @@ _MATRIX_METHODS = _split(
     "qr svd pinverse matrix_exp matrix_power lu lu_solve",
     "cross eig lstsq solve symeig",
 )
+# A package that needs another stands behind it.
 LATER = {
     "matrices": Later(
         functions=(
@@ -61,11 +62,6 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
-    "sampling": Later(
-        functions=_split("binomial multinomial poisson"),
-        methods=("multinomial",),
-        primitives=(),
-    ),
     "nn": Later(
         functions=_split(
             "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
@@ -89,6 +85,11 @@ LATER = {
             "unique_consecutive",
         ),
         methods=_split("bincount histc histogram unique unique_consecutive"),
+        primitives=(),
+    ),
+    "sampling": Later(
+        functions=_split("binomial multinomial poisson"),
+        methods=("multinomial",),
         primitives=(),
     ),
 }
