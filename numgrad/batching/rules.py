@@ -56,6 +56,9 @@ _STAY = frozenset(
             "backwards",
             "unpack_data",
             "unpack_pivots",
+            "is_real",
+            "driver",
+            "rcond",
         ),  # of matrices
     )
 )

@@ -20,8 +20,12 @@ from numgrad.ops.matrices.cholesky import linalg_cholesky as cholesky
 from numgrad.ops.matrices.cholesky import linalg_cholesky_ex as cholesky_ex
 from numgrad.ops.matrices.determinants import linalg_det as det
 from numgrad.ops.matrices.determinants import linalg_slogdet as slogdet
+from numgrad.ops.matrices.eigen_general import linalg_eig as eig
+from numgrad.ops.matrices.eigen_general import linalg_eigvals as eigvals
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigvalsh as eigvalsh
+from numgrad.ops.matrices.householder import linalg_householder_product as householder_product
+from numgrad.ops.matrices.least_squares import linalg_lstsq as lstsq
 from numgrad.ops.matrices.lu import linalg_lu as lu
 from numgrad.ops.matrices.lu import linalg_lu_factor as lu_factor
 from numgrad.ops.matrices.lu import linalg_lu_factor_ex as lu_factor_ex
@@ -54,10 +58,14 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
     "inv_ex",
+    "lstsq",
     "lu",
     "lu_factor",
     "lu_factor_ex",

@@ -23,6 +23,9 @@ _FILES = (
     "vectors",
     "chains",
     "older",
+    "eigen_general",
+    "least_squares",
+    "householder",
 )
 with declaring_own():
     for _file in _FILES:
