@@ -63,7 +63,7 @@ _STAY = frozenset(
     )
 )
 # What has no better way than one example after the other.
-LOOPED = frozenset(("masked_scatter", "masked_scatter_backward"))
+LOOPED = frozenset(("masked_scatter", "masked_scatter_backward", "linalg_lstsq"))
 
 
 def batched_result(

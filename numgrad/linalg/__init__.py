@@ -25,6 +25,9 @@ from numgrad.ops.matrices.eigen_general import linalg_eigvals as eigvals
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigvalsh as eigvalsh
 from numgrad.ops.matrices.householder import linalg_householder_product as householder_product
+from numgrad.ops.matrices.indefinite import linalg_ldl_factor as ldl_factor
+from numgrad.ops.matrices.indefinite import linalg_ldl_factor_ex as ldl_factor_ex
+from numgrad.ops.matrices.indefinite import linalg_ldl_solve as ldl_solve
 from numgrad.ops.matrices.least_squares import linalg_lstsq as lstsq
 from numgrad.ops.matrices.lu import linalg_lu as lu
 from numgrad.ops.matrices.lu import linalg_lu_factor as lu_factor
@@ -65,6 +68,9 @@ __all__ = [
     "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
     "lu",
     "lu_factor",

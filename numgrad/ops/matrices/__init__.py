@@ -26,6 +26,7 @@ _FILES = (
     "eigen_general",
     "least_squares",
     "householder",
+    "indefinite",
 )
 with declaring_own():
     for _file in _FILES:
