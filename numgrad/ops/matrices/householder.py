@@ -161,7 +161,7 @@ def _require_factors(name: str, input: Tensor, tau: Tensor) -> None:
     function=False,
     method=False,
     dispatched=True,
-    write=casting("torch.linalg.householder_product", by_rows=True),
+    write=casting("torch.linalg.householder_product", cast_by_rows=True),
 )
 def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """Return the first columns of the product of reflections 1 - f v v^H, as `geqrf` gives them.
@@ -196,7 +196,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
 @declare(
     "orgqr(Tensor input, Tensor input2, *, Tensor? out=None)",
     dispatched=True,
-    write=casting("torch.linalg.householder_product", by_rows=True),
+    write=casting("torch.linalg.householder_product", cast_by_rows=True),
 )
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """Return the first columns of a product of reflections: `linalg.householder_product`.
@@ -271,7 +271,7 @@ _MULTIPLY = Primitive(
     "ormqr(Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, "
     "Tensor? out=None)",
     dispatched=True,
-    write=casting("torch.ormqr", by_rows=True),
+    write=casting("torch.ormqr", cast_by_rows=True),
 )
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Tensor:
     """Return a matrix times the product Q of reflections, which is not made for it.
