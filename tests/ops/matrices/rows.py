@@ -179,8 +179,6 @@ DIFFERENT_GRADIENTS = dict.fromkeys(
         "torch.orgqr(s, s[0, :1])",
         "torch.orgqr(g, g[0])",
         "torch.orgqr(o, o[:, 0])",
-        "torch.ormqr(g, g[0], s)",
-        "torch.ormqr(g, g[0], m, False)",
         "torch.ormqr(o, o[:, 0], o, True, True)",
     ),
     "of reflections row by row, where PyTorch writes column by column what it accumulates",
