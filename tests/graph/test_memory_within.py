@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from itertools import product
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numgrad as ng
+from numgrad.autograd.forward_ad import dual_level
 from numgrad.graph.storage import array_within, span_of
 
 DTYPES = ("uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64")
@@ -91,8 +93,8 @@ def test_data_in_inference_mode_lies_in_the_same_storage(torch: ModuleType, layo
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("batched", [False, True])
-def test_gradients_that_record_nothing_are_no_views(batched: bool) -> None:
+@pytest.mark.parametrize(("batched", "dual"), [(False, False), (True, False), (False, True)])
+def test_gradients_that_record_nothing_are_no_views(batched: bool, dual: bool) -> None:
     x = ng.arange(6.0).reshape(2, 3).requires_grad_()
     for program in (
         lambda x: x.t(),
@@ -104,7 +106,8 @@ def test_gradients_that_record_nothing_are_no_views(batched: bool) -> None:
     ):
         y = program(x)
         g = ng.ones(3, *y.shape) if batched else ng.ones(y.shape)
-        (found,) = ng.autograd.grad(y, x, g, is_grads_batched=batched)
+        with dual_level() if dual else nullcontext():  # then gradients travel as tensors
+            (found,) = ng.autograd.grad(y, x, g, is_grads_batched=batched)
         assert found._base is None and found._is_view() is False and found.grad_fn is None
         version = g._version
         found.add_(1)

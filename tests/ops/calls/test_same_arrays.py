@@ -61,6 +61,46 @@ def _step_by_step(input: Any, other: Any) -> Any:
     return ng.mul(input, ng.sin(ng.mul(input, other)))
 
 
+@declare(
+    "_add_above(Tensor input, int count)",
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
+)
+def _add_above(input: Any, count: int) -> Any:
+    """Return each row with the one above it added: a step that may write takes a view."""
+    return ng.slice_scatter(input, input[:-1] + input[1:], 0, 1, count)
+
+
+@declare(
+    "_shift_down(Tensor input, int count)",
+    function=False,
+    method=False,
+    inplace=True,
+    dispatched=True,
+)
+def _shift_down(input: Any, count: int) -> Any:
+    """Return the rows, each in the place of the next: what is written is a view of where to."""
+    return ng.slice_scatter(input, ng.narrow(input, 0, 0, count - 1), 0, 1, count)
+
+
+@pytest.mark.parametrize("rule", [_add_above, _shift_down])
+def test_what_is_written_may_be_a_view_of_where_to(rule: Any) -> None:
+    name = f"{rule.__name__}_"
+    (in_place,) = [each for each in _in_place_functions() if each.__name__ == name]
+    for number in range(6):
+        x = ng.arange(12.0, dtype=ng.float64).reshape(4, 3) + number
+        x.requires_grad_()
+        expected, written = rule(x * 1, 4), x * 1
+        in_place(written, 4)
+        np.testing.assert_array_equal(written.detach().numpy(), expected.detach().numpy())
+        weights = ng.arange(12.0, dtype=ng.float64).reshape(4, 3)
+        (found,) = ng.autograd.grad(written, x, weights)
+        (wanted,) = ng.autograd.grad(expected, x, weights)
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
 @pytest.mark.parametrize("of_view", [False, True])
 def test_what_is_written_to_may_be_taken_by_several_steps(of_view: bool) -> None:
     (in_place,) = [each for each in _in_place_functions() if each.__name__ == "_step_by_step_"]
