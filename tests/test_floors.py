@@ -36,7 +36,7 @@ FLOORS = [
     ["ops/linalg", "ops/mutation"],
     ["ops/creation", "ops/indexing", "ops/numpy"],
     ["ops/reduction"],
-    ["ops/fourier", "ops/matrices"],
+    ["ops/fourier", "ops/matrices", "ops/spatial"],
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],

@@ -50,6 +50,13 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
+    "spatial": Later(
+        functions=_split(
+            "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
+        ),
+        methods=(),
+        primitives=_split("convolution convolution_with_bias convolution_weight"),
+    ),
     "searching": Later(
         functions=_split(
             "bincount bucketize histc histogram histogramdd isin searchsorted unique",
