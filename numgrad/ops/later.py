@@ -50,13 +50,24 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
+<<<<<<< HEAD
     "spatial": Later(
         functions=_split(
             "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
+            "avg_pool1d max_pool1d max_pool2d max_pool3d max_pool1d_with_indices",
         ),
         methods=(),
-        primitives=_split("convolution convolution_with_bias convolution_weight"),
+        primitives=_split(
+            "convolution convolution_with_bias convolution_weight",
+            "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward",
+            "adaptive_avg_pool2d adaptive_avg_pool2d_backward adaptive_avg_pool3d",
+            "adaptive_avg_pool3d_backward max_pool2d_with_indices max_pool3d_with_indices",
+            "adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices",
+        ),
     ),
+=======
+    "nn": Later(functions=(), methods=(), primitives=()),
+>>>>>>> main
     "searching": Later(
         functions=_split(
             "bincount bucketize histc histogram histogramdd isin searchsorted unique",

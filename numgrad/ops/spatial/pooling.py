@@ -208,7 +208,7 @@ def _make_average(dims: int) -> None:
     def rule(
         input: Tensor,
         kernel_size: Ints,
-        stride: Ints,
+        stride: Ints | None,
         padding: Ints,
         ceil_mode: bool,
         count_include_pad: bool,
@@ -220,7 +220,7 @@ def _make_average(dims: int) -> None:
     _enter(
         name,
         rule,
-        f"{name}(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, "
+        f"{name}(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
         _AVERAGE,
         dims,
@@ -238,7 +238,7 @@ def _one(name: str, argument: str, values: Sequence[int]) -> int:
 def _average_1d(
     input: Tensor,
     kernel_size: Ints,
-    stride: Ints,
+    stride: Ints | None,
     padding: Ints,
     ceil_mode: bool,
     count_include_pad: bool,
@@ -262,6 +262,14 @@ def _average_1d(
 
 # --- greatest elements ----------------------------------------------------------------------------
 
+_WINDOWS = (
+    "(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, "
+    "bool ceil_mode=False"
+)
+_PLACES_TOO = ", bool return_indices=False)"
+_RETURNED = """
+    return_indices
+        Whether to return where in their planes the elements are, too."""
 _MAXIMUM = """Return the greatest elements of windows of {count}{places}.
 
     nan is greater than all. The gradient is g, at the places of the greatest elements.
@@ -279,7 +287,7 @@ _MAXIMUM = """Return the greatest elements of windows of {count}{places}.
     dilation
         How far the elements of a window are apart.
     ceil_mode
-        Whether windows that reach over the end count, as long as they begin before it.
+        Whether windows that reach over the end count, as long as they begin before it.{returned}
 
     Raises
     ------
@@ -311,25 +319,27 @@ def _maximum(
 
 def _make_maximum(dims: int) -> None:
     name = f"max_pool{dims}d"
-    signature = (
-        "(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, "
-        "int[1] dilation=1, bool ceil_mode=False)"
-    )
-
     def with_places(
-        input: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+        input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
         by = _windows(name, dims, kernel_size, stride, padding, dilation)
         return _maximum(name, input, by, ceil_mode)
 
     def rule(
-        input: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-    ) -> Tensor:
-        return with_places(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None,
+        padding: Ints,
+        dilation: Ints,
+        ceil_mode: bool,
+        return_indices: bool,
+    ) -> Any:
+        found = with_places(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return found if return_indices else found[0]
 
-    _enter(name, rule, name + signature, _MAXIMUM, dims, f"{2**dims - 1}.", function=True)
-    name_of_both = f"{name}_with_indices"
-    _enter(name_of_both, with_places, name_of_both + signature, _MAXIMUM, dims, f"{2**dims - 1}.")
+    both = f"{name}_with_indices"
+    _enter(name, rule, name + _WINDOWS + _PLACES_TOO, _MAXIMUM, dims, f"{2**dims - 1}.")
+    _enter(both, with_places, f"{both}{_WINDOWS})", _MAXIMUM, dims, f"{2**dims - 1}.")
 
 
 _LINES = {
@@ -347,7 +357,7 @@ def _line(name: str, values: Sequence[int]) -> int:
 
 
 def _windows_of_line(
-    kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints
+    kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints
 ) -> _Windows:
     kernel = _line("kernel_size", kernel_size)
     step = _line("stride", stride) if stride else kernel
@@ -383,15 +393,23 @@ def _check_line(input: Tensor, by: _Windows, ceil_mode: bool) -> None:
 
 
 def _maximum_1d(
-    input: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> Tensor:
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None,
+    padding: Ints,
+    dilation: Ints,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
+    if return_indices:
+        return _maximum_1d_with_places(input, kernel_size, stride, padding, dilation, ceil_mode)
     by = _windows_of_line(kernel_size, stride, padding, dilation)
     _check_line(input, by, ceil_mode)
     return squeeze(_maximum("max_pool2d", unsqueeze(input, -2), by, ceil_mode)[0], -2)
 
 
 def _maximum_1d_with_places(
-    input: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+    input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
     ndim = input._array.ndim
     if ndim not in (2, 3):
@@ -419,7 +437,6 @@ def _enter(
     result: str,
     *,
     divisor: str = "",
-    function: bool = False,
 ) -> None:
     both = name.endswith("_with_indices")
     rule.__name__ = rule.__qualname__ = name
@@ -433,8 +450,10 @@ def _enter(
         divisor=divisor,
         places=", and where in their planes these are" if both else "",
         item="[0]" if both else "",
+        returned="" if both else _RETURNED,
     )
-    function = function or dims == 1
+    # PyTorch has these without `nn.functional`, too.
+    function = dims == 1 or not (both or name.startswith("avg"))
     POOLS[name] = globals()[name] = declare(
         signature, function=function, method=False, dispatched=True
     )(rule)
@@ -446,21 +465,17 @@ for _dims in (2, 3):
 _enter(
     "avg_pool1d",
     _average_1d,
-    "avg_pool1d(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, "
+    "avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
     "bool ceil_mode=False, bool count_include_pad=True)",
     _AVERAGE,
     1,
     "0.5000",
 )
-_LINE = (
-    "(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, int[1] dilation=1, "
-    "bool ceil_mode=False)"
-)
-_enter("max_pool1d", _maximum_1d, f"max_pool1d{_LINE}", _MAXIMUM, 1, "1.")
+_enter("max_pool1d", _maximum_1d, f"max_pool1d{_WINDOWS}{_PLACES_TOO}", _MAXIMUM, 1, "1.")
 _enter(
     "max_pool1d_with_indices",
     _maximum_1d_with_places,
-    f"max_pool1d_with_indices{_LINE}",
+    f"max_pool1d_with_indices{_WINDOWS})",
     _MAXIMUM,
     1,
     "1.",
