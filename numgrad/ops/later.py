@@ -50,7 +50,15 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
-<<<<<<< HEAD
+    "nn": Later(functions=(), methods=(), primitives=()),
+    "searching": Later(
+        functions=_split(
+            "bincount bucketize histc histogram histogramdd isin searchsorted unique",
+            "unique_consecutive",
+        ),
+        methods=_split("bincount histc histogram unique unique_consecutive"),
+        primitives=(),
+    ),
     "spatial": Later(
         functions=_split(
             "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
@@ -64,17 +72,6 @@ LATER = {
             "adaptive_avg_pool3d_backward max_pool2d_with_indices max_pool3d_with_indices",
             "adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices",
         ),
-    ),
-=======
-    "nn": Later(functions=(), methods=(), primitives=()),
->>>>>>> main
-    "searching": Later(
-        functions=_split(
-            "bincount bucketize histc histogram histogramdd isin searchsorted unique",
-            "unique_consecutive",
-        ),
-        methods=_split("bincount histc histogram unique unique_consecutive"),
-        primitives=(),
     ),
 }
 _PACKAGES = {
