@@ -64,9 +64,10 @@ def fixed_windows(
     """
     first = np.arange(count, dtype=np.int64) * stride - padding
     last = first + (kernel - 1) * dilation + 1
-    # What begins in the padding begins with the first element in the array.
+    # What begins in the padding begins with the first element in the array, if it has any there.
     starts = first + -(-np.maximum(-first, 0) // dilation) * dilation
-    stops = np.minimum(last, size)
+    stops = np.where(starts < size, np.minimum(last, size), 0)
+    starts = np.minimum(starts, max(size - 1, 0))
     widths = np.minimum(last, size + padding) - first if padded else stops - starts
     return Ranges(starts, stops, widths, dilation)
 

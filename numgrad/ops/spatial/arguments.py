@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.movement.unit_dims import unsqueeze
 
@@ -65,7 +66,14 @@ def batched(function: str, input: Tensor, dims: int) -> tuple[Tensor, bool]:
     return unsqueeze(input, 0), False
 
 
-def refuse(kernel: str, tensor: Tensor, kinds: str) -> None:
-    """Raise, naming PyTorch's kernel, unless a dtype is of one of NumPy's kinds."""
-    if tensor._array.dtype.kind not in kinds:
+def refuse(kernel: str, tensor: Tensor, kinds: str, *, wide: bool = False) -> None:
+    """Raise, naming PyTorch's kernel, unless a dtype is of one of NumPy's kinds.
+
+    If it has to be wide, it may not be float16.
+    """
+    dtype = tensor._array.dtype
+    if dtype.kind not in kinds or (wide and dtype == HALF) or dtype.name in _BARE:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{tensor.dtype.scalar_name}'")
+
+
+_BARE = frozenset(("uint16", "uint32", "uint64"))

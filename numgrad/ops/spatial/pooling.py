@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import wrap_dim
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
@@ -68,7 +70,7 @@ def _count(
     if padding < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {padding}")
     reach = (kernel - 1) * dilation + 1
-    if padding > reach // 2:
+    if padding > int(reach / 2):
         raise RuntimeError(
             f"pad should be at most half of effective kernel size, but got pad={padding}, "
             f"kernel_size={kernel} and dilation={dilation}"
@@ -79,33 +81,40 @@ def _count(
     return count
 
 
-def _counts(name: str, shape: Sequence[int], by: _Windows, ceil_mode: bool) -> Ints:
-    """Return how many windows there are along each dim, or raise in PyTorch's words."""
-    dims = len(by.kernel)
+def _counts(
+    name: str, input: Tensor, by: _Windows, ceil_mode: bool, words: str | None = None
+) -> Ints:
+    """Return how many windows there are along each dim, or raise in PyTorch's words and order."""
+    shape, dims = input._array.shape, len(by.kernel)
+    if len(shape) < dims + 1:
+        wrap_dim(-dims - 1, len(shape))
     sizes, planes = shape[len(shape) - dims :], shape[len(shape) - dims - 1]
+    rows = zip(sizes, *by, strict=True)
+    counts = tuple([_count(*row, ceil_mode) for row in rows])
     for what, prefix, values in (
         ("kernel size", "k", by.kernel),
         ("stride", "d", by.stride),
         ("dilation", "dilation", by.dilation),
     ):
-        # Of a stride of 0, which may be the kernel's, there are other words.
-        if min(values) <= 0 and (0 not in by.stride or what == "dilation"):
-            raise RuntimeError(f"{what} should be greater than zero, but got {_named(prefix, values)}")
-    if name == "avg_pool3d" and any(
-        size + 2 * pad < kernel
-        for size, pad, kernel in zip(sizes, by.padding, by.kernel, strict=True)
-    ):
+        if min(values) <= 0:
+            said = _named(prefix, values)
+            raise RuntimeError(f"{what} should be greater than zero, but got {said}")
+    _check_planes(words or name, input, dims)
+    if name == "avg_pool3d" and any(a < b for a, b in zip(sizes, by.kernel, strict=True)):
         raise RuntimeError(
             f"input image ({_named('', sizes)}) smaller than kernel size ({_named('k', by.kernel)})"
         )
-    rows = zip(sizes, *by, strict=True)
-    counts = tuple([_count(*row, ceil_mode) for row in rows])
     if any(pad > kernel // 2 for pad, kernel in zip(by.padding, by.kernel, strict=True)):
-        letters = _LETTERS[-dims:]
-        rows = [("pad", by.padding), ("k", by.kernel)]
-        said = [f"{a}{x} = {v}" for a, b in rows for x, v in reversed([*zip(letters, b, strict=True)])]
+        letters, table = _LETTERS[-dims:], [("pad", by.padding), ("k", by.kernel)]
+        said = ", ".join(
+            [
+                f"{prefix}{letter} = {value}"
+                for prefix, values in table
+                for letter, value in reversed([*zip(letters, values, strict=True)])
+            ]
+        )
         raise RuntimeError(
-            "pad should be smaller than or equal to half of kernel size, but got " + ", ".join(said)
+            f"pad should be smaller than or equal to half of kernel size, but got {said}"
         )
     if min(counts) < 1:
         before, behind = ("x".join(map(str, (planes, *each))) for each in (sizes, counts))
@@ -116,27 +125,26 @@ def _counts(name: str, shape: Sequence[int], by: _Windows, ceil_mode: bool) -> I
     return counts
 
 
-def check_planes(name: str, input: Tensor, dims: int) -> None:
+def _require_planes(input: Tensor, dims: int) -> None:
+    if input._array.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(
+            f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input"
+        )
+
+
+def _check_planes(name: str, input: Tensor, dims: int) -> None:
     """Raise unless the input has samples, perhaps none, of channels, all of them with elements."""
     shape = input._array.shape
-    kind = f"{dims + 1}D or {dims + 2}D (batch mode)"
-    if len(shape) not in (dims + 1, dims + 2) and (dims == 3 or name == "max_pool2d"):
-        raise RuntimeError(f"non-empty {kind} tensor expected for input")
-    if dims == 3:
-        first = len(shape) - 4
-        if 0 in shape[first:]:
-            raise RuntimeError(
-                f"{name}(): Expected input's non-batch dimensions to have positive length, but "
-                f"input has a shape of {numbers(shape)} and non-batch dimension "
-                f"{shape.index(0, first)} has length zero!"
-            )
-        return
-    if len(shape) < dims + 1:
-        wrap_dim(-3, len(shape))
-    if len(shape) > dims + 2 or 0 in shape[len(shape) - 3 :]:
+    first = len(shape) - dims - 1
+    if dims == 3 and 0 in shape[first:]:
         raise RuntimeError(
-            f"Expected {kind} tensor with optional 0 dim batch size for input, but "
-            f"got:{numbers(shape)}"
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but "
+            f"input has a shape of {numbers(shape)} and non-batch dimension 0 has length zero!"
+        )
+    if first > 1 or 0 in shape[first:]:
+        raise RuntimeError(
+            f"Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch "
+            f"size for input, but got:{numbers(shape)}"
         )
 
 
@@ -184,14 +192,14 @@ def _mean(
     divisor_override: int | None,
 ) -> Tensor:
     dims = len(by.kernel)
+    if dims == 3:
+        _require_planes(input, dims)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    if len(input._array.shape) >= dims:
-        counts = _counts(name, input._array.shape, by, ceil_mode)
-    check_planes(name, input, dims)
-    kernel = "avg_pool2d" if dims == 2 else "avg_pool3d_out_frame"
-    if input._array.dtype != "int64":
-        refuse(kernel, input, "f")
+    counts = _counts(name, input, by, ceil_mode)
+    if input._array.dtype != np.int64:
+        kernel = "avg_pool2d" if dims == 2 else "avg_pool3d_out_frame"
+        refuse(kernel, input, "f", wide=dims == 3)
     result: Tensor = MEANS[dims].apply(
         input,
         counts=counts,
@@ -304,14 +312,9 @@ def _maximum(
     name: str, input: Tensor, by: _Windows, ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
     dims = len(by.kernel)
-    shape = input._array.shape
-    if len(shape) not in (dims + 1, dims + 2):
-        raise RuntimeError(
-            f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input"
-        )
-    counts = _counts(name, shape, by, ceil_mode)
-    words = "max_pool3d_with_indices_out_cpu_template" if dims == 3 else name
-    check_planes(words, input, dims)
+    _require_planes(input, dims)
+    words = "max_pool3d_with_indices_out_cpu_template"
+    counts = _counts(name, input, by, ceil_mode, words)
     refuse(f"max_pool{dims}d", input, "fiu")
     found: tuple[Tensor, Tensor] = GREATEST[dims].apply(input, counts=counts, windows=tuple(by))
     return found
@@ -389,7 +392,8 @@ def _check_line(input: Tensor, by: _Windows, ceil_mode: bool) -> None:
     count = _count(shape[-1], kernel, step, pad, spacing, ceil_mode)
     if count <= 0:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
-    refuse("max_pool1d_impl", input, "f")
+    # PyTorch has a quicker kernel where no gradient is asked for.
+    refuse("max_pool2d" if input.requires_grad else "max_pool1d_impl", input, "f")
 
 
 def _maximum_1d(
@@ -417,6 +421,9 @@ def _maximum_1d_with_places(
             f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 "
             "'self' (while checking arguments for max_pool1d)"
         )
+    given = {"kernel_size": kernel_size, "stride": stride or (1,), "padding": padding, "dilation": dilation}
+    for argument, each in given.items():
+        _one("max_pool1d", argument, each)
     by = _windows_of_line(kernel_size, stride, padding, dilation)
     values, places = _maximum("max_pool2d", unsqueeze(input, -2), by, ceil_mode)
     return squeeze(values, -2), squeeze(places, -2)
