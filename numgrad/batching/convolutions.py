@@ -33,7 +33,9 @@ def _as_channels(tensor: Tensor) -> Tensor:
 
 def _from_channels(tensor: Tensor, size: int) -> Tensor:
     count, channels, *rest = tensor._array.shape
-    return _apply("transpose", reshape(tensor, (count, size, channels // size, *rest)), dim0=0, dim1=1)
+    return _apply(
+        "transpose", reshape(tensor, (count, size, channels // size, *rest)), dim0=0, dim1=1
+    )
 
 
 def _convolution(size: int, input: Part, weight: Part, groups: int, **parameters: Any) -> Tensor:
@@ -41,7 +43,7 @@ def _convolution(size: int, input: Part, weight: Part, groups: int, **parameters
         found = _apply(
             "convolution", _as_samples(input.tensor), weight.tensor, groups=groups, **parameters
         )
-        return reshape(found, (size, -1, *found._array.shape[1:])) if size else found
+        return reshape(found, (size, input.shape[0], *found._array.shape[1:]))
     found = _apply(
         "convolution",
         _as_channels(input.every(size)),

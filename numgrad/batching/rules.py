@@ -40,7 +40,18 @@ _STAY = frozenset(
         *("normalization", "forward", "onesided", "last_size"),  # of Fourier transforms
         *("order", "subok", "device"),  # of NumPy's own functions
         *("right", "int32"),  # of searches
-        *("counts", "windows", "padded", "tables", "factor"),  # of what slides over the last dims
+        # Of what slides over the last dims.
+        *(
+            "counts",
+            "windows",
+            "padded",
+            "tables",
+            "factor",
+            "kernel",
+            "stride",
+            "padding",
+            "dilation",
+        ),
         *(
             "upper",
             "left",

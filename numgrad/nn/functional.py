@@ -11,8 +11,12 @@ from numgrad.ops.nn.rectifiers import relu, relu_
 from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
 from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
+from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
 from numgrad.ops.spatial.convolution import CONVOLUTIONS
+from numgrad.ops.spatial.norm_pooling import NORM_POOLS
 from numgrad.ops.spatial.pooling import POOLS
+from numgrad.ops.spatial.sliding_blocks import fold, unfold
+from numgrad.ops.spatial.unpooling import UNPOOLS
 
 conv1d, conv2d, conv3d = (CONVOLUTIONS[f"conv{_dims}d"] for _dims in (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (
@@ -23,8 +27,30 @@ max_pool1d, max_pool2d, max_pool3d = (POOLS[f"max_pool{_dims}d"] for _dims in (1
 max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = (
     POOLS[f"max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3)
 )
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
+    ADAPTIVE_POOLS[f"adaptive_avg_pool{_dims}d"] for _dims in (1, 2, 3)
+)
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
+    ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d"] for _dims in (1, 2, 3)
+)
+(
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d_with_indices,
+) = (ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = (UNPOOLS[f"max_unpool{_dims}d"] for _dims in (1, 2, 3))
+lp_pool1d, lp_pool2d, lp_pool3d = (NORM_POOLS[f"lp_pool{_dims}d"] for _dims in (1, 2, 3))
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -34,14 +60,21 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "fold",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "max_pool1d",
     "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool2d_with_indices",
     "max_pool3d",
     "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "relu",
     "relu_",
     "sigmoid",
@@ -49,4 +82,5 @@ __all__ = [
     "softmin",
     "softplus",
     "tanh",
+    "unfold",
 ]

@@ -63,10 +63,11 @@ LATER = {
         functions=_split(
             "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
             "avg_pool1d max_pool1d max_pool2d max_pool3d max_pool1d_with_indices",
+            "adaptive_avg_pool1d adaptive_max_pool1d",
         ),
         methods=(),
         primitives=_split(
-            "convolution convolution_with_bias convolution_weight",
+            "convolution convolution_with_bias convolution_weight im2col col2im",
             "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward",
             "adaptive_avg_pool2d adaptive_avg_pool2d_backward adaptive_avg_pool3d",
             "adaptive_avg_pool3d_backward max_pool2d_with_indices max_pool3d_with_indices",

@@ -196,9 +196,7 @@ def transposed_convolution(
     return result
 
 
-def weight_gradient(
-    x: Array, y: Array, kernel: Sequence[int], steps: Steps, groups: int
-) -> Array:
+def weight_gradient(x: Array, y: Array, kernel: Sequence[int], steps: Steps, groups: int) -> Array:
     """Return the adjoint of `convolution` for its weight, whose kernels have a shape.
 
     Parameters

@@ -159,7 +159,7 @@ def _spread(g, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last): 
                                 out[plane, a, b, c] += share
 
 
-_WHOLE = Ranges(*[np.array([each], np.int64) for each in (0, 1, 1)], 1)
+_WHOLE = Ranges(np.zeros(1, np.int64), np.ones(1, np.int64), np.ones(1, np.int64), 1)
 
 
 def _three(windows: Sequence[Ranges]) -> list[Ranges]:
@@ -183,9 +183,7 @@ def _run(function: Any, planes: int, work: int, *arguments: Any) -> None:
 
 def _read(windows: Sequence[Ranges]) -> int:
     """Return how many elements all windows of a plane read."""
-    return math.prod(
-        [int((-(-(each.stops - each.starts) // each.step)).sum()) for each in windows]
-    )
+    return math.prod([int((-(-(each.stops - each.starts) // each.step)).sum()) for each in windows])
 
 
 def _counts(windows: Sequence[Ranges]) -> tuple[int, ...]:

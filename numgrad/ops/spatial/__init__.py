@@ -7,7 +7,16 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("convolution_primitives", "convolution", "pooling_primitives", "pooling")
+_FILES = (
+    "convolution_primitives",
+    "convolution",
+    "sliding_blocks",
+    "pooling_primitives",
+    "pooling",
+    "adaptive_pooling",
+    "unpooling",
+    "norm_pooling",
+)
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

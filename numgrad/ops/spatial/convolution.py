@@ -1,8 +1,8 @@
 """Convolutions and transposed convolutions, in one, two and three dims.
 
 A convolution here is what signal processing calls a cross-correlation: the kernel is not turned
-around. V. Dumoulin and F. Visin, "A guide to convolution arithmetic for deep learning" (2016), draws
-what stride, padding and dilation do; a transposed convolution is the adjoint map.
+around. V. Dumoulin and F. Visin, "A guide to convolution arithmetic for deep learning" (2016),
+draws what stride, padding and dilation do; a transposed convolution is the adjoint map.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ def _by(values: Sequence[int]) -> str:
     return f"({' x '.join(map(str, values))})"
 
 
-def _check_dtypes(
-    input: Tensor, weight: Tensor, transposed: bool, dilation: Sequence[int]
-) -> None:
+def _check_dtypes(input: Tensor, weight: Tensor, transposed: bool, dilation: Sequence[int]) -> None:
     dims = len(dilation)
     if input._array.dtype != weight._array.dtype:
         if input._array.dtype.kind == "c":
@@ -116,7 +114,9 @@ def _check_sizes(
     sizes, dims = shape[2:], len(kernel)
     names = _NAMES_OF_DIMS[max(dims, 2)]
     if min(steps.dilation) == 0:
-        said = ", ".join(_named("dilation", names, (1,) * (len(names) - dims) + steps.dilation))
+        said = ", ".join(
+            _named("dilation", names, (1,) * (len(names) - dims) + tuple(steps.dilation))
+        )
         raise RuntimeError(f"dilation should be greater than zero, but got {said}")
     if not transposed:
         wide = [size + 2 * each for size, each in zip(sizes, steps.padding, strict=True)]
@@ -169,7 +169,7 @@ def _convolved(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Sequence[int],
+    stride: tuple[int, ...],
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
@@ -182,6 +182,8 @@ def _convolved(
         raise RuntimeError("weight should have at least three dimensions")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
+    if len(output_padding) not in (1, dims):  # a function of other dims
+        stride = stride * len(output_padding) if len(stride) == 1 else stride
     steps = Steps(
         spread(stride, dims, "stride"),
         spread(padding, dims, "padding"),
@@ -197,12 +199,15 @@ def _convolved(
 def _check_bias(input: Tensor, bias: Tensor | None) -> None:
     if bias is not None and bias._array.dtype != input._array.dtype:
         names = [_TYPES.get(each.dtype.name, each.dtype.cpp_name) for each in (input, bias)]
-        raise RuntimeError(
-            f"Input type ({names[0]}) and bias type ({names[1]}) should be the same"
-        )
+        raise RuntimeError(f"Input type ({names[0]}) and bias type ({names[1]}) should be the same")
 
 
-_TYPES = {"int64": "long int", "int16": "short int", "uint8": "unsigned char", "int8": "signed char"}
+_TYPES = {
+    "int64": "long int",
+    "int16": "short int",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+}
 
 
 @declare(
@@ -263,6 +268,8 @@ def _same(
     spacing = each_dim(dilation, dims, f"dilation cannot broadcast to {dims} dimensions")
     if any(step != 1 for step in steps):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
+    if min(spacing) < 0:
+        raise RuntimeError("dilation should be greater than zero")
     totals = [each * (k - 1) for each, k in zip(spacing, kernel, strict=True)]
     if any(total % 2 for total in totals):
         pad = [each for total in reversed(totals) for each in (0, total % 2)]
@@ -272,7 +279,7 @@ def _same(
 
 def _make_convolution(dims: int) -> None:
     name = f"conv{dims}d"
-    kinds = f"Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
+    kinds = "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
 
     def rule(
         input: Tensor,

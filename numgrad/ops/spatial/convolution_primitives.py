@@ -202,7 +202,7 @@ def convolve(
     groups: int,
 ) -> Tensor:
     """Return a convolution of arguments that fit each other."""
-    parameters = {
+    parameters: dict[str, Any] = {
         "stride": steps.stride,
         "padding": steps.padding,
         "dilation": steps.dilation,

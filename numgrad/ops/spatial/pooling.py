@@ -232,14 +232,19 @@ def _make_average(dims: int) -> None:
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
         _AVERAGE,
         dims,
-        result="2.5000" if dims == 2 else "3.5000",
+        result="1.5000" if dims == 2 else "3.5000",
         divisor=_DIVISOR,
+        functional=True,
     )
 
 
-def _one(name: str, argument: str, values: Sequence[int]) -> int:
+def _one(name: str, argument: str, values: int | Sequence[int]) -> int:
+    if isinstance(values, int):
+        return values
     if len(values) != 1:
-        raise RuntimeError(f"{name}() argument '{argument}' should contain one int (got {len(values)})")
+        raise RuntimeError(
+            f"{name}() argument '{argument}' should contain one int (got {len(values)})"
+        )
     return values[0]
 
 
@@ -308,9 +313,7 @@ _MAXIMUM = """Return the greatest elements of windows of {count}{places}.
     """
 
 
-def _maximum(
-    name: str, input: Tensor, by: _Windows, ceil_mode: bool
-) -> tuple[Tensor, Tensor]:
+def _maximum(name: str, input: Tensor, by: _Windows, ceil_mode: bool) -> tuple[Tensor, Tensor]:
     dims = len(by.kernel)
     _require_planes(input, dims)
     words = "max_pool3d_with_indices_out_cpu_template"
@@ -322,8 +325,14 @@ def _maximum(
 
 def _make_maximum(dims: int) -> None:
     name = f"max_pool{dims}d"
+
     def with_places(
-        input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ceil_mode: bool
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None,
+        padding: Ints,
+        dilation: Ints,
+        ceil_mode: bool,
     ) -> tuple[Tensor, Tensor]:
         by = _windows(name, dims, kernel_size, stride, padding, dilation)
         return _maximum(name, input, by, ceil_mode)
@@ -340,9 +349,7 @@ def _make_maximum(dims: int) -> None:
         found = with_places(input, kernel_size, stride, padding, dilation, ceil_mode)
         return found if return_indices else found[0]
 
-    both = f"{name}_with_indices"
-    _enter(name, rule, name + _WINDOWS + _PLACES_TOO, _MAXIMUM, dims, f"{2**dims - 1}.")
-    _enter(both, with_places, f"{both}{_WINDOWS})", _MAXIMUM, dims, f"{2**dims - 1}.")
+    _enter_all(name, rule, with_places, dims)
 
 
 _LINES = {
@@ -353,7 +360,9 @@ _LINES = {
 }
 
 
-def _line(name: str, values: Sequence[int]) -> int:
+def _line(name: str, values: int | Sequence[int]) -> int:
+    if isinstance(values, int):
+        return values
     if len(values) != 1:
         raise RuntimeError(f"max_pool1d() {name} {_LINES[name]} but got size {len(values)}")
     return values[0]
@@ -413,7 +422,12 @@ def _maximum_1d(
 
 
 def _maximum_1d_with_places(
-    input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ceil_mode: bool
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None,
+    padding: Ints,
+    dilation: Ints,
+    ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
     ndim = input._array.ndim
     if ndim not in (2, 3):
@@ -421,7 +435,12 @@ def _maximum_1d_with_places(
             f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 "
             "'self' (while checking arguments for max_pool1d)"
         )
-    given = {"kernel_size": kernel_size, "stride": stride or (1,), "padding": padding, "dilation": dilation}
+    given = {
+        "kernel_size": kernel_size,
+        "stride": stride or (1,),
+        "padding": padding,
+        "dilation": dilation,
+    }
     for argument, each in given.items():
         _one("max_pool1d", argument, each)
     by = _windows_of_line(kernel_size, stride, padding, dilation)
@@ -444,6 +463,7 @@ def _enter(
     result: str,
     *,
     divisor: str = "",
+    functional: bool = False,
 ) -> None:
     both = name.endswith("_with_indices")
     rule.__name__ = rule.__qualname__ = name
@@ -457,13 +477,40 @@ def _enter(
         divisor=divisor,
         places=", and where in their planes these are" if both else "",
         item="[0]" if both else "",
-        returned="" if both else _RETURNED,
+        returned=_RETURNED if functional and _PLACES_TOO in signature else "",
     )
-    # PyTorch has these without `nn.functional`, too.
-    function = dims == 1 or not (both or name.startswith("avg"))
-    POOLS[name] = globals()[name] = declare(
-        signature, function=function, method=False, dispatched=True
+    if functional:  # where pickles find it
+        rule.__module__ = "numgrad.nn.functional"
+    POOLS[name] = declare(
+        signature,
+        function=not functional and (dims == 1 or not both),
+        method=False,
+        dispatched=True,
     )(rule)
+    if not functional:
+        globals()[name] = POOLS[name]
+
+
+def _enter_all(
+    name: str, rule: Callable[..., Any], with_places: Callable[..., Any], dims: int
+) -> None:
+    """Enter a function as PyTorch has it without `nn.functional`, as there, and for both results."""
+
+    def values(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None,
+        padding: Ints,
+        dilation: Ints,
+        ceil_mode: bool,
+    ) -> Tensor:
+        found: Tensor = rule(input, kernel_size, stride, padding, dilation, ceil_mode, False)
+        return found
+
+    greatest, both = f"{2**dims - 1}.", f"{name}_with_indices"
+    _enter(name, values, f"{name}{_WINDOWS})", _MAXIMUM, dims, greatest)
+    _enter(name, rule, f"{name}{_WINDOWS}{_PLACES_TOO}", _MAXIMUM, dims, greatest, functional=True)
+    _enter(both, with_places, f"{both}{_WINDOWS})", _MAXIMUM, dims, greatest)
 
 
 for _dims in (2, 3):
@@ -478,12 +525,4 @@ _enter(
     1,
     "0.5000",
 )
-_enter("max_pool1d", _maximum_1d, f"max_pool1d{_WINDOWS}{_PLACES_TOO}", _MAXIMUM, 1, "1.")
-_enter(
-    "max_pool1d_with_indices",
-    _maximum_1d_with_places,
-    f"max_pool1d_with_indices{_WINDOWS})",
-    _MAXIMUM,
-    1,
-    "1.",
-)
+_enter_all("max_pool1d", _maximum_1d, _maximum_1d_with_places, 1)
