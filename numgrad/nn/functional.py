@@ -13,8 +13,18 @@ from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
 from numgrad.ops.spatial.convolution import CONVOLUTIONS
+from numgrad.ops.spatial.grids import affine_grid, grid_sample
+from numgrad.ops.spatial.interpolation import (
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from numgrad.ops.spatial.norm_pooling import NORM_POOLS
+from numgrad.ops.spatial.padding import pad
 from numgrad.ops.spatial.pooling import POOLS
+from numgrad.ops.spatial.response_norm import local_response_norm
+from numgrad.ops.spatial.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from numgrad.ops.spatial.sliding_blocks import fold, unfold
 from numgrad.ops.spatial.unpooling import UNPOOLS
 
@@ -51,9 +61,11 @@ __all__ = [
     "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
     "adaptive_max_pool3d_with_indices",
+    "affine_grid",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -61,6 +73,9 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "fold",
+    "grid_sample",
+    "interpolate",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "lp_pool1d",
@@ -75,6 +90,9 @@ __all__ = [
     "max_unpool1d",
     "max_unpool2d",
     "max_unpool3d",
+    "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "relu",
     "relu_",
     "sigmoid",
@@ -83,4 +101,7 @@ __all__ = [
     "softplus",
     "tanh",
     "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]

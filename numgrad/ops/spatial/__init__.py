@@ -16,6 +16,12 @@ _FILES = (
     "adaptive_pooling",
     "unpooling",
     "norm_pooling",
+    "resampling",
+    "padding",
+    "interpolation",
+    "shuffling",
+    "grids",
+    "response_norm",
 )
 with declaring_own():
     for _file in _FILES:

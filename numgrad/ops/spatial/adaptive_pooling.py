@@ -85,8 +85,8 @@ def adaptive_mean(input: Tensor, counts: Ints) -> Tensor:
     _check(name, input, dims)
     shape = input._array.shape
     _check_sizes(name, shape, len(shape) - dims)
-    kernel = name if dims == 2 else f"{name}_cpu"
-    refuse(kernel, input, "f")
+    if input._array.size:  # of nothing, PyTorch asks for no dtype
+        refuse(name if dims == 2 else f"{name}_cpu", input, "f")
     result: Tensor = ADAPTIVE_MEANS[dims].apply(input, counts=counts)
     return result
 
@@ -167,6 +167,8 @@ def _greatest(name: str, input: Tensor, counts: Ints, first: int) -> tuple[Tenso
 
 def _line(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     name = "adaptive_max_pool1d"
+    if isinstance(output_size, int):
+        output_size = (output_size,)
     _check_line(name, input, output_size)
     first = input._array.ndim - 2 + (input._array.ndim == 2)
     counts = (1, output_size[0])
@@ -209,7 +211,6 @@ def _planes(name: str, dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
 def _make_maximum(dims: int) -> None:
     name = f"adaptive_max_pool{dims}d"
     with_places = _line if dims == 1 else _planes(name, dims)
-    kind = "int[1]" if dims == 1 else "object"
     module = "numgrad.nn.functional"  # where pickles find it: without, there is another of the name
 
     def rule(input: Tensor, output_size: Any, return_indices: bool) -> Any:
@@ -248,7 +249,7 @@ def _make_maximum(dims: int) -> None:
     >>> ng.nn.functional.{named}(x, 2){"" if returned else "[0]"}.shape
     torch.Size([{", ".join(["1"] + ["2"] * dims)}])
     """,
-            f"{named}(Tensor input, {kind} output_size, bool return_indices=False)",
+            f"{named}(Tensor input, object output_size, bool return_indices=False)",
         )
 
 

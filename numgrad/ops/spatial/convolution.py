@@ -182,8 +182,8 @@ def _convolved(
         raise RuntimeError("weight should have at least three dimensions")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    if len(output_padding) not in (1, dims):  # a function of other dims
-        stride = stride * len(output_padding) if len(stride) == 1 else stride
+    if input._array.ndim != dims + 2 and len(stride) == 1:  # a function of other dims
+        stride = stride * (input._array.ndim - 2)
     steps = Steps(
         spread(stride, dims, "stride"),
         spread(padding, dims, "padding"),

@@ -494,7 +494,7 @@ def _enter(
 def _enter_all(
     name: str, rule: Callable[..., Any], with_places: Callable[..., Any], dims: int
 ) -> None:
-    """Enter a function as PyTorch has it without `nn.functional`, as there, and for both results."""
+    """Enter a function as PyTorch has it without `nn.functional`, as there, and of both."""
 
     def values(
         input: Tensor,
