@@ -300,12 +300,12 @@ def _check_shapes(input: Tensor, grid: Tensor, mode: str) -> None:
         )
     if mode == "bicubic" and len(shape) == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    kernel = "grid_sampler_2d_cpu_kernel_impl" if len(shape) == 4 else "grid_sampler3d_cpu"
+    refuse(kernel, input, "f")
     if input._array.dtype != grid._array.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.scalar_name} but found {grid.dtype.scalar_name}"
         )
-    kernel = "grid_sampler_2d_cpu_kernel_impl" if len(shape) == 4 else "grid_sampler3d_cpu"
-    refuse(kernel, input, "f")
 
 
 @declare(

@@ -62,8 +62,8 @@ def _one_each(value: Any, sizes: Sequence[int], what: str) -> list[Any]:
             size = "scale_factor in (s1, s2, ...,sK)"
         raise ValueError(
             f"Input and {named} must have the same number of spatial dimensions, but got input "
-            f"with spatial dimensions of {numbers(sizes)} and {given} {value}. Please provide input "
-            f"tensor in (N, C, d1, d2, ...,dK) format and {size} format."
+            f"with spatial dimensions of {numbers(sizes)} and {given} {value}. Please provide "
+            f"input tensor in (N, C, d1, d2, ...,dK) format and {size} format."
         )
     return [as_number(each) if is_number(each) else each for each in value]
 

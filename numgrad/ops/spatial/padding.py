@@ -1,4 +1,4 @@
-"""Padding in all modes: with a number, or with what is inside, mirrored, repeated or going round."""
+"""Padding in all modes: with a number, or what is inside, mirrored, repeated or going round."""
 
 from __future__ import annotations
 
@@ -43,9 +43,15 @@ def _check_reflection(shape: Sequence[int], widths: Sequence[tuple[int, int]]) -
             )
 
 
-def _check_results(sizes: Sequence[int], widths: Sequence[tuple[int, int]]) -> None:
+def _check_results(shape: Sequence[int], widths: Sequence[tuple[int, int]]) -> None:
+    lead, sizes = shape[: len(shape) - len(widths)], shape[len(shape) - len(widths) :]
     found = [size + sum(pair) for size, pair in zip(sizes, widths, strict=True)]
-    if max(found) >= 1 and min(found) >= 0:
+    if max(found) >= 1:
+        if min(found) < 0:
+            raise RuntimeError(
+                "Trying to create tensor with negative dimension "
+                f"{next(each for each in found if each < 0)}: {numbers([*lead, *found])}"
+            )
         return
     letters = "DHW"[-len(sizes) :]
     given = ", ".join([f"{a}: {b}" for a, b in zip(letters, sizes, strict=True)])
@@ -123,7 +129,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str, value: Any) -> Tensor:
         _check_elements(input, dims)
         if mode == "reflect":
             _check_reflection(shape, widths)
-        _check_results(sizes, widths)
+        _check_results(shape, widths)
         kernel = f"{_NAMES[mode]}{dims}d"
         refuse(kernel, input, "fciu")
     tables = tuple([(mode, size, *pair) for size, pair in zip(sizes, widths, strict=True)])

@@ -143,8 +143,8 @@ def _adaptive_greatest(input: Array, counts: Ints) -> tuple[Array, Array]:
 
 
 def _make_greatest(dims: int, adaptive: bool) -> Primitive:
-    def rule(g0: Tensor | None, indices: Tensor, input_shape: Ints) -> Tensor | None:
-        return None if g0 is None else put_at(g0, indices, _last(input_shape, dims))
+    def rule(g0: Tensor | None, result1: Tensor, input_shape: Ints) -> Tensor | None:
+        return None if g0 is None else put_at(g0, result1, _last(input_shape, dims))
 
     def sample(width: int, count: int, windows: Any) -> Any:
         keywords: dict[str, Any] = {"counts": (count,) * dims}
@@ -167,7 +167,7 @@ def _make_greatest(dims: int, adaptive: bool) -> Primitive:
         _adaptive_greatest if adaptive else _greatest,
         ["input"],
         [rule],
-        outputs=("result0", "indices"),
+        outputs=("result0", "result1"),
         samples=samples,
     )
     return greatest

@@ -67,6 +67,7 @@ def _make(name: str, node: str, tables: Recipes) -> Primitive:
 
 
 RESAMPLING: dict[str, Primitive] = {}
+_recipe: Recipe
 for _dims in (1, 2, 3):
     for _name, _recipe in (
         ("reflection_pad", ("reflect", 3, 1, 2)),

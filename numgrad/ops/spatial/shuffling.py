@@ -200,7 +200,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError(
-            f"channel_shuffle expects input with > 2 dims, but got input with sizes {numbers(shape)}"
+            "channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{numbers(shape)}"
         )
     if groups <= 0:
         raise RuntimeError(
