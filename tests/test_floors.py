@@ -36,7 +36,8 @@ FLOORS = [
     ["ops/linalg", "ops/mutation"],
     ["ops/creation", "ops/indexing", "ops/numpy"],
     ["ops/reduction"],
-    ["ops/fourier", "ops/matrices", "ops/nn", "ops/spatial"],
+    ["ops/spatial"],
+    ["ops/fourier", "ops/matrices", "ops/nn", "ops/special"],
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
@@ -49,7 +50,7 @@ FLOORS = [
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],
-    ["fft", "func", "linalg", "nn", "utils"],
+    ["fft", "func", "linalg", "nn", "special", "utils"],
     ["__init__"],
     ["__main__"],
 ]

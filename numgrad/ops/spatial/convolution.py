@@ -31,6 +31,14 @@ def _by(values: Sequence[int]) -> str:
 
 def _check_dtypes(input: Tensor, weight: Tensor, transposed: bool, dilation: Sequence[int]) -> None:
     dims = len(dilation)
+    if input._array.dtype.kind == "b":
+        kernel = "slow_conv_transpose" if transposed else "slow_conv"
+        kernel += f"{max(dims, 2)}d{'_out' if transposed else ''}_cpu"
+        if not transposed and max(dilation) > 1:
+            kernel = "slow_conv_dilated<>"
+        elif not transposed and dims == 3:
+            kernel = "compute_columns3d"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
     if input._array.dtype != weight._array.dtype:
         if input._array.dtype.kind == "c":
             raise RuntimeError(
@@ -40,14 +48,6 @@ def _check_dtypes(input: Tensor, weight: Tensor, transposed: bool, dilation: Seq
         raise RuntimeError(
             f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
         )
-    if input._array.dtype.kind == "b":
-        kernel = "slow_conv_transpose" if transposed else "slow_conv"
-        kernel += f"{max(dims, 2)}d{'_out' if transposed else ''}_cpu"
-        if not transposed and max(dilation) > 1:
-            kernel = "slow_conv_dilated<>"
-        elif not transposed and dims == 3:
-            kernel = "compute_columns3d"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
 
 
 def _check_shapes(

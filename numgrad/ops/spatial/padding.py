@@ -43,7 +43,7 @@ def _check_reflection(shape: Sequence[int], widths: Sequence[tuple[int, int]]) -
             )
 
 
-def _check_results(shape: Sequence[int], widths: Sequence[tuple[int, int]]) -> None:
+def _check_results(mode: str, shape: Sequence[int], widths: Sequence[tuple[int, int]]) -> None:
     lead, sizes = shape[: len(shape) - len(widths)], shape[len(shape) - len(widths) :]
     found = [size + sum(pair) for size, pair in zip(sizes, widths, strict=True)]
     if max(found) >= 1:
@@ -56,7 +56,8 @@ def _check_results(shape: Sequence[int], widths: Sequence[tuple[int, int]]) -> N
     letters = "DHW"[-len(sizes) :]
     given = ", ".join([f"{a}: {b}" for a, b in zip(letters, sizes, strict=True)])
     behind = " ".join([f"{a}: {b}" for a, b in zip(letters, found, strict=True)])
-    raise RuntimeError(f"input ({given}) is too small. Calculated output {behind}")
+    space = " " * (len(sizes) == 2 and mode == "replicate")
+    raise RuntimeError(f"input ({given}{space}) is too small. Calculated output {behind}")
 
 
 def _check_round(sizes: Sequence[int], widths: Sequence[tuple[int, int]]) -> None:
@@ -129,7 +130,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str, value: Any) -> Tensor:
         _check_elements(input, dims)
         if mode == "reflect":
             _check_reflection(shape, widths)
-        _check_results(shape, widths)
+        _check_results(mode, shape, widths)
         kernel = f"{_NAMES[mode]}{dims}d"
         refuse(kernel, input, "fciu")
     tables = tuple([(mode, size, *pair) for size, pair in zip(sizes, widths, strict=True)])
