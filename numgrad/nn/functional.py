@@ -31,6 +31,7 @@ from numgrad.ops.nn.activations import (
     tanhshrink,
     threshold,
 )
+from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.gumbel import gumbel_softmax
 from numgrad.ops.nn.rectified import celu_, hardshrink, prelu, rrelu_, selu_, threshold_
 from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
@@ -139,6 +140,7 @@ __all__ = [
     "relu_",
     "rrelu",
     "rrelu_",
+    "scaled_dot_product_attention",
     "selu",
     "selu_",
     "sigmoid",
