@@ -1301,6 +1301,10 @@ def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def acos_(input: Tensor) -> Tensor: ...
 def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def acosh_(input: Tensor) -> Tensor: ...
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor: ...
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int]
+) -> tuple[Tensor, Tensor]: ...
 def add(
     input: Tensor | _Number,
     other: Tensor | _Number,
@@ -1513,6 +1517,14 @@ def atanh_(input: Tensor) -> Tensor: ...
 def atleast_1d(*tensors: Any) -> Any: ...
 def atleast_2d(*tensors: Any) -> Any: ...
 def atleast_3d(*tensors: Any) -> Any: ...
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = ...,
+    padding: _int | Sequence[_int] = ...,
+    ceil_mode: _bool = ...,
+    count_include_pad: _bool = ...,
+) -> Tensor: ...
 def baddbmm(
     input: Tensor,
     batch1: Tensor,
@@ -1566,6 +1578,7 @@ def ceil_(input: Tensor) -> Tensor: ...
 def celu(input: Tensor, alpha: _Number | Tensor = ...) -> Tensor: ...
 def celu_(input: Tensor, alpha: _Number | Tensor = ...) -> Tensor: ...
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor: ...
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
 def cholesky(input: Tensor, upper: _bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def cholesky_inverse(input: Tensor, upper: _bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def cholesky_solve(
@@ -1612,6 +1625,74 @@ def conj_physical(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def conj_physical_(input: Tensor) -> Tensor: ...
 def constant_pad_nd(
     input: Tensor, pad: Sequence[_int], value: _Number | Tensor = ...
+) -> Tensor: ...
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = ...,
+    stride: _int | Sequence[_int] = ...,
+    padding: _int | Sequence[_int] | str = ...,
+    dilation: _int | Sequence[_int] = ...,
+    groups: _int = ...,
+) -> Tensor: ...
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = ...,
+    stride: _int | Sequence[_int] = ...,
+    padding: _int | Sequence[_int] | str = ...,
+    dilation: _int | Sequence[_int] = ...,
+    groups: _int = ...,
+) -> Tensor: ...
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = ...,
+    stride: _int | Sequence[_int] = ...,
+    padding: _int | Sequence[_int] | str = ...,
+    dilation: _int | Sequence[_int] = ...,
+    groups: _int = ...,
+) -> Tensor: ...
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = ...,
+    stride: _int | Sequence[_int] = ...,
+    padding: _int | Sequence[_int] = ...,
+    output_padding: _int | Sequence[_int] = ...,
+    groups: _int = ...,
+    dilation: _int | Sequence[_int] = ...,
+) -> Tensor: ...
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = ...,
+    stride: _int | Sequence[_int] = ...,
+    padding: _int | Sequence[_int] = ...,
+    output_padding: _int | Sequence[_int] = ...,
+    groups: _int = ...,
+    dilation: _int | Sequence[_int] = ...,
+) -> Tensor: ...
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = ...,
+    stride: _int | Sequence[_int] = ...,
+    padding: _int | Sequence[_int] = ...,
+    output_padding: _int | Sequence[_int] = ...,
+    groups: _int = ...,
+    dilation: _int | Sequence[_int] = ...,
+) -> Tensor: ...
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[_int],
+    padding: Sequence[_int],
+    dilation: Sequence[_int],
+    transposed: _bool,
+    output_padding: Sequence[_int],
+    groups: _int,
 ) -> Tensor: ...
 def copysign(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
@@ -2053,6 +2134,38 @@ def max(
 ) -> _ValuesIndices: ...
 @overload
 def max(input: Tensor, other: Tensor) -> Tensor: ...
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = ...,
+    padding: _int | Sequence[_int] = ...,
+    dilation: _int | Sequence[_int] = ...,
+    ceil_mode: _bool = ...,
+) -> Tensor: ...
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = ...,
+    padding: _int | Sequence[_int] = ...,
+    dilation: _int | Sequence[_int] = ...,
+    ceil_mode: _bool = ...,
+) -> tuple[Tensor, Tensor]: ...
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = ...,
+    padding: _int | Sequence[_int] = ...,
+    dilation: _int | Sequence[_int] = ...,
+    ceil_mode: _bool = ...,
+) -> Tensor: ...
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = ...,
+    padding: _int | Sequence[_int] = ...,
+    dilation: _int | Sequence[_int] = ...,
+    ceil_mode: _bool = ...,
+) -> Tensor: ...
 def maximum(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
 ) -> Tensor: ...
@@ -2194,6 +2307,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: .
 def permute(input: Tensor, dims: Sequence[_int], *, axes: _Dim = ...) -> Tensor: ...
 def permute_copy(input: Tensor, *arguments: Any, out: Any = ..., **keywords: Any) -> Tensor: ...
 def pinverse(input: Tensor, rcond: _float = ...) -> Tensor: ...
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def positive(input: Tensor) -> Tensor: ...
 def pow(
