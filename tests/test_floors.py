@@ -36,6 +36,7 @@ FLOORS = [
     ["ops/linalg", "ops/mutation"],
     ["ops/creation", "ops/indexing", "ops/numpy"],
     ["ops/reduction"],
+    ["ops/spatial"],
     ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching", "ops/special"],
     ["ops/sampling"],
     ["ops"],

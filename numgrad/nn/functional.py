@@ -31,6 +31,7 @@ from numgrad.ops.nn.activations import (
     tanhshrink,
     threshold,
 )
+from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.classes import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -79,15 +80,74 @@ from numgrad.ops.nn.regression import (
 from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
 from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
+from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
+from numgrad.ops.spatial.convolution import CONVOLUTIONS
+from numgrad.ops.spatial.grids import affine_grid, grid_sample
+from numgrad.ops.spatial.interpolation import (
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from numgrad.ops.spatial.norm_pooling import NORM_POOLS
+from numgrad.ops.spatial.padding import pad
+from numgrad.ops.spatial.pooling import POOLS
+from numgrad.ops.spatial.response_norm import local_response_norm
+from numgrad.ops.spatial.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from numgrad.ops.spatial.sliding_blocks import fold, unfold
+from numgrad.ops.spatial.unpooling import UNPOOLS
+
+conv1d, conv2d, conv3d = (CONVOLUTIONS[f"conv{_dims}d"] for _dims in (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (
+    CONVOLUTIONS[f"conv_transpose{_dims}d"] for _dims in (1, 2, 3)
+)
+avg_pool1d, avg_pool2d, avg_pool3d = (POOLS[f"avg_pool{_dims}d"] for _dims in (1, 2, 3))
+max_pool1d, max_pool2d, max_pool3d = (POOLS[f"max_pool{_dims}d"] for _dims in (1, 2, 3))
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = (
+    POOLS[f"max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3)
+)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
+    ADAPTIVE_POOLS[f"adaptive_avg_pool{_dims}d"] for _dims in (1, 2, 3)
+)
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
+    ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d"] for _dims in (1, 2, 3)
+)
+(
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d_with_indices,
+) = (ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = (UNPOOLS[f"max_unpool{_dims}d"] for _dims in (1, 2, 3))
+lp_pool1d, lp_pool2d, lp_pool3d = (NORM_POOLS[f"lp_pool{_dims}d"] for _dims in (1, 2, 3))
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "affine_grid",
     "alpha_dropout",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
     "celu_",
+    "channel_shuffle",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
@@ -99,9 +159,11 @@ __all__ = [
     "elu_",
     "embedding",
     "feature_alpha_dropout",
+    "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
@@ -112,15 +174,29 @@ __all__ = [
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "margin_ranking_loss",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_margin_loss",
@@ -129,7 +205,10 @@ __all__ = [
     "nll_loss",
     "normalize",
     "one_hot",
+    "pad",
     "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
     "prelu",
     "relu",
@@ -138,6 +217,7 @@ __all__ = [
     "rms_norm",
     "rrelu",
     "rrelu_",
+    "scaled_dot_product_attention",
     "selu",
     "selu_",
     "sigmoid",
@@ -155,4 +235,8 @@ __all__ = [
     "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]

@@ -21,6 +21,7 @@ _FILES = (
     "layers",
     "normalised",
     "dropping",
+    "attention",
 )
 with declaring_own():
     for _file in _FILES:
