@@ -9,6 +9,7 @@ here.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from functools import cache
@@ -92,8 +93,11 @@ def _width(value):  # type: ignore[no-untyped-def]
     return lambda value: bits
 
 
-def stands_in(function: Any, choose: Callable[..., Any]) -> None:
-    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one."""
+def stands_in(function: Any, choose: Callable[..., Any], *, loads: bool = False) -> None:
+    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one.
+
+    With `loads`, that may load modules which declare functions to Numba.
+    """
 
     class Template(AbstractTemplate):
         key = function
@@ -102,6 +106,8 @@ def stands_in(function: Any, choose: Callable[..., Any]) -> None:
             chosen = None if kws else choose(*map(types.unliteral, args))
             if chosen is None:
                 return None
+            if loads:
+                self.context.refresh()
             self.chosen = self.context.resolve_value_type(chosen)
             return self.chosen.get_call_type(self.context, args, {})
 
@@ -707,3 +713,33 @@ def bitwise_right_shift(a, b):  # type: ignore[no-untyped-def]
     Where `b` is negative or leaves no bit, only the sign is left: -1 or 0.
     """
     return a >> b if (b >= 0) & (b < width(a)) else (a >> (width(a) - 1)) >> 1
+
+
+# --- special functions ------------------------------------------------------------------------
+
+# By the module of `numgrad.math.real` that has them, which is loaded when one is compiled first.
+_LATER = {
+    "normal": "erfcx ndtr log_ndtr ndtri",
+    "modified_bessel": "i0 i0e i1 i1e k0 k0e k1 k1e",
+    "bessel": "j0_near j1_near y0_near y1_near p0 p1 q0 q1",
+}
+
+
+def _loaded(module: str, name: str) -> Any:
+    """Return a function of one real number, whose types have functions of their own in a module."""
+
+    def function(x: Any) -> Any:
+        raise TypeError(f"{name} is a part of kernels: only these can call it")
+
+    def choose(x: Any) -> Any:
+        loaded = importlib.import_module(f"numgrad.math.real.{module}")
+        return getattr(loaded, name.upper()).get(x)
+
+    function.__name__ = function.__qualname__ = name
+    stands_in(function, choose, loads=True)
+    return function
+
+
+globals().update(
+    {name: _loaded(module, name) for module, names in _LATER.items() for name in names.split()}
+)
