@@ -6,10 +6,12 @@ this file.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any, NamedTuple
 
 from numgrad.graph.upward import upward
+from numgrad.math.functions import LATER_FORMULAS
 
 __all__ = ["LATER", "Later", "load_all", "load_package", "package_of"]
 
@@ -23,11 +25,14 @@ class Later(NamedTuple):
         What becomes ``numgrad.name`` and ``Tensor.name``.
     primitives : tuple of str
         What enters the catalogue.
+    elementwise : bool
+        Whether the primitives are functions of numbers as well, in `numgrad.math`.
     """
 
     functions: tuple[str, ...]
     methods: tuple[str, ...]
     primitives: tuple[str, ...]
+    elementwise: bool = False
 
 
 def _split(*lines: str) -> tuple[str, ...]:
@@ -50,6 +55,12 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
+    "special": Later(
+        functions=(),
+        methods=(),
+        primitives=_split("entr xlog1py xlog1py_of_number xlog1py_by_number"),
+        elementwise=True,
+    ),
     "searching": Later(
         functions=_split(
             "bincount bucketize histc histogram histogramdd isin searchsorted unique",
@@ -74,6 +85,12 @@ def package_of(name: str) -> str | None:
 def load_package(package: str) -> None:
     """Load a package of operations, if that has not been done."""
     importlib.import_module(f"numgrad.ops.{package}")
+
+
+for _package, _later in LATER.items():
+    if _later.elementwise:
+        _load = functools.partial(load_package, _package)
+        LATER_FORMULAS.update(dict.fromkeys(_later.primitives, _load))
 
 
 def load_all() -> None:
