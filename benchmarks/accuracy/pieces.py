@@ -232,11 +232,12 @@ TABLES = {
     **{
         f"{'PQ'[part]}{order}": Table(
             _of_square(
-                lambda u, order=order, part=part: _phase(order, _SPLIT_J / u)[part]
-                / (u if part else 1)
-                if u > mpf(10) ** -10
-                else ((1, mpf(-1) / 8)[part] if order == 0 else (1, mpf(3) / 8)[part])
-                / (_SPLIT_J if part else 1)
+                lambda u, order=order, part=part: (
+                    _phase(order, _SPLIT_J / u)[part] / (u if part else 1)
+                    if u > mpf(10) ** -10
+                    else ((1, mpf(-1) / 8)[part] if order == 0 else (1, mpf(3) / 8)[part])
+                    / (_SPLIT_J if part else 1)
+                )
             ),
             0,
             0,

@@ -717,23 +717,28 @@ def bitwise_right_shift(a, b):  # type: ignore[no-untyped-def]
 
 # --- special functions ------------------------------------------------------------------------
 
-# By the module of `numgrad.math.real` that has them, which is loaded when one is compiled first.
+# By the module that has them, which is loaded when one is compiled first: those of one number for
+# each type, those of a number and a degree for all.
 _LATER = {
-    "normal": "erfcx ndtr log_ndtr ndtri",
-    "modified_bessel": "i0 i0e i1 i1e k0 k0e k1 k1e",
-    "bessel": "j0_near j1_near y0_near y1_near p0 p1 q0 q1",
+    "real.normal": "erfcx ndtr log_ndtr ndtri",
+    "real.modified_bessel": "i0 i0e i1 i1e k0 k0e k1 k1e",
+    "real.bessel": "j0_near j1_near y0_near y1_near p0 p1 q0 q1",
+    "orthogonal": "chebyshev_t chebyshev_u chebyshev_v chebyshev_w hermite_h hermite_he legendre"
+    " gegenbauer laguerre",
 }
 
 
 def _loaded(module: str, name: str) -> Any:
-    """Return a function of one real number, whose types have functions of their own in a module."""
+    """Return a function of real numbers that stands in a module of its own."""
 
-    def function(x: Any) -> Any:
+    def function(x: Any, *others: Any) -> Any:
         raise TypeError(f"{name} is a part of kernels: only these can call it")
 
-    def choose(x: Any) -> Any:
-        loaded = importlib.import_module(f"numgrad.math.real.{module}")
-        return getattr(loaded, name.upper()).get(x)
+    def choose(x: Any, *others: Any) -> Any:
+        if x not in _REAL_TYPES:
+            return None
+        loaded = importlib.import_module(f"numgrad.math.{module}")
+        return getattr(loaded, name) if others else getattr(loaded, name.upper())[x]
 
     function.__name__ = function.__qualname__ = name
     stands_in(function, choose, loads=True)

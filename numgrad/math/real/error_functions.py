@@ -214,7 +214,7 @@ def _make(
         return from_bits((k + bias) << mantissa)
 
     def gaussian(square, square_rest):  # type: ignore[no-untyped-def]
-        """Return a large and a small number and k: exp of minus a square is their sum times 2**k."""
+        """Return two numbers and k: exp of minus a square is their sum times 2**k."""
         shifted = fma(-square, log2_e, magic)
         k = to_bits(shifted) - magic_bits
         whole = shifted - magic

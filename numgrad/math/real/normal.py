@@ -20,27 +20,39 @@ import numpy as np
 from numba import from_dtype
 
 from numgrad.codegen.llvm.scalar_ir import sqrt, where
+from numgrad.math.real.bits import fma
 from numgrad.math.real.double_word import fast_two_sum, two_product
 from numgrad.math.real.error_functions import PARTS
 from numgrad.math.real.formats import Format, for_each
 from numgrad.math.real.logarithms import LOG, make_log_of_sum
 from numgrad.math.real.pieces import limited, make_locate, make_pieces, make_series
+from numgrad.math.real.polynomials import make_polynomial
 
 __all__ = ["ERFCX", "LOG_NDTR", "NDTR", "NDTRI"]
+
+
+# (-1)**n (2n - 1)!! from n = 7 down to 0, without the 1 of n = 0: DLMF 7.12.1, in 1/(2 x**2).
+_ASYMPTOTIC = (-135135.0, 10395.0, -945.0, 105.0, -15.0, 3.0, -1.0, 0.0)
 
 
 def _make_erfcx(format: Format) -> Any:
     """Return exp(x**2) erfc(x)."""
     number = format.number
     gaussian, scaled, product = PARTS[number]
-    zero, two, root = number(0), number(2), number(1 / math.sqrt(math.pi))
-    # Beyond this it is 1/(sqrt(pi) x); and e**(x*x) of negative ones is inf.
-    large, lowest = number(2.0 ** (format.mantissa // 2 + 2)), number(-format.choose(10.5, 27.5))
+    zero, half, one, two = number(0), number(0.5), number(1), number(2)
+    root = number(1 / math.sqrt(math.pi))
+    # What erfc is made of holds up to where that is 0; e**(x*x) of less than minus that is inf.
+    large = number(format.choose(10, 27))
+    lowest = -large - half
+    asymptotic = make_polynomial(number, _ASYMPTOTIC)
 
     def erfcx(x):  # type: ignore[no-untyped-def]
         size = abs(x)
         factor, factor_rest = scaled(where(size < large, size, large))
-        value = where(size < large, factor + factor_rest, root / size)
+        inverse = one / size
+        far = root * inverse
+        far = fma(far, asymptotic(half * inverse * inverse), far)
+        value = where(size < large, factor + factor_rest, far)
         square, square_rest = two_product(*[where(x < lowest, lowest, x)] * 2)
         head, tail, k = gaussian(-square, -square_rest)
         reflected = product((head, tail, k), two, zero) - value

@@ -35,9 +35,10 @@ def make_series(format: Format, name: str, chains: int = 1) -> Callable[[Any], A
 
 
 def make_locate(format: Format, width: float, first: int = 0) -> Callable[[Any], tuple[Any, Any]]:
-    """Return a function that gives the number of the piece that an argument is in, and its distance.
+    """Return a function that gives the number of the piece an argument is in, and its distance.
 
-    The argument must be in the table, and not nan.
+    That is the distance from the middle of the piece. The argument, never nan, must be in the
+    table.
     """
     nearest, step, scale = format.nearest(), format.number(width), format.number(1 / width)
     start = format.integer(first)
