@@ -11,6 +11,7 @@ from numgrad.codegen.expression import Symbol
 from numgrad.ops.core.declare import unary
 from numgrad.ops.core.domains import POSITIVE, REAL
 from numgrad.ops.core.elementwise import ElementwisePrimitive
+from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.rounding import sign
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.published import publish
@@ -52,12 +53,15 @@ def _declare(
 
 
 def _away_from_0(x: Any) -> Any:
-    """Return x, and 1 in the place of 0: what is divided by it is not used there."""
+    """Return x, and 1 in the place of 0: what is divided by it is not used there.
+
+    (Nor for nan, where PyTorch has the slope at 0.)
+    """
     return where(x == 0, 1.0, x)
 
 
 def _i1_slope(g: Any, y: Any, input: Any) -> Any:
-    return g * where(input == 0, 0.5, _I0(input) - y / _away_from_0(input))
+    return g * where(absolute(input) > 0, _I0(input) - y / _away_from_0(input), 0.5)
 
 
 _I0 = _declare(
@@ -90,7 +94,8 @@ special_i1 = publish(_I1, module=__name__)
 _I1E = _declare(
     "i1e",
     lambda g, y, input: (
-        g * where(input == 0, 0.5, _I0E(input) - y * (sign(input) + 1 / _away_from_0(input)))
+        g
+        * where(absolute(input) > 0, _I0E(input) - y * (sign(input) + 1 / _away_from_0(input)), 0.5)
     ),
     "Return exp(-abs(x)) I1(x).\n\nDerivative: i0e(x) - i1e(x) (sign(x) + 1/x), 1/2 at 0.",
     "ng.special.i1e(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.2079])",
