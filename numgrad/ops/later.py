@@ -55,6 +55,7 @@ LATER = {
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
+    "nn": Later(functions=(), methods=(), primitives=()),
     "special": Later(
         functions=_split("i0"),
         methods=_split("i0 i0_"),

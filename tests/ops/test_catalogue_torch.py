@@ -38,8 +38,8 @@ CALLS: dict[str, Any] = {
     "pow_of_number": lambda m, exponent, base: m.pow(base, exponent),
     "addcmul": lambda m, a, b, c, value: m.addcmul(a, b, c, value=value),
     "addcdiv": lambda m, a, b, c, value: m.addcdiv(a, b, c, value=value),
-    "softplus": lambda m, a, beta, threshold: functional(m).softplus(a, beta, threshold),
-    "logsigmoid": lambda m, a: functional(m).logsigmoid(a),
+    "softplus": lambda m, a, beta, threshold: m.nn.functional.softplus(a, beta, threshold),
+    "logsigmoid": lambda m, a: m.nn.functional.logsigmoid(a),
     "xlogy_of_number": lambda m, other, a: m.xlogy(a, other),
     "isclose": lambda m, a, b, rtol, atol, nan: m.isclose(a, b, rtol, atol, bool(nan)),
     "clamp_min_tensor": lambda m, a, bound: m.clamp(a, min=bound),
@@ -74,10 +74,6 @@ CANCELLING_GRADIENTS = {
 # Special values at which PyTorch's gradient depends on where a number stands: its loop of vectors
 # returns one, its loop of single numbers, for what remains, another. Here it is the latter's.
 UNDECIDED = {"logit": [-0.0]}  # a -inf among vectors, an inf alone
-
-
-def functional(module: Any) -> Any:
-    return module if module is ng else module.nn.functional
 
 
 def call(module: Any, primitive: ElementwisePrimitive, operands: list[Any]) -> Any:

@@ -78,10 +78,11 @@ def special_round(input: Tensor, decimals: int, out: Tensor | None) -> Tensor:
     >>> ng.special.round(ng.tensor([0.5, 1.5, 2.25]))
     tensor([0., 2., 2.])
     """
-    if decimals == 0 and input._array.dtype.kind == "f":
+    if decimals == 0:
+        CATALOGUE["round"].check_dtype(input.dtype)
         result: Tensor = CATALOGUE["round_decimals"](input, 1.0, out=out)
         return result
-    return FUNCTIONS["round"](input, decimals=decimals, out=out)  # type: ignore[no-any-return]
+    return FUNCTIONS["round"](input, decimals=decimals, out=out)
 
 
 ALIASES["round"] = special_round

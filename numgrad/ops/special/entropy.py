@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import NONZERO, POSITIVE, number
@@ -22,7 +23,7 @@ special_entr = publish(
         lambda g, input: g * -(1 + log(input)),
         POSITIVE,
         formula=lambda input: where(
-            input > 0, -input * log(input), where(input < 0, -math.inf, input * 0)
+            input > 0, -input * log(input), where(input < 0, -math.inf, where(input == 0, 0, input))
         ),
         accepts="f",
         node="SpecialEntrBackward0",
@@ -38,6 +39,13 @@ special_entr = publish(
 def _weight_rule(g: Any, input: Any, other: Any) -> Any:
     """Return g ln(1 + other), and 0 where `input` is 0 and the logarithm undefined or infinite."""
     return where((input == 0) & (other <= -1), 0, g * _log1p(other))
+
+
+def _weight_rule_of_number(g: Any, input: Any, other: Any) -> Any:
+    """Return the same for a number `other`: where it is nan, PyTorch has 0 as well."""
+    defined = other > -1
+    is_free = ~defined if isinstance(defined, Symbol) else not defined
+    return where((input == 0) & is_free, 0, g * _log1p(other))
 
 
 def _log1p(value: Any) -> Any:
@@ -87,7 +95,7 @@ _XLOG1PY_OF_NUMBER = _declare_form(
     ("input",),
 )
 _XLOG1PY_BY_NUMBER = _declare_form(
-    "_by_number", 2, (_weight_rule, None), (NONZERO, number(1.5)), ("other",)
+    "_by_number", 2, (_weight_rule_of_number, None), (NONZERO, number(1.5)), ("other",)
 )
 
 

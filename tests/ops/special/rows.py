@@ -6,8 +6,8 @@ import numgrad as ng
 
 NODES = {
     "torch.special.entr(p)": ("SpecialEntrBackward0", "self"),
-    "torch.special.xlog1py(p, r)": ("SpecialXlog1PyBackward0", "other self"),
-    "torch.special.xlog1py(2.0, r)": ("SpecialXlog1PyBackward1", "other self"),
+    "torch.special.xlog1py(p, v)": ("SpecialXlog1PyBackward0", "other self"),
+    "torch.special.xlog1py(2.0, v)": ("SpecialXlog1PyBackward1", "other self"),
     "torch.special.xlog1py(p, 2.0)": ("SpecialXlog1PyBackward2", "other self"),
 }
 DISPATCH = {

@@ -1,0 +1,1 @@
+"""Rows of neural networks in the tables that walk the catalogue."""
