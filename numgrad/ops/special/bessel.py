@@ -19,7 +19,6 @@ from numgrad.ops.pointwise.exponential import sqrt
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.pointwise.trigonometric import cos, sin
 from numgrad.ops.signatures.published import publish
-from numgrad.ops.special.halves import no_halves
 
 __all__ = [
     "special_bessel_j0",
@@ -30,6 +29,7 @@ __all__ = [
 ]
 
 _NEAR = 16.0  # as in numgrad.math.real.bessel
+_TINY = 1e-16  # up to there J1(x) is x/2 to all digits
 _SERIES = 0.5  # up to there the slope of sin(x)/x is its power series
 _TERMS = 7
 
@@ -41,7 +41,7 @@ def _wave(order: int, of_second_kind: bool, x: Any) -> Any:
     cosine, sine = (s - c, -s - c) if order else (c + s, s - c)
     p, q = Symbol.apply(f"p{order}", x), Symbol.apply(f"q{order}", x)
     value = p * sine + q * cosine if of_second_kind else p * cosine - q * sine
-    return value * sqrt(1 / (math.pi * x))
+    return value * (1 / math.sqrt(math.pi)) / sqrt(x)
 
 
 def _first_kind(order: int) -> Any:
@@ -66,7 +66,7 @@ def _second_kind(order: int) -> Any:
 def _declare(
     name: str, rule: Any, formula: Any, doc: str, example: str, domain: Any = REAL
 ) -> ElementwisePrimitive:
-    """Declare a function of real numbers; PyTorch computes it in 32 or 64 bits."""
+    """Declare a function of real numbers."""
     return unary(
         name,
         rule,
@@ -76,15 +76,19 @@ def _declare(
         node=f"Special{name.title().replace('_', '')}Backward0",
         function_name=f"special_{name}",
         kernel_name=f"{name}_cpu",
-        check=no_halves(f"{name}_cpu"),
         doc=f"{doc}; PyTorch has none. Mirrors ``torch.special.{name}``.",
         example=example,
     )
 
 
 def _away_from_0(x: Any) -> Any:
-    """Return x, and 1 in the place of 0: what is divided by it is not used there."""
-    return where(x == 0, 1.0, x)
+    """Return x, and 1 in the place of what is near 0: what is divided by it is not used there."""
+    return where(absolute(x) <= _TINY, 1.0, x)
+
+
+def _j1_slope(g: Any, y: Any, input: Any) -> Any:
+    x = _away_from_0(input)
+    return g * where(absolute(input) <= _TINY, 0.5, _J0(x) - y / x)
 
 
 _J0 = _declare(
@@ -97,7 +101,7 @@ _J0 = _declare(
 special_bessel_j0 = publish(_J0, module=__name__)
 _J1 = _declare(
     "bessel_j1",
-    lambda g, y, input: g * where(input == 0, 0.5, _J0(input) - y / _away_from_0(input)),
+    _j1_slope,
     _first_kind(1),
     "Return the Bessel function of the first kind of order 1.\n\n"
     "Derivative: J0(x) - J1(x)/x, 1/2 at 0",
@@ -128,7 +132,7 @@ special_bessel_y1 = publish(_Y1, module=__name__)
 
 def _spherical(input: Any) -> Any:
     quotient = sin(input) / _away_from_0(input)
-    return where(input == 0, 1.0, where(absolute(input) == math.inf, 0.0, quotient))
+    return where(absolute(input) <= _TINY, 1.0, where(absolute(input) == math.inf, 0.0, quotient))
 
 
 def _spherical_slope(g: Any, y: Any, input: Any) -> Any:

@@ -15,7 +15,6 @@ from numgrad.ops.pointwise.complex import absolute
 from numgrad.ops.pointwise.rounding import sign
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.published import publish
-from numgrad.ops.special.halves import no_halves
 
 __all__ = [
     "i0",
@@ -30,6 +29,8 @@ __all__ = [
     "special_scaled_modified_bessel_k1",
 ]
 
+_TINY = 1e-16  # up to there I1(x) is x/2 to all digits
+
 
 def _declare(
     name: str,
@@ -41,10 +42,9 @@ def _declare(
     domain: Any = REAL,
     **options: Any,
 ) -> ElementwisePrimitive:
-    """Declare a function; with `of`, one that PyTorch has in 32 and 64 bits alone."""
+    """Declare a function; with `of`, one whose scalar function has that name."""
     if of:
         options |= {"formula": lambda input: Symbol.apply(of, input)}
-        options |= {"check": no_halves(f"{name}_cpu")}
     options.setdefault("node", f"Special{name.title().replace('_', '')}Backward0")
     options.setdefault("kernel_name", f"{name}_cpu")
     options.setdefault("function_name", f"special_{name}")
@@ -53,15 +53,18 @@ def _declare(
 
 
 def _away_from_0(x: Any) -> Any:
-    """Return x, and 1 in the place of 0: what is divided by it is not used there.
-
-    (Nor for nan, where PyTorch has the slope at 0.)
-    """
-    return where(x == 0, 1.0, x)
+    """Return x, and 1 in the place of nan and near 0, where PyTorch has the slope at 0."""
+    return where(absolute(x) > _TINY, x, 1.0)
 
 
 def _i1_slope(g: Any, y: Any, input: Any) -> Any:
-    return g * where(absolute(input) > 0, _I0(input) - y / _away_from_0(input), 0.5)
+    x = _away_from_0(input)
+    return g * where(absolute(input) > _TINY, _I0(x) - y / x, 0.5)
+
+
+def _i1e_slope(g: Any, y: Any, input: Any) -> Any:
+    x = _away_from_0(input)
+    return g * where(absolute(input) > _TINY, _I0E(x) - y * (sign(x) + 1 / x), 0.5)
 
 
 _I0 = _declare(
@@ -93,10 +96,7 @@ _I1 = _declare(
 special_i1 = publish(_I1, module=__name__)
 _I1E = _declare(
     "i1e",
-    lambda g, y, input: (
-        g
-        * where(absolute(input) > 0, _I0E(input) - y * (sign(input) + 1 / _away_from_0(input)), 0.5)
-    ),
+    _i1e_slope,
     "Return exp(-abs(x)) I1(x).\n\nDerivative: i0e(x) - i1e(x) (sign(x) + 1/x), 1/2 at 0.",
     "ng.special.i1e(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.2079])",
     node="SpecialI1EBackward0",

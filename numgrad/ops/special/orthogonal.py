@@ -16,7 +16,6 @@ from numgrad.ops.core.domains import UNIT, Domain, interval, number
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.pointwise.rounding import trunc
 from numgrad.ops.signatures.published import publish
-from numgrad.ops.special.halves import no_halves
 
 __all__ = ["POLYNOMIALS"]
 
@@ -124,7 +123,6 @@ def _declare(name: str, formula: Any, rule: Any, what: str, slope: str, domain: 
         node=f"Special{name.title().replace('_', '')}Backward0",
         function_name=f"special_{name}",
         kernel_name=f"{name}_cpu",
-        check=no_halves(f"{name}_cpu"),
         doc=f"Return the {what} of degree n at x.\n\n"
         "The degree may be a number or a tensor; its fraction is cut off, and polynomials of a\n"
         f"negative degree are 0.\n\nDerivative for x: {slope} (DLMF 18.9(iii)); PyTorch has none.\n"
