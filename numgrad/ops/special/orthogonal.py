@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise
@@ -18,6 +20,12 @@ from numgrad.ops.pointwise.rounding import trunc
 from numgrad.ops.signatures.published import publish
 
 __all__ = ["POLYNOMIALS"]
+
+
+def _whole(n: Any) -> Any:
+    """Return a degree without its fraction."""
+    return trunc(n) if isinstance(n, Tensor | Symbol) else float(np.trunc(n))
+
 
 _DEGREES = interval(0.5, 5.5)
 _FORMS = ("Tensor input, Tensor n", "number input, Tensor n", "Tensor input, number n")
@@ -40,46 +48,46 @@ def _family(name: str, rule: Any, order: float) -> ElementwisePrimitive:
 
 _GEGENBAUER = _family(
     "gegenbauer",
-    lambda g, input, n, order: g * (2 * order * _GEGENBAUER(input, trunc(n) - 1, order + 1)),
+    lambda g, input, n, order: g * (2 * order * _GEGENBAUER(input, _whole(n) - 1, order + 1)),
     1.5,
 )
 _LAGUERRE = _family(
     "laguerre",
-    lambda g, input, n, order: -g * _LAGUERRE(input, trunc(n) - 1, order + 1),
+    lambda g, input, n, order: -g * _LAGUERRE(input, _whole(n) - 1, order + 1),
     1.0,
 )
 
 
 def _slope_t(x: Any, n: Any) -> Any:
-    return trunc(n) * _GEGENBAUER(x, trunc(n) - 1, 1.0)
+    return _whole(n) * _GEGENBAUER(x, _whole(n) - 1, 1.0)
 
 
 def _slope_u(x: Any, n: Any) -> Any:
-    return 2 * _GEGENBAUER(x, trunc(n) - 1, 2.0)
+    return 2 * _GEGENBAUER(x, _whole(n) - 1, 2.0)
 
 
 def _slope_v(x: Any, n: Any) -> Any:
-    return 2 * (_GEGENBAUER(x, trunc(n) - 1, 2.0) - _GEGENBAUER(x, trunc(n) - 2, 2.0))
+    return 2 * (_GEGENBAUER(x, _whole(n) - 1, 2.0) - _GEGENBAUER(x, _whole(n) - 2, 2.0))
 
 
 def _slope_w(x: Any, n: Any) -> Any:
-    return 2 * (_GEGENBAUER(x, trunc(n) - 1, 2.0) + _GEGENBAUER(x, trunc(n) - 2, 2.0))
+    return 2 * (_GEGENBAUER(x, _whole(n) - 1, 2.0) + _GEGENBAUER(x, _whole(n) - 2, 2.0))
 
 
 def _slope_h(x: Any, n: Any) -> Any:
-    return 2 * trunc(n) * _HERMITE_H(x, trunc(n) - 1)
+    return 2 * _whole(n) * _HERMITE_H(x, _whole(n) - 1)
 
 
 def _slope_he(x: Any, n: Any) -> Any:
-    return trunc(n) * _HERMITE_HE(x, trunc(n) - 1)
+    return _whole(n) * _HERMITE_HE(x, _whole(n) - 1)
 
 
 def _slope_l(x: Any, n: Any) -> Any:
-    return -_LAGUERRE(x, trunc(n) - 1, 1.0)
+    return -_LAGUERRE(x, _whole(n) - 1, 1.0)
 
 
 def _slope_p(x: Any, n: Any) -> Any:
-    return _GEGENBAUER(x, trunc(n) - 1, 1.5)
+    return _GEGENBAUER(x, _whole(n) - 1, 1.5)
 
 
 # The slope, what kind it is, and words for the slope; of others the scalar function first.
