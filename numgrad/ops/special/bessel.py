@@ -91,7 +91,7 @@ def _j1_slope(g: Any, y: Any, input: Any) -> Any:
     return g * where(absolute(input) <= _TINY, 0.5, _J0(x) - y / x)
 
 
-_J0 = _declare(
+_J0: ElementwisePrimitive = _declare(
     "bessel_j0",
     lambda g, input: -g * _J1(input),
     _first_kind(0),
@@ -99,7 +99,7 @@ _J0 = _declare(
     "ng.special.bessel_j0(ng.tensor([0.0, 1.0, 20.0]))\ntensor([1.0000, 0.7652, 0.1670])",
 )
 special_bessel_j0 = publish(_J0, module=__name__)
-_J1 = _declare(
+_J1: ElementwisePrimitive = _declare(
     "bessel_j1",
     _j1_slope,
     _first_kind(1),
@@ -108,7 +108,7 @@ _J1 = _declare(
     "ng.special.bessel_j1(ng.tensor([0.0, 1.0, 20.0]))\ntensor([0.0000, 0.4401, 0.0668])",
 )
 special_bessel_j1 = publish(_J1, module=__name__)
-_Y0 = _declare(
+_Y0: ElementwisePrimitive = _declare(
     "bessel_y0",
     lambda g, input: -g * _Y1(input),
     _second_kind(0),
@@ -118,7 +118,7 @@ _Y0 = _declare(
     POSITIVE,
 )
 special_bessel_y0 = publish(_Y0, module=__name__)
-_Y1 = _declare(
+_Y1: ElementwisePrimitive = _declare(
     "bessel_y1",
     lambda g, y, input: g * (_Y0(input) - y / input),
     _second_kind(1),
@@ -146,7 +146,7 @@ def _spherical_slope(g: Any, y: Any, input: Any) -> Any:
     return g * where(is_small, near * series * (-1 / 3), (cos(far) - y) / far)
 
 
-_SPHERICAL_J0 = _declare(
+_SPHERICAL_J0: ElementwisePrimitive = _declare(
     "spherical_bessel_j0",
     _spherical_slope,
     _spherical,

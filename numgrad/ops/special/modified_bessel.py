@@ -67,7 +67,7 @@ def _i1e_slope(g: Any, y: Any, input: Any) -> Any:
     return g * where(absolute(input) > _TINY, _I0E(x) - y * (sign(x) + 1 / x), 0.5)
 
 
-_I0 = _declare(
+_I0: ElementwisePrimitive = _declare(
     "i0",
     lambda g, input: g * _I1(input),
     "Return the modified Bessel function of the first kind of order 0.\n\n"
@@ -78,7 +78,7 @@ _I0 = _declare(
     kernel_name="i0_vml_cpu",
 )
 i0 = publish(_I0)
-_I0E = _declare(
+_I0E: ElementwisePrimitive = _declare(
     "i0e",
     lambda g, y, input: g * (_I1E(input) - sign(input) * y),
     "Return exp(-abs(x)) I0(x).\n\nDerivative: i1e(x) - sign(x) i0e(x).",
@@ -86,7 +86,7 @@ _I0E = _declare(
     node="SpecialI0EBackward0",
 )
 special_i0e = publish(_I0E, module=__name__)
-_I1 = _declare(
+_I1: ElementwisePrimitive = _declare(
     "i1",
     _i1_slope,
     "Return the modified Bessel function of the first kind of order 1.\n\n"
@@ -94,7 +94,7 @@ _I1 = _declare(
     "ng.special.i1(ng.tensor([0.0, 1.0]))\ntensor([0.0000, 0.5652])",
 )
 special_i1 = publish(_I1, module=__name__)
-_I1E = _declare(
+_I1E: ElementwisePrimitive = _declare(
     "i1e",
     _i1e_slope,
     "Return exp(-abs(x)) I1(x).\n\nDerivative: i0e(x) - i1e(x) (sign(x) + 1/x), 1/2 at 0.",
@@ -102,7 +102,7 @@ _I1E = _declare(
     node="SpecialI1EBackward0",
 )
 special_i1e = publish(_I1E, module=__name__)
-_MODIFIED_I0 = _declare(
+_MODIFIED_I0: ElementwisePrimitive = _declare(
     "modified_bessel_i0",
     lambda g, input: g * _I1(input),
     "Return the modified Bessel function of the first kind of order 0, as `i0`.\n\n"
@@ -111,7 +111,7 @@ _MODIFIED_I0 = _declare(
     of="i0",
 )
 special_modified_bessel_i0 = publish(_MODIFIED_I0, module=__name__)
-_MODIFIED_I1 = _declare(
+_MODIFIED_I1: ElementwisePrimitive = _declare(
     "modified_bessel_i1",
     _i1_slope,
     "Return the modified Bessel function of the first kind of order 1, as `i1`.\n\n"
@@ -120,7 +120,7 @@ _MODIFIED_I1 = _declare(
     of="i1",
 )
 special_modified_bessel_i1 = publish(_MODIFIED_I1, module=__name__)
-_K0 = _declare(
+_K0: ElementwisePrimitive = _declare(
     "modified_bessel_k0",
     lambda g, input: -g * _K1(input),
     "Return the modified Bessel function of the second kind of order 0.\n\n"
@@ -130,7 +130,7 @@ _K0 = _declare(
     domain=POSITIVE,
 )
 special_modified_bessel_k0 = publish(_K0, module=__name__)
-_K1 = _declare(
+_K1: ElementwisePrimitive = _declare(
     "modified_bessel_k1",
     lambda g, y, input: -g * (_K0(input) + y / input),
     "Return the modified Bessel function of the second kind of order 1.\n\n"
@@ -140,7 +140,7 @@ _K1 = _declare(
     domain=POSITIVE,
 )
 special_modified_bessel_k1 = publish(_K1, module=__name__)
-_K0E = _declare(
+_K0E: ElementwisePrimitive = _declare(
     "scaled_modified_bessel_k0",
     lambda g, y, input: g * (y - _K1E(input)),
     "Return exp(x) K0(x).\n\n"
@@ -150,7 +150,7 @@ _K0E = _declare(
     domain=POSITIVE,
 )
 special_scaled_modified_bessel_k0 = publish(_K0E, module=__name__)
-_K1E = _declare(
+_K1E: ElementwisePrimitive = _declare(
     "scaled_modified_bessel_k1",
     lambda g, y, input: g * (y - (_K0E(input) + y / input)),
     "Return exp(x) K1(x).\n\n"

@@ -46,12 +46,12 @@ def _family(name: str, rule: Any, order: float) -> ElementwisePrimitive:
     )
 
 
-_GEGENBAUER = _family(
+_GEGENBAUER: ElementwisePrimitive = _family(
     "gegenbauer",
     lambda g, input, n, order: g * (2 * order * _GEGENBAUER(input, _whole(n) - 1, order + 1)),
     1.5,
 )
-_LAGUERRE = _family(
+_LAGUERRE: ElementwisePrimitive = _family(
     "laguerre",
     lambda g, input, n, order: -g * _LAGUERRE(input, _whole(n) - 1, order + 1),
     1.0,
