@@ -89,7 +89,8 @@ FEW_DIGITS = {"hardsigmoid": 1e-7}  # its sixth is one of float32
 # returns one, its loop of single numbers, for what remains, another. Here it is the latter's.
 UNDECIDED: dict[str, list[float]] = {
     "logit": [-0.0],  # a -inf among vectors, an inf alone
-    **dict.fromkeys(("hardtanh", "hardshrink", "softshrink", "hardswish", "elu", "celu"), [NAN]),
+    **{name: [NAN] for name in ("hardtanh", "hardshrink", "softshrink")},
+    **{name: [NAN] for name in ("hardswish", "elu", "celu")},
     "gelu": [INF],  # nan among vectors of float32
     **rows_of("UNDECIDED"),
 }
