@@ -133,8 +133,8 @@ def _declare(name: str, formula: Any, rule: Any, what: str, slope: str, domain: 
         kernel_name=f"{name}_cpu",
         doc=f"Return the {what} of degree n at x.\n\n"
         "The degree may be a number or a tensor; its fraction is cut off, and polynomials of a\n"
-        f"negative degree are 0.\n\nDerivative: {slope} (DLMF 18.9(iii)), and none for the degree;\n"
-        "PyTorch has none.\n\n"
+        f"negative degree are 0.\n\nDerivative: {slope} (DLMF 18.9(iii)); none for the degree.\n"
+        "PyTorch has none at all.\n\n"
         f"Mirrors ``torch.special.{name}``.",
         example=f"ng.special.{name}(ng.tensor([1.0]), ng.tensor([0]))\ntensor([1.])",
     )
