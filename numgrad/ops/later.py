@@ -75,9 +75,19 @@ LATER = {
         elementwise=True,
     ),
     "special": Later(
-        functions=(),
-        methods=(),
-        primitives=_split("entr xlog1py xlog1py_of_number xlog1py_by_number"),
+        functions=_split("i0"),
+        methods=_split("i0 i0_"),
+        primitives=_split(
+            "entr xlog1py xlog1py_of_number xlog1py_by_number",
+            "erfcx ndtr log_ndtr ndtri i0 i0e i1 i1e modified_bessel_i0 modified_bessel_i1",
+            "modified_bessel_k0 modified_bessel_k1",
+            "scaled_modified_bessel_k0 scaled_modified_bessel_k1",
+            "bessel_j0 bessel_j1 bessel_y0 bessel_y1 spherical_bessel_j0",
+            "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v",
+            "chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u",
+            "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h",
+            "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
+        ),
         elementwise=True,
     ),
     "searching": Later(

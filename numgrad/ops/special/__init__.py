@@ -7,7 +7,14 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("aliases", "entropy")
+_FILES = (
+    "modified_bessel",
+    "aliases",
+    "entropy",
+    "normal",
+    "bessel",
+    "orthogonal",
+)
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

@@ -19,6 +19,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "erfinv": ("(x)", "(n)"),
     "log1p": ("(x)", "(input=x)"),
     "sinc": ("(x)", "(n)"),
+    "i0": ("(x)", "(n)", "(c)", "(x, out=o)"),
     "logit": ("(x)", "(x, 0.1)", "(x, eps=0.3)", "(x, 'a')"),
     "logsumexp": ("(x, 0)", "(x, (0,), True)", "(x, dim=0, keepdim=True)", "(x)", "(x, 3)"),
     "softmax": ("(x, 0)", "(x, 0, torch.float64)", "(x, dim=0)", "(x)", "(n, 0)"),
