@@ -58,6 +58,14 @@ LATER = {
         methods=_split("bincount histc histogram unique unique_consecutive"),
         primitives=(),
     ),
+    "statistics": Later(
+        functions=_split(
+            "block_diag cartesian_prod combinations corrcoef cov cumulative_trapezoid diff",
+            "gradient nanquantile quantile trapezoid trapz",
+        ),
+        methods=_split("corrcoef cov diff nanquantile quantile"),
+        primitives=_split("block_diag"),
+    ),
 }
 _PACKAGES = {
     name: package

@@ -1,0 +1,29 @@
+"""Rows of statistics, and of numbers on grids, in the tables that walk the catalogue."""
+
+from __future__ import annotations
+
+import numgrad as ng
+
+NODES = {"torch.block_diag(m, v)": ("BlockDiagBackward0", "")}
+ARGUMENTS = {
+    "diff": " | 2, 0 | prepend=x | append=y, dim=0 | @(b)",
+    "gradient": " | dim=2 | spacing=2.0, dim=(0, 2) | @(v, spacing=(v.cumsum(0),))",
+    "trapezoid": " | y | dx=2.0, dim=0 | x[0, 0] | @(k)",
+    "trapz": " | y | dx=2.0, dim=0",
+    "cumulative_trapezoid": " | y | dx=2.0, dim=0 | x[0, 0] | @(k)",
+    "cov": "@(m) | @(v) | @(m, correction=0) | @(m, aweights=m[0].abs())",
+    "corrcoef": "@(m) | @(v)",
+    **dict.fromkeys(
+        ["quantile", "nanquantile"],
+        "0.3 | 0.5, 1 | 0.5, 2, True | 0.3, 0, interpolation='lower' | torch.tensor([0.2, 0.5]), 1",
+    ),
+    "combinations": "@(v) | @(v, 3, True)",
+    "cartesian_prod": "@(v, u) | @(v)",
+    "block_diag": "@(m, v, z) | @(m)",
+}
+DISPATCH = {
+    "diff": lambda x, y: ng.diff(x) + ng.diff(y, 1, prepend=x[:, :1], append=y[:, :1])[:, :3],
+    "trapezoid": lambda x, y: ng.trapezoid(x) + ng.trapz(x, y) + ng.trapezoid(y, dim=1, dx=2.0),
+    "cumulative_trapezoid": lambda x, y: ng.cumulative_trapezoid(x, y, dim=0),
+    "combinations": lambda x, y: ng.combinations(x[0], 2),
+}
