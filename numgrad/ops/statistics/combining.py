@@ -35,7 +35,6 @@ def _check_vector(tensor: Tensor) -> None:
 @declare(
     "combinations(Tensor input, int r=2, bool with_replacement=False)",
     method=False,
-    dispatched=True,
 )
 def combinations(input: Tensor, r: int, with_replacement: bool) -> Tensor:
     """Return all combinations of `r` elements, one a row, in the order of `itertools`.

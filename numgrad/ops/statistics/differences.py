@@ -7,6 +7,7 @@ from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import read_dims, wrap_dim
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.core.registry import FUNCTIONS
 from numgrad.ops.movement.joining import cat
 from numgrad.ops.movement.shape import reshape
@@ -37,7 +38,14 @@ def _check_joined(input: Tensor, other: Tensor | None, dim: int) -> None:
     "Tensor? out=None)",
     dispatched=True,
 )
-def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
+def diff(
+    input: Tensor,
+    n: int,
+    dim: int,
+    prepend: Tensor | None,
+    append: Tensor | None,
+    out: Tensor | None,
+) -> Tensor:
     """Return differences between neighbours along a dim: x[k + 1] - x[k], `n` times over.
 
     The gradient is that of the subtractions: the negative differences of g, with zeros around it.
@@ -70,17 +78,18 @@ def diff(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor
     _check_joined(input, prepend, at)
     _check_joined(input, append, at)
     if not n:
-        return FUNCTIONS["zeros_like"](input).copy_(input)
+        copied: Tensor = FUNCTIONS["zeros_like"](input).copy_(input)
+        return write_result("diff", copied, out)
     parts = [part for part in (prepend, input, append) if part is not None]
     result: Tensor = cat(parts, at) if len(parts) > 1 else input
-    subtract = FUNCTIONS["logical_xor"] if result._array.dtype.kind == "b" else Tensor.sub
-    for _ in range(min(n, result._array.shape[at])):
+    subtract = FUNCTIONS["logical_xor" if result._array.dtype.kind == "b" else "sub"]
+    times = min(n, result._array.shape[at])
+    for number in range(times):
         size = result._array.shape[at]
-        last = max(size - 1, 0)
-        result = subtract(
-            slice_of(result, at, min(1, size), size, 1), slice_of(result, at, 0, last, 1)
-        )
-    return result
+        before = slice_of(result, at, 0, max(size - 1, 0), 1)
+        behind = slice_of(result, at, min(1, size), size, 1)
+        result = subtract(behind, before, out=out if number == times - 1 else None)
+    return result if times else write_result("diff", result, out)
 
 
 # --- gradient ------------------------------------------------------------------------------------
@@ -125,14 +134,19 @@ def _neighbours(input: Tensor, dim: int, *starts: int) -> list[Tensor]:
 def _evenly(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     """Differentiate along a dim whose points are one step apart."""
     size = input._array.shape[dim]
-    inner = (slice_of(input, dim, 2, size, 1) - slice_of(input, dim, 0, size - 2, 1)) / step / 2
+    before, behind = slice_of(input, dim, 0, size - 2, 1), slice_of(input, dim, 2, size, 1)
+    inner = (behind - before) / step
     if edge_order == 1:
-        first, second, before, last = _neighbours(input, dim, 0, 1, -2, -1)
-        return cat([(second - first) / step, inner, (last - before) / step], dim)
-    x0, x1, x2 = _neighbours(input, dim, 0, 1, 2)
-    front = (-1.5 * x0 + 2 * x1 - 0.5 * x2) / step
-    x0, x1, x2 = _neighbours(input, dim, -3, -2, -1)
-    return cat([front, inner, (0.5 * x0 - 2 * x1 + 1.5 * x2) / step], dim)
+        first, second = _neighbours(input, dim, 0, 1)
+        front = (second - first) / step
+        first, second = _neighbours(input, dim, -2, -1)
+        back = (second - first) / step
+    else:
+        x2, x1, x0 = _neighbours(input, dim, 2, 1, 0)
+        front = (-1.5 * x0 + 2 * x1 - 0.5 * x2) / step
+        x2, x1, x0 = _neighbours(input, dim, -1, -2, -3)
+        back = (0.5 * x0 - 2 * x1 + 1.5 * x2) / step
+    return cat([front, inner / 2, back], dim)
 
 
 def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:

@@ -61,7 +61,9 @@ def _trapezoid(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     result: Tensor
     if x is None:
         _check_step("trapezoid", y, dx)
-        result = (sum(y, (at,)) - (select(y, at, 0) + select(y, at, -1)) * 0.5) * float(dx)
+        last, first = select(y, at, -1), select(y, at, 0)  # gradients add up in this order, too
+        ends = (first + last) * 0.5
+        result = (sum(y, (at,)) - ends) * float(dx)
         return result
     steps = _steps("trapezoid", y, x, at)
     left, right = _halves(y, at)
@@ -107,7 +109,6 @@ def trapezoid(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     "trapz(Tensor y, *, float dx=1, int dim=-1)",
     "trapz(Tensor y, Tensor x, *, int dim=-1)",
     method=False,
-    dispatched=True,
 )
 def trapz(y: Tensor, x: Tensor | None, dx: float, dim: int) -> Tensor:
     """Return the integral of a function along a dim by trapezoids; see `trapezoid`.
@@ -123,7 +124,6 @@ def trapz(y: Tensor, x: Tensor | None, dx: float, dim: int) -> Tensor:
     "cumulative_trapezoid(Tensor y, Tensor x, *, int dim=-1)",
     "cumulative_trapezoid(Tensor y, *, number dx=1, int dim=-1)",
     method=False,
-    dispatched=True,
 )
 def cumulative_trapezoid(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return the integral of a function from the first point to each other one; see `trapezoid`.

@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.graph.recorder import is_traced_array
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.arguments.dims import wrap_dim
+from numgrad.ops.core.out_argument import write_result
 from numgrad.ops.creation.creation import full_like
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.linalg.permuting import transpose
@@ -134,7 +135,14 @@ def _signatures(name: str) -> tuple[str, str]:
     return f"{name}(Tensor input, Tensor q, {behind}", f"{name}(Tensor input, float q, {behind}"
 
 
-@declare(*_signatures("quantile"))
+def _write(function: str, result: Tensor, out: Any) -> Tensor:
+    if isinstance(out, Tensor) and out._array.dtype != result._array.dtype:
+        raise RuntimeError("quantile() out tensor must be same dtype as the input tensor")
+    written: Tensor = write_result(function, result, out, by_rows=True)
+    return written
+
+
+@declare(*_signatures("quantile"), write=_write)
 def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     """Return quantiles: the number that a part `q` of the elements along a dim does not exceed.
 
@@ -169,7 +177,7 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     return _quantile(input, q, dim, keepdim, interpolation, False)
 
 
-@declare(*_signatures("nanquantile"))
+@declare(*_signatures("nanquantile"), write=_write)
 def nanquantile(
     input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
 ) -> Tensor:
