@@ -61,10 +61,12 @@ LATER = {
     "statistics": Later(
         functions=_split(
             "block_diag cartesian_prod combinations corrcoef cov cumulative_trapezoid diff",
-            "gradient nanquantile quantile trapezoid trapz",
+            "gradient median mode nanmedian nanquantile quantile trapezoid trapz",
         ),
-        methods=_split("corrcoef cov diff nanquantile quantile"),
-        primitives=_split("block_diag"),
+        methods=_split("corrcoef cov diff median mode nanmedian nanquantile quantile"),
+        primitives=_split(
+            "block_diag median median_along mode nanmedian nanmedian_along",
+        ),
     ),
 }
 _PACKAGES = {

@@ -7,7 +7,7 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("differences", "integrals", "covariance", "quantiles", "combining")
+_FILES = ("differences", "integrals", "covariance", "quantiles", "combining", "middles")
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numgrad as ng
 
-NODES = {"torch.block_diag(m, v)": ("BlockDiagBackward0", "")}
+NODES = {
+    "torch.block_diag(m, v)": ("BlockDiagBackward0", ""),
+    "torch.median(m)": ("MedianBackward0", "result self"),
+    "torch.median(m, 0)[0]": ("MedianBackward1", "dim indices keepdim self_sym_sizes"),
+    "torch.nanmedian(m)": ("NanmedianBackward0", "result self"),
+    "torch.nanmedian(m, 0)[0]": ("NanmedianBackward1", "dim indices keepdim self_sym_sizes"),
+    "torch.mode(m, 0)[0]": ("ModeBackward0", "dim indices keepdim self_sym_sizes"),
+}
 ARGUMENTS = {
     "diff": " | 2, 0 | prepend=x | append=y, dim=0 | @(b)",
     "gradient": " | dim=2 | spacing=2.0, dim=(0, 2) | @(v, spacing=(v.cumsum(0),))",
@@ -17,6 +24,8 @@ ARGUMENTS = {
         ["quantile", "nanquantile"],
         "0.3 | 0.5, 1 | 0.5, 2, True | 0.3, 0, interpolation='lower' | torch.tensor([0.2, 0.5]), 1",
     ),
+    "mode": " | 0 | 1, True | @(k)",
+    **dict.fromkeys(["median", "nanmedian"], " | 0 | 1, True | @(k) | @(k, 1)"),
     "combinations": "@(v) | @(v, 3, True)",
     "cartesian_prod": "@(v, u) | @(v)",
     "block_diag": "@(m, v, z) | @(m)",
