@@ -60,12 +60,13 @@ LATER = {
     ),
     "statistics": Later(
         functions=_split(
-            "block_diag cartesian_prod combinations corrcoef cov cumulative_trapezoid diff",
-            "gradient median mode nanmedian nanquantile quantile trapezoid trapz",
+            "block_diag cartesian_prod combinations corrcoef cov cubic_spline cumulative_trapezoid",
+            "diff gradient interp median mode nanmedian nanquantile piecewise_polynomial quantile",
+            "trapezoid trapz",
         ),
         methods=_split("corrcoef cov diff median mode nanmedian nanquantile quantile"),
         primitives=_split(
-            "block_diag median median_along mode nanmedian nanmedian_along",
+            "block_diag median median_along mode nanmedian nanmedian_along solve_tridiagonal",
         ),
     ),
 }

@@ -7,7 +7,16 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("differences", "integrals", "covariance", "quantiles", "combining", "middles")
+_FILES = (
+    "differences",
+    "integrals",
+    "covariance",
+    "quantiles",
+    "combining",
+    "middles",
+    "interpolation",
+    "splines",
+)
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")
