@@ -157,6 +157,7 @@ __all__ = [
     "memory_format",
     "memory_stats",
     "nan",
+    "nn",
     "no_grad",
     "pi",
     "preserve_format",
@@ -169,6 +170,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "short",
+    "special",
     "strided",
     "tensor",
     "uint8",
@@ -182,7 +184,7 @@ __all__ = [
 
 # The functions of the catalogue, under their public names.
 globals().update(FUNCTIONS, **LEGACY_TYPES, **LEGACY_STORAGES)
-_NAMESPACES = {"fft", "linalg"}
+_NAMESPACES = {"fft", "linalg", "nn", "special"}
 _loaded_later = {name for later in LATER.values() for name in later.functions}
 __all__ += sorted({*FUNCTIONS, *LEGACY_TYPES, *LEGACY_STORAGES, *_loaded_later} - set(__all__))
 

@@ -7,10 +7,15 @@ table is a dict or a set of the name that `rows_of` is asked for where the table
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["names_of", "rows_of"]
+from numgrad import special
+from numgrad.nn import functional
+from numgrad.ops.core.registry import FUNCTIONS
+
+__all__ = ["function_of", "names_of", "rows_of"]
 
 _FAMILIES = [
     importlib.import_module(f"tests.ops.{path.parent.name}.rows")
@@ -55,3 +60,12 @@ def names_of(table: str) -> set[Any]:
     """Return what families have in a table that is a set."""
     assert table in _TABLES
     return {name for family in _FAMILIES for name in getattr(family, table, ())}
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """Return the public function of a name in the catalogue: of special_entr, special.entr."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    module = functional if hasattr(functional, name) else special
+    found: Callable[..., Any] = getattr(module, name.removeprefix("special_"))
+    return found

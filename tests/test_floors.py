@@ -36,7 +36,7 @@ FLOORS = [
     ["ops/linalg", "ops/mutation"],
     ["ops/creation", "ops/indexing", "ops/numpy"],
     ["ops/reduction"],
-    ["ops/fourier", "ops/matrices"],
+    ["ops/fourier", "ops/matrices", "ops/nn", "ops/special"],
     ["ops"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
@@ -49,7 +49,7 @@ FLOORS = [
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],
-    ["fft", "func", "linalg", "utils"],
+    ["fft", "func", "linalg", "nn", "special", "utils"],
     ["__init__"],
     ["__main__"],
 ]

@@ -21,7 +21,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numgrad.math.functions import FORMULAS, has_function, scalar_function, ufunc
+from numgrad.math.functions import (
+    FORMULAS,
+    LATER_FORMULAS,
+    has_function,
+    scalar_function,
+    ufunc,
+)
 
 __all__ = ["ufunc"]
 
@@ -33,6 +39,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    for load in {*LATER_FORMULAS.values()}:
+        load()
     named = [name for name in FORMULAS if name.isidentifier()]
     rules = filter(has_function, [f"{name}_vjp" for name in named])
     return sorted({*__all__, *named, *rules})

@@ -32,7 +32,15 @@ from numgrad.codegen.numba_private import DUFunc, as_dtype
 from numgrad.codegen.printer import print_module
 from numgrad.math.scalar import stands_in
 
-__all__ = ["FORMULAS", "Formula", "has_function", "operation_of", "scalar_function", "ufunc"]
+__all__ = [
+    "FORMULAS",
+    "LATER_FORMULAS",
+    "Formula",
+    "has_function",
+    "operation_of",
+    "scalar_function",
+    "ufunc",
+]
 
 
 class Formula(NamedTuple):
@@ -64,6 +72,8 @@ class Formula(NamedTuple):
 
 #: The formulas by name; elementwise primitives enter themselves.
 FORMULAS: dict[str, Formula] = {}
+#: For the names of those that are not there yet, what declares them.
+LATER_FORMULAS: dict[str, Callable[[], None]] = {}
 
 _VJP = "_vjp"
 # What a reduction by a ufunc begins with.
@@ -79,10 +89,18 @@ _ufuncs: dict[str, tuple[Formula, Any]] = {}
 
 def has_function(name: str) -> bool:
     """Whether there is an operation of that name, or one whose rule has it."""
+    _load(name)
     if name in FORMULAS:
         return True
     formula = FORMULAS.get(name.removesuffix(_VJP))
     return name.endswith(_VJP) and formula is not None and any(formula.rules)
+
+
+def _load(name: str) -> None:
+    """Declare the operation of a name, or whose rule has it, where that has been put off."""
+    load = LATER_FORMULAS.get(name.removesuffix(_VJP))
+    if load is not None and name.removesuffix(_VJP) not in FORMULAS:
+        load()
 
 
 def scalar_function(name: str) -> Any:
@@ -99,6 +117,7 @@ def scalar_function(name: str) -> Any:
     -------
     numba.core.dispatcher.Dispatcher
     """
+    _load(name)
     formula = FORMULAS[name.removesuffix(_VJP)]
     known = _functions.get(name)
     if known is None or known[0] is not formula:
@@ -135,6 +154,7 @@ def ufunc(name: str) -> Any:
     >>> float(ufunc("hypot").reduce(np.array([2.0, 3.0, 6.0])))
     7.0
     """
+    _load(name)
     if name not in FORMULAS:
         raise AttributeError(f"there is no elementwise operation {name!r}")
     formula = FORMULAS[name]

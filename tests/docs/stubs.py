@@ -39,6 +39,8 @@ from numgrad import fft as fft
 from numgrad import func as func
 from numgrad import linalg as linalg
 from numgrad import math as math
+from numgrad import nn as nn
+from numgrad import special as special
 from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle
 from numgrad.jit.front import api as _api

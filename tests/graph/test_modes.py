@@ -354,12 +354,13 @@ def test_multithreading_is_a_setting_of_each_thread(lib: Any) -> None:
 def test_modes_are_left_in_any_order(sees_calls: list[bool], random: Any) -> None:
     """What is open stays open, and nothing of what was left stays in the way of calls."""
     entered = [object() for _ in sees_calls]
+    left = list(entered)
+    random.shuffle(left)  # which may end the example, so nothing is entered before
     before = modes.watching, list(interceptors), list(call_interceptors)
     for mode, sees in zip(entered, sees_calls, strict=True):
         watch(mode, sees_calls=sees)
     still = list(entered)
-    random.shuffle(entered)
-    for mode in entered:
+    for mode in left:
         stop_watching(mode)
         still.remove(mode)
         assert [each.mode for each in modes.watching if each not in before[0]] == still

@@ -75,8 +75,7 @@ PARTS |= {"LogSigmoidBackwardBackward0"} | names_of("PARTS")
 
 def node_of(module: Any, line: str) -> Any:
     names = {name: module.from_numpy(a.copy()).requires_grad_() for name, a in ARRAYS.items()}
-    functional = module if module is ng else module.nn.functional
-    result = eval(line, {"torch": module, "F": functional, **names})
+    result = eval(line, {"torch": module, "F": module.nn.functional, **names})
     while isinstance(result, (tuple, list)):
         result = result[0]
     return result.grad_fn

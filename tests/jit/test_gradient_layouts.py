@@ -31,7 +31,7 @@ def gradients(line: str, names: list[str], kind: str, given: Any, create_graph: 
         name: each.detach().requires_grad_() if each.dtype.is_floating_point else each
         for name, each in zip(names, given, strict=True)
     }
-    found = eval(line.replace("torch.nn.functional", "torch"), {"torch": ng, **known})
+    found = eval(line, {"torch": ng, **known})
     results = [
         result
         for result in (found if isinstance(found, (tuple, list)) else [found])

@@ -47,11 +47,7 @@ NOT_TRACED = {
 
 def lines_of(name: str) -> list[CodeType]:
     """Return the calls of a name, without those that write to ``out``."""
-    return [
-        compile(line.replace("torch.nn.functional", "torch"), line, "eval")
-        for line in CALLS[name]
-        if "out=" not in line
-    ]
+    return [compile(line, line, "eval") for line in CALLS[name] if "out=" not in line]
 
 
 # Calls of one operand, which may be the result of another call.

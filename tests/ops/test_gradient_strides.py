@@ -57,8 +57,6 @@ def gradients(library: Any, line: str, names: dict[str, Any], kind: str) -> list
         for tensor in names.values()
         if tensor.dtype.is_floating_point or tensor.dtype.is_complex
     ]
-    if library is ng:
-        line = line.replace("torch.nn.functional", "torch")
     found = eval(line, {"torch": library, **names})
     results = [
         result

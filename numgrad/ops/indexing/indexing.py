@@ -435,8 +435,6 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         raise RuntimeError(OVERLAPS_ITSELF)
     if target.ndim and not array.ndim:
         part.fill_(source)  # which may be an element of it
-    elif interceptors and _is_plain(part, source):
-        _write(part, ..., source)
     else:
         part.copy_(source)
 
@@ -611,10 +609,10 @@ def _is_plain(part: Tensor, source: Tensor) -> bool:
 
 
 def _write(part: Tensor, key: Any, source: Tensor) -> None:
-    """Write into the memory of a tensor."""
+    """Write into places of the memory of a tensor."""
     check_inplace(part)
     if source._counter is part._counter:
-        check_overlap(part, (source,), key is not ...)
+        check_overlap(part, (source,), apart=True)
     values = source._array
     if np.may_share_memory(place_of(part._array), place_of(values)):
         values = values.copy()

@@ -20,6 +20,7 @@ def publish(
     inplace: bool = True,
     signatures: tuple[str, ...] = (),
     rule: Callable[..., Any] | None = None,
+    module: str | None = None,
 ) -> Callable[..., Any]:
     """Make the public function of an elementwise primitive and enter it under all its names.
 
@@ -36,17 +37,28 @@ def publish(
         one of which may be a number where there are two.
     rule : function, optional
         What is computed of the operands and of `out`, if there is something to look at first.
+    module : str, optional
+        Of a function of a namespace, the module in which it stands by the name of its declaration.
+        There is no ``numgrad.name`` then, and no method.
     """
     if not signatures:
         kind = "Tensor" if len(primitive.inputs) == 1 else "operand"
         signatures = (", ".join([f"{kind} {name}" for name in primitive.inputs]),)
     name = primitive.function_name
     texts = [f"{name}({signature}, *, Tensor? out=None)" for signature in signatures]
-    direct = rule is None
-    function = declare(*texts, inplace=inplace, aliases=aliases, plain=primitive, direct=direct)
+    direct, is_top = rule is None, module is None
+    function = declare(
+        *texts,
+        function=is_top,
+        method=is_top,
+        inplace=inplace and is_top,
+        aliases=aliases,
+        plain=primitive,
+        direct=direct,
+    )
     rule = rule or _rule_of(primitive)
     rule.__name__ = rule.__qualname__ = name
-    rule.__module__ = "numgrad"
+    rule.__module__ = module or "numgrad"
     rule.__doc__ = _indented(primitive.doc)
     return function(rule)
 

@@ -409,10 +409,12 @@ REMEMBERED_RULES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", REMEMBERED_RULES)
 def test_rules_of_calls_that_are_remembered_are_remembered(name: str) -> None:
-    for _ in range(6):
+    for turn in range(6):
         x = ng.ones(3, 3, requires_grad=True)
         y = REMEMBERED_RULES[name](x)
         node = y.grad_fn
+        if not turn and node.call.programs:  # of other tests, which had other cotangents
+            node.call.programs.clear()
         y.backward(ng.ones_like(y))
     (program,) = node.call.programs.values()
     assert program is not type(node).run_rules

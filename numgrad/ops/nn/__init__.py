@@ -1,0 +1,13 @@
+"""Activations, losses and layers of neural networks; loaded when first asked for.
+
+`numgrad.ops.later` has the names that are there without ``nn.functional``, too.
+"""
+
+import importlib
+
+from numgrad.ops.core.catalogue import declaring_own
+
+_FILES = ("softmax", "piecewise", "smooth", "rectified", "activations", "gumbel")
+with declaring_own():
+    for _file in _FILES:
+        importlib.import_module(f"{__name__}.{_file}")

@@ -1,0 +1,18 @@
+"""Warnings that stand at the user's line, however many frames of ours are between."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from numgrad.graph.frames import is_of_package
+
+__all__ = ["warn"]
+
+
+def warn(message: str, category: type[Warning] = UserWarning, more: int = 0) -> None:
+    """Warn at the line that called the public function, or `more` frames above it."""
+    level, frame = 1, sys._getframe(1)
+    while is_of_package(frame.f_code.co_filename) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1 + more)

@@ -1,0 +1,13 @@
+"""Special functions, as ``torch.special``; loaded when first asked for.
+
+`numgrad.ops.later` has the names.
+"""
+
+import importlib
+
+from numgrad.ops.core.catalogue import declaring_own
+
+_FILES = ("aliases", "entropy")
+with declaring_own():
+    for _file in _FILES:
+        importlib.import_module(f"{__name__}.{_file}")
