@@ -67,7 +67,7 @@ def median(array: Array, dim: int, skips_nan: bool) -> tuple[Array, Array]:
         has_nan = np.isnan(values) if skips_nan else is_nan.any(dim)
         values = np.where(has_nan, array.dtype.type(np.nan), values)
         places = np.where(has_nan, is_nan.argmax(dim), places)
-    return np.ascontiguousarray(values), np.ascontiguousarray(places)
+    return np.asarray(values, order="C"), np.asarray(places, order="C")
 
 
 def mode(array: Array, dim: int) -> tuple[Array, Array]:
@@ -94,4 +94,4 @@ def mode(array: Array, dim: int) -> tuple[Array, Array]:
     chosen = lengths.argmax(-1)[..., None]
     values = np.take_along_axis(ordered, chosen, -1)[..., 0]
     places = np.take_along_axis(order, chosen, -1)[..., 0]
-    return np.ascontiguousarray(values), np.ascontiguousarray(places)
+    return np.asarray(values, order="C"), np.asarray(places, order="C")

@@ -33,13 +33,18 @@ _DECLARING: set[int] = set()  # the threads that load operations of our own now
 
 @contextmanager
 def declaring_own() -> Iterator[None]:
-    """Declare operations whose names were kept for them: those that are loaded when asked for."""
+    """Declare operations whose names were kept for them: those that are loaded when asked for.
+
+    One package may load another.
+    """
     thread = threading.get_ident()
+    is_within = thread in _DECLARING
     _DECLARING.add(thread)
     try:
         yield
     finally:
-        _DECLARING.discard(thread)
+        if not is_within:
+            _DECLARING.discard(thread)
 
 
 def _is_complete() -> bool:

@@ -13,7 +13,6 @@ from numgrad.ops.indexing.index_along import index_select
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.movement.shape import reshape
 from numgrad.ops.movement.slicing import select_view
-from numgrad.ops.pointwise.comparison import isnan
 from numgrad.ops.pointwise.selection import clamp, where
 from numgrad.ops.searching.sorted_rows import searchsorted
 from numgrad.ops.signatures.declared import declare
@@ -100,7 +99,7 @@ def interp(
     first, last = select_view(fp, 0, 0), select_view(fp, 0, count - 1)
     result: Tensor
     if count == 1:
-        result = where(isnan(input), input, first)
+        result = first
     else:
         places = _pieces(input, xp)
         x0, x1 = _picked(xp, places), _picked(xp, places + 1)

@@ -38,3 +38,8 @@ DIFFERENT_GRADIENTS = {
     "torch.block_diag(m, v, z)": "the row of a gradient that is one lies as a part of it",
 }
 DIFFERENT = {"torch.gradient(x)": "ends of length 1 decide for memory row by row there"}
+REAL_ONLY = {"median", "median_along", "nanmedian", "nanmedian_along", "mode"}
+PARTS_FOR_REAL = {"solve_tridiagonal"}
+# Which PyTorch has not.
+LEFT_OUT = {"interp", "cubic_spline", "piecewise_polynomial"}
+NOT_COMPARED = {"interp", "cubic_spline", "piecewise_polynomial"}
