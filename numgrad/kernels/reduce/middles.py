@@ -27,8 +27,10 @@ def median_of_all(array: Array, skips_nan: bool) -> Array:
             return np.asarray(np.nan, array.dtype)
         values = numbers
     if not values.size:
-        least = np.nan if is_float else np.iinfo(array.dtype).min
-        return np.asarray(least, array.dtype)
+        # What nan becomes as an integer.
+        small = array.dtype.itemsize < 4
+        nothing = np.nan if is_float else 0 if small else np.iinfo(array.dtype).min
+        return np.asarray(nothing, array.dtype)
     middle = (values.size - 1) // 2
     return np.asarray(np.partition(values, middle)[middle], array.dtype)
 
