@@ -186,6 +186,7 @@ def compare(torch: Any, primitive: ElementwisePrimitive, operands: list[Any]) ->
         )
 
 
+@pytest.mark.sampled(0.5, by="primitive")
 @every_primitive
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_real_values_and_gradients_equal_pytorch(torch, primitive, dtype):

@@ -27,9 +27,11 @@ def median_of_all(array: Array, skips_nan: bool) -> Array:
             return np.asarray(np.nan, array.dtype)
         values = numbers
     if not values.size:
-        # What nan becomes as an integer.
-        small = array.dtype.itemsize < 4
-        nothing = np.nan if is_float else 0 if small else np.iinfo(array.dtype).min
+        nothing: Any = np.nan
+        if array.dtype.kind not in "fc":  # what that becomes
+            nothing = True if array.dtype.kind == "b" else 0
+            if array.dtype.itemsize > 2:
+                nothing = np.iinfo(array.dtype).min
         return np.asarray(nothing, array.dtype)
     middle = (values.size - 1) // 2
     return np.asarray(np.partition(values, middle)[middle], array.dtype)
