@@ -60,7 +60,12 @@ _STAY = frozenset(
     )
 )
 # What has no better way than one example after the other.
-LOOPED = frozenset(("masked_scatter", "masked_scatter_backward", "median", "nanmedian"))
+LOOPED = frozenset(
+    (
+        *("masked_scatter", "masked_scatter_backward", "median", "nanmedian", "pdist", "dist"),
+        "renorm",
+    )
+)
 
 
 def batched_result(

@@ -88,13 +88,16 @@ LATER = {
     ),
     "statistics": Later(
         functions=_split(
-            "block_diag cartesian_prod combinations corrcoef cov cubic_spline cumulative_trapezoid",
-            "diff gradient interp median mode nanmedian nanquantile piecewise_polynomial quantile",
-            "trapezoid trapz",
+            "block_diag cartesian_prod cdist combinations corrcoef cov cubic_spline",
+            "cumulative_trapezoid diff dist gradient interp median mode nanmedian nanquantile",
+            "pdist piecewise_polynomial quantile renorm trapezoid trapz",
         ),
-        methods=_split("corrcoef cov diff median mode nanmedian nanquantile quantile"),
+        methods=_split(
+            "corrcoef cov diff dist median mode nanmedian nanquantile quantile renorm",
+        ),
         primitives=_split(
-            "block_diag median median_along mode nanmedian nanmedian_along solve_tridiagonal",
+            "block_diag cdist dist median median_along mode nanmedian nanmedian_along pdist",
+            "renorm solve_tridiagonal",
         ),
     ),
 }

@@ -40,6 +40,8 @@ _PARAMETERS = {
     **dict.fromkeys(("prod_over_dim", "aminmax"), "keepdim"),
     **dict.fromkeys(("var", "std", "var_mean", "std_mean"), f"{_REDUCED} correction"),
     **dict.fromkeys(("max_along_dim", "min_along_dim", "kthvalue"), f"{_AT} keepdim"),
+    **dict.fromkeys(("cdist", "pdist", "dist"), "p"),
+    "renorm": "dim maxnorm p",
     **dict.fromkeys(("median_along", "nanmedian_along", "mode"), f"{_AT} keepdim"),
     **dict.fromkeys(("sort", "sort_stable", "topk"), _AT),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), "dim"),

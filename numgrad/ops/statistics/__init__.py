@@ -16,6 +16,7 @@ _FILES = (
     "middles",
     "interpolation",
     "splines",
+    "distances",
 )
 with declaring_own():
     for _file in _FILES:

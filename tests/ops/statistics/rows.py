@@ -10,6 +10,10 @@ NODES = {
     "torch.median(m, 0)[0]": ("MedianBackward1", "dim indices keepdim self_sym_sizes"),
     "torch.nanmedian(m)": ("NanmedianBackward0", "result self"),
     "torch.nanmedian(m, 0)[0]": ("NanmedianBackward1", "dim indices keepdim self_sym_sizes"),
+    "torch.cdist(m, m)": ("CdistBackward0", "p result x1 x2"),
+    "torch.pdist(m)": ("PdistBackward0", "p result self"),
+    "torch.dist(m, m)": ("DistBackward0", "other p result self"),
+    "torch.renorm(m, 2, 0, 1)": ("RenormBackward0", "dim maxnorm p self"),
     "torch.mode(m, 0)[0]": ("ModeBackward0", "dim indices keepdim self_sym_sizes"),
 }
 ARGUMENTS = {
@@ -26,6 +30,10 @@ ARGUMENTS = {
     ),
     "mode": " | 0 | 1, True | @(k)",
     **dict.fromkeys(["median", "nanmedian"], " | 0 | 1, True | @(k) | @(k, 1)"),
+    "cdist": "y | y, 1.0 | @(x[0], y, 3.0)",
+    "pdist": "@(m) | @(m, 1)",
+    "dist": "y | y[0], 3 | @(c, y)",
+    "renorm": "2, 0, 1.0 | 1, -1, 0.5 | @(c, 2, 0, 1.0)",
     "combinations": "@(v) | @(v, 3, True)",
     "cartesian_prod": "@(v, u) | @(v)",
     "block_diag": "@(m, v, z) | @(m)",
@@ -38,7 +46,7 @@ DIFFERENT_GRADIENTS = {
     "torch.block_diag(m, v, z)": "the row of a gradient that is one lies as a part of it",
 }
 DIFFERENT = {"torch.gradient(x)": "ends of length 1 decide for memory row by row there"}
-REAL_ONLY = {"median", "median_along", "nanmedian", "nanmedian_along", "mode"}
+REAL_ONLY = {"cdist", "pdist", "median", "median_along", "nanmedian", "nanmedian_along", "mode"}
 PARTS_FOR_REAL = {"solve_tridiagonal"}
 # Which PyTorch has not.
 LEFT_OUT = {"interp", "cubic_spline", "piecewise_polynomial"}
