@@ -44,6 +44,7 @@ _MATRIX_METHODS = _split(
     "qr svd pinverse matrix_exp matrix_power lu lu_solve",
     "cross eig lstsq solve symeig",
 )
+# A package that needs another stands behind it.
 LATER = {
     "matrices": Later(
         functions=(
@@ -99,6 +100,11 @@ LATER = {
             "block_diag cdist dist median median_along mode nanmedian nanmedian_along pdist",
             "renorm solve_tridiagonal",
         ),
+    ),
+    "sampling": Later(
+        functions=_split("binomial multinomial poisson"),
+        methods=("multinomial",),
+        primitives=(),
     ),
 }
 _PACKAGES = {

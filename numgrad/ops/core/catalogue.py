@@ -33,17 +33,14 @@ _DECLARING: set[int] = set()  # the threads that load operations of our own now
 
 @contextmanager
 def declaring_own() -> Iterator[None]:
-    """Declare operations whose names were kept for them: those that are loaded when asked for.
-
-    One package may load another.
-    """
+    """Declare operations whose names were kept for them: those that are loaded when asked for."""
     thread = threading.get_ident()
-    is_within = thread in _DECLARING
+    is_inner = thread in _DECLARING  # one package loads another
     _DECLARING.add(thread)
     try:
         yield
     finally:
-        if not is_within:
+        if not is_inner:
             _DECLARING.discard(thread)
 
 

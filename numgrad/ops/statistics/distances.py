@@ -130,7 +130,7 @@ _PDIST = Primitive(
     _pair_distances,
     ["input"],
     [_pdist_rule],
-    samples=[sample("pdist", (4, 3), distinct=True, p=p) for p in (1.0, 2.0, 3.0, math.inf)],
+    samples=[sample("pdist", (4, 3), distinct=True, p=p) for p in (1.0, 2.0, 3.0)],
 )
 
 _MODES = (
@@ -163,7 +163,7 @@ def _check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
         raise RuntimeError(
             f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}"
         )
-    if x1._array.dtype == np.float16:
+    if x1._array.dtype == np.float16 and x1._array.size and x2._array.size:
         raise NotImplementedError("\"cdist\" not implemented for 'Half'")
 
 
@@ -249,7 +249,7 @@ def pdist(input: Tensor, p: float) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    if input._array.dtype == np.float16:
+    if input._array.dtype == np.float16 and input._array.size:
         raise NotImplementedError("\"pdist\" not implemented for 'Half'")
     result: Tensor = _PDIST.apply(input, p=float(p))
     return result

@@ -43,6 +43,7 @@ DISPATCH = {
     "trapezoid": lambda x, y: ng.trapezoid(x) + ng.trapezoid(x, y) + ng.trapezoid(y, dim=1, dx=2.0),
 }
 DIFFERENT_GRADIENTS = {
+    "torch.renorm(x, 2, 0, 1.0)": "as the products of the rule lie",
     "torch.block_diag(m, v, z)": "the row of a gradient that is one lies as a part of it",
 }
 DIFFERENT = {"torch.gradient(x)": "ends of length 1 decide for memory row by row there"}
@@ -51,3 +52,4 @@ PARTS_FOR_REAL = {"solve_tridiagonal"}
 # Which PyTorch has not.
 LEFT_OUT = {"interp", "cubic_spline", "piecewise_polynomial"}
 NOT_COMPARED = {"interp", "cubic_spline", "piecewise_polynomial"}
+HALF_REFUSED = {"cdist", "pdist"}
