@@ -76,7 +76,12 @@ _STAY = frozenset(
     )
 )
 # What has no better way than one example after the other.
-LOOPED = frozenset(("masked_scatter", "masked_scatter_backward", "linalg_lstsq"))
+LOOPED = frozenset(
+    (
+        *("masked_scatter", "masked_scatter_backward", "linalg_lstsq", "median", "nanmedian"),
+        *("pdist", "dist", "renorm"),
+    )
+)
 
 
 def batched_result(

@@ -98,6 +98,20 @@ LATER = {
         methods=_split("bincount histc histogram unique unique_consecutive"),
         primitives=(),
     ),
+    "statistics": Later(
+        functions=_split(
+            "block_diag cartesian_prod cdist combinations corrcoef cov cubic_spline",
+            "cumulative_trapezoid diff dist gradient interp median mode nanmedian nanquantile",
+            "pdist piecewise_polynomial quantile renorm trapezoid trapz",
+        ),
+        methods=_split(
+            "corrcoef cov diff dist median mode nanmedian nanquantile quantile renorm",
+        ),
+        primitives=_split(
+            "block_diag cdist dist median median_along mode nanmedian nanmedian_along pdist",
+            "renorm solve_tridiagonal",
+        ),
+    ),
     "sampling": Later(
         functions=_split("binomial multinomial poisson"),
         methods=("multinomial",),
