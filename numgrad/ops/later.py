@@ -75,7 +75,7 @@ LATER = {
         elementwise=True,
     ),
     "special": Later(
-        functions=_split("i0"),
+        functions=_split("i0 i0_"),
         methods=_split("i0 i0_"),
         primitives=_split(
             "entr xlog1py xlog1py_of_number xlog1py_by_number",
@@ -105,7 +105,7 @@ LATER = {
             "pdist piecewise_polynomial quantile renorm trapezoid trapz",
         ),
         methods=_split(
-            "corrcoef cov diff dist median mode nanmedian nanquantile quantile renorm",
+            "corrcoef cov diff dist median mode nanmedian nanquantile quantile renorm renorm_",
         ),
         primitives=_split(
             "block_diag cdist dist median median_along mode nanmedian nanmedian_along pdist",
