@@ -101,7 +101,7 @@ def kalman_filter() -> Callable[[], Any]:
 class Process:
     """Time of a marginal likelihood with its gradient, compiled."""
 
-    params = list(POINTS)
+    params = POINTS
     param_names = ("points",)
 
     def setup(self, points: int) -> None:
@@ -115,7 +115,7 @@ class Process:
 class Batches:
     """Time of functions of many small matrices."""
 
-    params = list(BATCHES)
+    params = BATCHES
     param_names = ("function",)
 
     def setup(self, name: str) -> None:
