@@ -57,6 +57,7 @@ OUTCOMES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
 def test_results_and_errors_are_pytorchs(torch: Any):
     for number, call in enumerate(OUTCOMES):
         compare_outcome(torch, ng, call, number)
