@@ -31,13 +31,54 @@ from numgrad.ops.nn.activations import (
     tanhshrink,
     threshold,
 )
-from numgrad.ops.nn.attention import scaled_dot_product_attention
 from numgrad.ops.nn.gumbel import gumbel_softmax
 from numgrad.ops.nn.rectified import celu_, hardshrink, prelu, rrelu_, selu_, threshold_
 from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
 from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
+
+__all__ = [
+    "celu",
+    "celu_",
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
+
+# What slides over the last dims stands apart: a package of operations of its own.
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
+from numgrad.ops.spatial.attention import scaled_dot_product_attention
 from numgrad.ops.spatial.convolution import CONVOLUTIONS
 from numgrad.ops.spatial.grids import affine_grid, grid_sample
 from numgrad.ops.spatial.interpolation import (
@@ -77,7 +118,7 @@ adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
 max_unpool1d, max_unpool2d, max_unpool3d = (UNPOOLS[f"max_unpool{_dims}d"] for _dims in (1, 2, 3))
 lp_pool1d, lp_pool2d, lp_pool3d = (NORM_POOLS[f"lp_pool{_dims}d"] for _dims in (1, 2, 3))
 
-__all__ = [
+__all__ += [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -91,8 +132,6 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
-    "celu",
-    "celu_",
     "channel_shuffle",
     "conv1d",
     "conv2d",
@@ -100,24 +139,10 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "elu",
-    "elu_",
     "fold",
-    "gelu",
-    "glu",
     "grid_sample",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hardtanh_",
     "interpolate",
-    "leaky_relu",
-    "leaky_relu_",
     "local_response_norm",
-    "log_softmax",
-    "logsigmoid",
     "lp_pool1d",
     "lp_pool2d",
     "lp_pool3d",
@@ -130,30 +155,10 @@ __all__ = [
     "max_unpool1d",
     "max_unpool2d",
     "max_unpool3d",
-    "mish",
     "pad",
     "pixel_shuffle",
     "pixel_unshuffle",
-    "prelu",
-    "relu",
-    "relu6",
-    "relu_",
-    "rrelu",
-    "rrelu_",
     "scaled_dot_product_attention",
-    "selu",
-    "selu_",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanh",
-    "tanhshrink",
-    "threshold",
-    "threshold_",
     "unfold",
     "upsample",
     "upsample_bilinear",
