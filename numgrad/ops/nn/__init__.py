@@ -21,7 +21,6 @@ _FILES = (
     "layers",
     "normalised",
     "dropping",
-    "attention",
 )
 with declaring_own():
     for _file in _FILES:

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, padding and resampling; loaded when first asked for.
+"""Convolutions, pooling, padding, resampling and attention; loaded when first asked for.
 
 `numgrad.ops.later` has the names.
 """
@@ -22,6 +22,7 @@ _FILES = (
     "shuffling",
     "grids",
     "response_norm",
+    "attention",
 )
 with declaring_own():
     for _file in _FILES:
