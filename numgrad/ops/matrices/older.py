@@ -5,7 +5,7 @@ The latter raise what PyTorch raises, which says what to use instead.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.registry import public
@@ -59,7 +59,7 @@ _GONE = "This function was deprecated since version 1.9 and is now removed."
 
 
 @public
-def eig(self: Tensor, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> NoReturn:
+def eig(self: Tensor, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
     """Raise: `linalg.eig` and `linalg.eigvals` are what to use.
 
     Raises
@@ -83,7 +83,7 @@ def eig(self: Tensor, eigenvectors: bool = False, *, e: Any = None, v: Any = Non
 @public
 def symeig(
     input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None
-) -> NoReturn:
+) -> Any:
     """Raise: `linalg.eigh` and `linalg.eigvalsh` are what to use.
 
     Raises
@@ -106,7 +106,7 @@ def symeig(
 
 
 @public
-def solve(input: Tensor, A: Tensor, *, out: Any = None) -> NoReturn:
+def solve(input: Tensor, A: Tensor, *, out: Any = None) -> Any:
     """Raise: `linalg.solve` is what to use.
 
     Raises
@@ -129,7 +129,7 @@ def solve(input: Tensor, A: Tensor, *, out: Any = None) -> NoReturn:
 
 
 @public
-def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> NoReturn:
+def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> Any:
     """Raise: `linalg.lstsq` is what to use.
 
     Raises
@@ -156,9 +156,7 @@ def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> NoReturn:
 
 
 @public(method=False)
-def matrix_rank(
-    input: Tensor, tol: Any = None, symmetric: bool = False, *, out: Any = None
-) -> NoReturn:
+def matrix_rank(input: Tensor, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
     """Raise: `linalg.matrix_rank` is what to use.
 
     Raises
