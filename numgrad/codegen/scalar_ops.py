@@ -178,6 +178,10 @@ def _functions() -> Iterator[ScalarOp]:
         (1, "f", 60, 1.0, "erf"),
         (1, "f", 60, 1.8, "erfc"),
         (1, "f", 150, 2.0, "erfinv"),
+        (1, "f", 200, 3.0, "lgamma"),
+        (1, "f", 150, 4.0, "digamma"),
+        (2, "f", 500, 4.0, "zeta polygamma mvlgamma"),
+        (3, "f", 1000, 8.0, "mvpolygamma"),
     ):
         for name in names.split():
             yield ScalarOp(name, count, kinds, "same", flops, ulps=ulps)

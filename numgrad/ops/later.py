@@ -57,9 +57,14 @@ LATER = {
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
     "nn": Later(functions=(), methods=(), primitives=()),
     "special": Later(
-        functions=(),
-        methods=(),
-        primitives=_split("entr xlog1py xlog1py_of_number xlog1py_by_number"),
+        functions=_split("lgamma digamma polygamma mvlgamma"),
+        methods=_split(
+            "lgamma lgamma_ digamma digamma_ polygamma polygamma_ mvlgamma mvlgamma_",
+        ),
+        primitives=_split(
+            "entr xlog1py xlog1py_of_number xlog1py_by_number",
+            "lgamma digamma polygamma mvlgamma",
+        ),
         elementwise=True,
     ),
     "searching": Later(

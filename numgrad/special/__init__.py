@@ -13,7 +13,10 @@ tensor([ 0.3863, -0.7123])
 from numgrad.ops.special.aliases import ALIASES
 from numgrad.ops.special.entropy import special_entr as entr
 from numgrad.ops.special.entropy import special_xlog1py as xlog1py
+from numgrad.ops.special.gamma import special_multigammaln as multigammaln
+from numgrad.ops.special.gamma import special_polygamma as polygamma
 
+digamma, gammaln, psi = (ALIASES[_name] for _name in ("digamma", "gammaln", "psi"))
 erf, erfc, erfinv = (ALIASES[_name] for _name in ("erf", "erfc", "erfinv"))
 exp2, expit, expm1 = (ALIASES[_name] for _name in ("exp2", "expit", "expm1"))
 log1p, logit, logsumexp = (ALIASES[_name] for _name in ("log1p", "logit", "logsumexp"))
@@ -21,6 +24,7 @@ log_softmax, softmax = (ALIASES[_name] for _name in ("log_softmax", "softmax"))
 round, sinc, xlogy = (ALIASES[_name] for _name in ("round", "sinc", "xlogy"))
 
 __all__ = [
+    "digamma",
     "entr",
     "erf",
     "erfc",
@@ -28,10 +32,14 @@ __all__ = [
     "exp2",
     "expit",
     "expm1",
+    "gammaln",
     "log1p",
     "log_softmax",
     "logit",
     "logsumexp",
+    "multigammaln",
+    "polygamma",
+    "psi",
     "round",
     "sinc",
     "softmax",

@@ -28,6 +28,9 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "erfinv": ("erfinv", (_OF_ONE,)),
     "log1p": ("log1p", (_OF_ONE,)),
     "sinc": ("sinc", (_OF_ONE,)),
+    "gammaln": ("lgamma", (_OF_ONE,)),
+    "digamma": ("digamma", (_OF_ONE,)),
+    "psi": ("digamma", (_OF_ONE,)),
     "logit": ("logit", ("Tensor input, float? eps=None, *, Tensor? out=None",)),
     "logsumexp": (
         "logsumexp",
