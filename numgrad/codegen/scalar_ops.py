@@ -180,8 +180,11 @@ def _functions() -> Iterator[ScalarOp]:
         (1, "f", 150, 2.0, "erfinv"),
         (1, "f", 200, 3.0, "lgamma"),
         (1, "f", 150, 4.0, "digamma"),
-        (2, "f", 500, 4.0, "zeta polygamma mvlgamma"),
+        (2, "f", 500, 6.0, "zeta polygamma mvlgamma"),
         (3, "f", 1000, 8.0, "mvpolygamma"),
+        (2, "f", 200, 8.0, "beta betaln"),
+        (2, "f", 500, 16.0, "gammainc gammaincc gamma_density"),
+        (3, "f", 1000, 64.0, "gammainc_slope"),
     ):
         for name in names.split():
             yield ScalarOp(name, count, kinds, "same", flops, ulps=ulps)

@@ -721,6 +721,12 @@ LATER = {
     "polygamma": "zeta",
     "mvlgamma": "zeta",
     "mvpolygamma": "zeta",
+    "beta": "beta",
+    "betaln": "beta",
+    "gammainc": "incomplete_gamma",
+    "gammaincc": "incomplete_gamma",
+    "gammainc_slope": "incomplete_gamma",
+    "gamma_density": "incomplete_gamma",
 }
 
 

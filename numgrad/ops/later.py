@@ -57,13 +57,14 @@ LATER = {
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
     "nn": Later(functions=(), methods=(), primitives=()),
     "special": Later(
-        functions=_split("lgamma digamma polygamma mvlgamma"),
+        functions=_split("lgamma digamma polygamma mvlgamma igamma igammac"),
         methods=_split(
             "lgamma lgamma_ digamma digamma_ polygamma polygamma_ mvlgamma mvlgamma_",
+            "igamma igamma_ igammac igammac_",
         ),
         primitives=_split(
             "entr xlog1py xlog1py_of_number xlog1py_by_number",
-            "lgamma digamma polygamma mvlgamma",
+            "lgamma digamma polygamma mvlgamma igamma igammac beta betaln",
         ),
         elementwise=True,
     ),

@@ -11,12 +11,15 @@ tensor([ 0.3863, -0.7123])
 """
 
 from numgrad.ops.special.aliases import ALIASES
+from numgrad.ops.special.beta import special_beta as beta
+from numgrad.ops.special.beta import special_betaln as betaln
 from numgrad.ops.special.entropy import special_entr as entr
 from numgrad.ops.special.entropy import special_xlog1py as xlog1py
 from numgrad.ops.special.gamma import special_multigammaln as multigammaln
 from numgrad.ops.special.gamma import special_polygamma as polygamma
 
 digamma, gammaln, psi = (ALIASES[_name] for _name in ("digamma", "gammaln", "psi"))
+gammainc, gammaincc = (ALIASES[_name] for _name in ("gammainc", "gammaincc"))
 erf, erfc, erfinv = (ALIASES[_name] for _name in ("erf", "erfc", "erfinv"))
 exp2, expit, expm1 = (ALIASES[_name] for _name in ("exp2", "expit", "expm1"))
 log1p, logit, logsumexp = (ALIASES[_name] for _name in ("log1p", "logit", "logsumexp"))
@@ -24,6 +27,8 @@ log_softmax, softmax = (ALIASES[_name] for _name in ("log_softmax", "softmax"))
 round, sinc, xlogy = (ALIASES[_name] for _name in ("round", "sinc", "xlogy"))
 
 __all__ = [
+    "beta",
+    "betaln",
     "digamma",
     "entr",
     "erf",
@@ -32,6 +37,8 @@ __all__ = [
     "exp2",
     "expit",
     "expm1",
+    "gammainc",
+    "gammaincc",
     "gammaln",
     "log1p",
     "log_softmax",

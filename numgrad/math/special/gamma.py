@@ -39,7 +39,7 @@ from numgrad.math.real.formats import Format, for_each
 from numgrad.math.real.logarithms import make_log_pair
 from numgrad.math.real.trigonometry import SIN_NEAR, TAN_NEAR
 
-__all__ = ["DIGAMMA", "LGAMMA"]
+__all__ = ["DIGAMMA", "LGAMMA", "LGAMMA_OF_ONE_AND"]
 
 # lgamma(1 + t)/t for t from -1/4 to 1/2, and lgamma(2 + t)/t from -1/2 to 1/2, by powers of t from
 # the highest down.
@@ -273,6 +273,16 @@ def _make_lgamma(format: Format) -> Any:
     return lgamma
 
 
+def _make_near_one(format: Format) -> Any:
+    """Return lgamma(1 + t) for t from -1/4 to 1/2, with all its digits near 0."""
+    polynomial = format.polynomial(_ONE_SINGLE, _ONE_DOUBLE)
+
+    def lgamma_of_one_and(t):  # type: ignore[no-untyped-def]
+        return t * polynomial(t)
+
+    return lgamma_of_one_and
+
+
 def _make_digamma(format: Format) -> Any:
     number = format.number
     tan, log_pair = TAN_NEAR[from_dtype(np.dtype(number))], make_log_pair(format)
@@ -280,6 +290,7 @@ def _make_digamma(format: Format) -> Any:
     tail = format.polynomial(_DIGAMMA_TAIL_SINGLE, _DIGAMMA_TAIL_DOUBLE)
     root, root_rest = format.pair(_ROOT - 1)
     zero, half, one, two, infinity = (number(c) for c in (0, 0.5, 1, 2, math.inf))
+    quarter = number(0.25)
     series, pi, nan = number(_SERIES), number(math.pi), number(math.nan)
 
     def digamma(x):  # type: ignore[no-untyped-def]
@@ -306,7 +317,12 @@ def _make_digamma(format: Format) -> Any:
         far = high + (low - fma(square, tail(square), half * inverse))
         result = where(large, far, near + inverse)
         part = a - floor(a)
-        cotangent = pi / tan(pi * where(part > half, part - one, part))
+        distance = where(part > half, one - part, part)
+        # Near its zeros the cotangent is the tangent of the rest, which is exact.
+        is_far = distance > quarter
+        tangent = tan(pi * where(is_far, half - distance, distance))
+        cotangent = where(is_far, pi * tangent, pi / tangent)
+        cotangent = where(part > half, -cotangent, cotangent)
         result = where(negative, result + cotangent, result)
         result = where(negative & (part == zero), nan, result)
         result = where(a == infinity, where(negative, nan, infinity), result)
@@ -317,4 +333,6 @@ def _make_digamma(format: Format) -> Any:
 
 
 # The function for each type, for the overloads in numgrad.math.scalar.
-LGAMMA, DIGAMMA = for_each(lambda f: (_make_lgamma(f), _make_digamma(f)))
+LGAMMA, DIGAMMA, LGAMMA_OF_ONE_AND = for_each(
+    lambda f: (_make_lgamma(f), _make_digamma(f), _make_near_one(f))
+)

@@ -1,6 +1,6 @@
 """Hurwitz's zeta function, and polygamma and the derivatives of mvlgamma, which are made of it.
 
-Method: the first terms of the sum of (q + k)**-s, until q + k is at least 9, then Euler and
+Method: the first terms of the sum of (q + k)**-s, until q + k is at least 9 + s, then Euler and
 Maclaurin's formula for the rest, up to the twelfth Bernoulli number. For negative q, where s is an
 integer, the terms before 0 are the difference of two such sums. All is computed in double
 precision.
@@ -23,7 +23,7 @@ from numgrad.codegen.compile.dispatchers import part
 from numgrad.math.scalar import in_type_of, lgamma, pow
 from numgrad.math.special.gamma import DIGAMMA
 
-__all__ = ["mvlgamma", "mvpolygamma", "polygamma", "zeta"]
+__all__ = ["mvlgamma", "mvpolygamma", "polygamma", "trigamma", "zeta"]
 
 _digamma = DIGAMMA[types.float64]
 
@@ -47,8 +47,8 @@ _EDGE = 9.0
 
 def _over_positive(s, q):  # type: ignore[no-untyped-def]
     """Return the sum of (q + k)**-s over all k, for s above 1 and positive q."""
-    total, a = 0.0, q
-    while a < _EDGE:
+    total, a, edge = 0.0, q, _EDGE + s
+    while a < edge:
         term = pow(a, -s)
         total += term
         if term < 1e-18 * total:
@@ -111,15 +111,21 @@ _polygamma = part(_polygamma_in_double, inlined=False)
 
 
 @part
+def trigamma(x):  # type: ignore[no-untyped-def]
+    """Return the derivative of digamma for positive x, a number of double precision."""
+    return _positive(2.0, x)
+
+
+@part
 def zeta(s, q):  # type: ignore[no-untyped-def]
     """Return the sum of (q + k)**-s over k from 0."""
-    return in_type_of(s, _zeta(float(s), float(q)))
+    return in_type_of(s, _zeta(np.float64(s), np.float64(q)))
 
 
 @part
 def polygamma(x, n):  # type: ignore[no-untyped-def]
     """Return the n-th derivative of digamma."""
-    return in_type_of(x, _polygamma(float(n), float(x)))
+    return in_type_of(x, _polygamma(np.float64(n), np.float64(x)))
 
 
 def _mvlgamma_in_double(x, p):  # type: ignore[no-untyped-def]
@@ -145,10 +151,10 @@ _mvpolygamma = part(_mvpolygamma_in_double, inlined=False)
 @part
 def mvlgamma(x, p):  # type: ignore[no-untyped-def]
     """Return the logarithm of the multivariate gamma function of dimension `p`."""
-    return in_type_of(x, _mvlgamma(float(x), float(p)))
+    return in_type_of(x, _mvlgamma(np.float64(x), np.float64(p)))
 
 
 @part
 def mvpolygamma(x, n, p):  # type: ignore[no-untyped-def]
     """Return the derivative of order n + 1 of `mvlgamma`."""
-    return in_type_of(x, _mvpolygamma(float(x), float(n), float(p)))
+    return in_type_of(x, _mvpolygamma(np.float64(x), np.float64(n), np.float64(p)))

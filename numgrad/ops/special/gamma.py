@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import elementwise, unary
 from numgrad.ops.core.domains import POSITIVE, interval, number
+from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
 
@@ -15,6 +18,7 @@ __all__ = [
     "polygamma",
     "special_multigammaln",
     "special_polygamma",
+    "trigamma",
 ]
 
 
@@ -25,7 +29,7 @@ def _derivative_of_digamma(input: Tensor, n: int, out: Tensor | None) -> Tensor:
     return result
 
 
-_POLYGAMMA = elementwise(
+_POLYGAMMA: ElementwisePrimitive = elementwise(
     "polygamma",
     ("input", "n"),
     (lambda g, input, n: g * _POLYGAMMA(input, n + 1), None),
@@ -39,7 +43,7 @@ _POLYGAMMA = elementwise(
 digamma = publish(
     unary(
         "digamma",
-        lambda g, input: g * _POLYGAMMA(input, 1),
+        lambda g, input: g * trigamma(input),
         POSITIVE,
         accepts="f",
         kernel_name="digamma",
@@ -48,6 +52,13 @@ digamma = publish(
         example="ng.digamma(ng.tensor([1.0, 2.0]))\ntensor([-0.5772,  0.4228])",
     )
 )
+
+
+def trigamma(input: Any) -> Any:
+    """Return the derivative of digamma, of a tensor or a symbol."""
+    return _POLYGAMMA(input, 1)
+
+
 lgamma = publish(
     unary(
         "lgamma",
@@ -96,7 +107,7 @@ def polygamma_of(input: Tensor, n: int) -> Tensor:
     return _derivative_of_digamma(input, n, None)
 
 
-_MVPOLYGAMMA = elementwise(
+_MVPOLYGAMMA: ElementwisePrimitive = elementwise(
     "mvpolygamma",
     ("input", "n", "p"),
     (lambda g, input, n, p: g * _MVPOLYGAMMA(input, n + 1, p), None, None),

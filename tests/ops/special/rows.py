@@ -5,6 +5,8 @@ from __future__ import annotations
 import numgrad as ng
 
 NODES = {
+    "torch.igamma(h.detach(), h)": ("IgammaBackward0", "other self"),
+    "torch.igammac(h.detach(), h)": ("IgammacBackward0", "other self"),
     "torch.lgamma(h)": ("LgammaBackward0", "self"),
     "torch.digamma(h)": ("DigammaBackward0", "self"),
     "torch.polygamma(2, h)": ("PolygammaBackward0", "n self"),

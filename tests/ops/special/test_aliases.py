@@ -21,6 +21,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "gammaln": ("(x)", "(n)", "(c)", "(1.0)"),
     "digamma": ("(x)", "(n)", "(c)"),
     "psi": ("(x)", "(n)", "(x, out=o)"),
+    "gammainc": ("(x.detach(), x)", "(n, n)", "(c, x)", "(x, 1.0)"),
+    "gammaincc": ("(x.detach(), x)", "(n, x.detach())", "(1.0, x)"),
     "sinc": ("(x)", "(n)"),
     "logit": ("(x)", "(x, 0.1)", "(x, eps=0.3)", "(x, 'a')"),
     "logsumexp": ("(x, 0)", "(x, (0,), True)", "(x, dim=0, keepdim=True)", "(x)", "(x, 3)"),
