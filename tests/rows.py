@@ -36,6 +36,8 @@ _TABLES = {
     "REAL_ONLY",  # of tests/ops/test_catalogue_complex.py
     "PARTS_FOR_REAL",
     "TORCH",  # CALLS of tests/ops/test_catalogue_torch.py
+    "NOT_PYTORCHS",  # elementwise primitives that PyTorch has not
+    "SPECIAL_VALUES",  # DIFFER of tests/ops/pointwise/test_special_values.py
     "NOT_COMPARED",  # of tests/ops/test_unusual_operands.py
     "OTHER_ERRORS",
     "FEWER_WAYS",

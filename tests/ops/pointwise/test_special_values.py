@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import numgrad as ng
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from tests.ops.test_catalogue_torch import PRIMITIVES, call, to_module
+from tests.rows import rows_of
 
 INF, NAN = float("inf"), float("nan")
 REAL = [primitive for primitive in PRIMITIVES if "f" in primitive.accepts]
@@ -98,6 +99,7 @@ DIFFER: dict[tuple[str, str], tuple[Where, str]] = {
     ),
     ("asinh", "gradient"): (lambda x: abs(x) > 1e18, "PyTorch's square overflows"),
     ("acosh", "gradient"): (lambda x: abs(x) > 1e18, "PyTorch's square overflows"),
+    **rows_of("SPECIAL_VALUES"),
 }
 
 
