@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-__all__ = ["examples", "is_sample", "sample"]
+__all__ = ["examples", "is_sample", "names_tests", "sample"]
 
 CASES = pytest.StashKey[str]()
 LEFT_OUT = pytest.StashKey[int]()
@@ -34,18 +34,25 @@ LEFT_OUT = pytest.StashKey[int]()
 DRAWN = {"sample": 20, "all": 100, "tenfold": 1000}
 
 
-def examples(of_hundred: int) -> int:
+def examples(of_hundred: int, in_sample: int | None = None) -> int:
     """Return how many examples a test draws that draws `of_hundred` where others draw 100.
 
-    Never fewer than three, unless it does not draw three of a hundred.
+    Never fewer than three, unless it does not draw three of a hundred. In a sample it draws
+    `in_sample`, where that is given: for a test that draws for each operation.
     """
+    if in_sample is not None and settings.default.max_examples == DRAWN["sample"]:
+        return in_sample
     return max(min(of_hundred, 3), of_hundred * settings.default.max_examples // 100)
 
 
 def is_sample(config: pytest.Config) -> bool:
     """Return whether a run is a sample: of all there is, or of whole files."""
-    named = config.option.keyword or any("::" in argument for argument in config.args)
-    return config.getoption("--cases") == "sample" and not named
+    return config.getoption("--cases") == "sample" and not names_tests(config)
+
+
+def names_tests(config: pytest.Config) -> bool:
+    """Return whether a run names tests, and not only files and folders."""
+    return bool(config.option.keyword or any("::" in argument for argument in config.args))
 
 
 def sample(

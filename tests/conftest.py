@@ -7,7 +7,7 @@ Comparisons with PyTorch
             assert ng.tensor(0.5).tanh().item() == torch.tensor(0.5).tanh().item()
 
     Where PyTorch is missing its recorded answers take its place (`tests.answers`); a test that has
-    none, as one that draws its cases, is skipped, and the summary at the end of the run says how
+    none, as one that draws its cases, is left out, and the summary at the end of the run says how
     many were. Such tests carry the mark ``torch``: ``pytest -m torch`` runs only them, and
     ``-m "not torch"`` leaves them out. Don't import torch at the top of a test file, and don't skip
     by hand.
@@ -40,12 +40,14 @@ load_all()  # tests come from the catalogue
 # pytest looks for fixtures and hooks here.
 torch = plugin.torch
 pytest_runtest_makereport = plugin.pytest_runtest_makereport
+pytest_sessionfinish = plugin.pytest_sessionfinish
+pytest_testnodedown = plugin.pytest_testnodedown
 pytest_terminal_summary = plugin.pytest_terminal_summary
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests for what they ask for: ``-m sampled`` has all that a sample does not do whole."""
-    plugin.pytest_collection_modifyitems(items)
+    plugin.pytest_collection_modifyitems(config, items)
     for item in items:
         if "traced" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.sampled(1.0))

@@ -187,6 +187,8 @@ def statement(source: str, line: int) -> int | None:
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line)
     ]
+    if not inside:  # a decorator, which is no statement of its own
+        return None
     functions = [node for node in inside if isinstance(node, FUNCTIONS)]
     last = max(inside, key=lambda node: node.lineno)
     return None if not functions or last is functions[0] else last.lineno

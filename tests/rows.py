@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from numgrad import special
+from numgrad.nn import functional
 from numgrad.ops.core.registry import FUNCTIONS
 
 __all__ = ["function_of", "names_of", "rows_of"]
@@ -67,5 +68,6 @@ def function_of(name: str) -> Callable[..., Any]:
     """Return the public function of a name in the catalogue: of special_entr, special.entr."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    found: Callable[..., Any] = getattr(special, name.removeprefix("special_"))
+    module = functional if hasattr(functional, name) else special
+    found: Callable[..., Any] = getattr(module, name.removeprefix("special_"))
     return found

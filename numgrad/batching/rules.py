@@ -52,6 +52,10 @@ _STAY = frozenset(
             "mode",
             "words",
             "hermitian",
+            "pivot",
+            "backwards",
+            "unpack_data",
+            "unpack_pivots",
         ),  # of matrices
     )
 )

@@ -99,6 +99,7 @@ PARTS: dict[str, dict[str, str]] = {
         "numba.core.compiler.DefaultPassBuilder": "define_nopython_pipeline",
         "numba.core.compiler_machinery.FunctionPass": "",
         "numba.core.compiler_machinery.register_pass": "",
+        "numba.core.cpu.CPUContext": "create_cpython_wrapper",
         "numba.core.typed_passes.NativeLowering": "run_pass",
         "numba.core.typed_passes.NopythonTypeInference": "",
     },

@@ -10,6 +10,11 @@ tensor([[ 0.6000, -0.2000],
         [-0.2000,  0.4000]])
 """
 
+from numgrad.ops.matrices.chains import linalg_diagonal as diagonal
+from numgrad.ops.matrices.chains import linalg_matmul as matmul
+from numgrad.ops.matrices.chains import linalg_multi_dot as multi_dot
+from numgrad.ops.matrices.chains import linalg_tensorinv as tensorinv
+from numgrad.ops.matrices.chains import linalg_tensorsolve as tensorsolve
 from numgrad.ops.matrices.checks import LinAlgError
 from numgrad.ops.matrices.cholesky import linalg_cholesky as cholesky
 from numgrad.ops.matrices.cholesky import linalg_cholesky_ex as cholesky_ex
@@ -17,6 +22,10 @@ from numgrad.ops.matrices.determinants import linalg_det as det
 from numgrad.ops.matrices.determinants import linalg_slogdet as slogdet
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigvalsh as eigvalsh
+from numgrad.ops.matrices.lu import linalg_lu as lu
+from numgrad.ops.matrices.lu import linalg_lu_factor as lu_factor
+from numgrad.ops.matrices.lu import linalg_lu_factor_ex as lu_factor_ex
+from numgrad.ops.matrices.lu_systems import linalg_lu_solve as lu_solve
 from numgrad.ops.matrices.norms import linalg_cond as cond
 from numgrad.ops.matrices.norms import linalg_matrix_norm as matrix_norm
 from numgrad.ops.matrices.norms import linalg_norm as norm
@@ -33,21 +42,32 @@ from numgrad.ops.matrices.solving import linalg_inv_ex as inv_ex
 from numgrad.ops.matrices.solving import linalg_solve as solve
 from numgrad.ops.matrices.solving import linalg_solve_ex as solve_ex
 from numgrad.ops.matrices.triangular import linalg_solve_triangular as solve_triangular
+from numgrad.ops.matrices.vectors import linalg_cross as cross
+from numgrad.ops.matrices.vectors import linalg_vander as vander
+from numgrad.ops.matrices.vectors import linalg_vecdot as vecdot
 
 __all__ = [
     "LinAlgError",
     "cholesky",
     "cholesky_ex",
     "cond",
+    "cross",
     "det",
+    "diagonal",
     "eigh",
     "eigvalsh",
     "inv",
     "inv_ex",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
+    "matmul",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "multi_dot",
     "norm",
     "pinv",
     "qr",
@@ -57,5 +77,9 @@ __all__ = [
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
     "vector_norm",
 ]

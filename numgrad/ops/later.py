@@ -41,21 +41,37 @@ def _split(*lines: str) -> tuple[str, ...]:
 
 _MATRIX_METHODS = _split(
     "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
-    "qr svd pinverse matrix_exp matrix_power",
+    "qr svd pinverse matrix_exp matrix_power lu lu_solve",
+    "cross eig lstsq solve symeig",
 )
 LATER = {
     "matrices": Later(
-        functions=_MATRIX_METHODS,
+        functions=(
+            *_MATRIX_METHODS,
+            *_split("lu_unpack vander chain_matmul frobenius_norm matrix_rank"),
+        ),
         methods=_MATRIX_METHODS,
         primitives=_split(
             "cholesky linalg_cholesky_ex cholesky_inverse cholesky_solve linalg_solve_triangular",
             "triangular_solve",
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
             "linalg_eigh linalg_svd linalg_qr linalg_pinv linalg_matrix_exp",
+            "linalg_lu linalg_lu_factor_ex exchange_rows linalg_lu_solve lu_unpack",
+            "linalg_cross",
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
-    "nn": Later(functions=(), methods=(), primitives=()),
+    "nn": Later(
+        functions=_split(
+            "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
+        ),
+        methods=_split("hardshrink prelu"),
+        primitives=_split(
+            "threshold hardtanh leaky_relu hardshrink softshrink hardsigmoid hardswish",
+            "prelu_kernel gelu gelu_tanh silu mish elu celu",
+        ),
+        elementwise=True,
+    ),
     "special": Later(
         functions=_split("lgamma digamma polygamma mvlgamma igamma igammac"),
         methods=_split(

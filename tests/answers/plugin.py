@@ -24,8 +24,10 @@ import pytest
 
 from tests.answers import archive
 from tests.answers.stand_in import RECORD_ANEW, Player, Recorder
+from tests.cases import names_tests
 
 NO_TORCH = "PyTorch is not installed"
+UNANSWERED = pytest.StashKey[int]()  # how many tests were left out for want of it
 INSTALLED = False
 with contextlib.suppress(ModuleNotFoundError):  # `Missing` raises it, if it is there already
     INSTALLED = importlib.util.find_spec("torch") is not None
@@ -161,16 +163,48 @@ def _near(was: np.ndarray, now: np.ndarray) -> bool:
     return bool(np.allclose(was, now, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that asks for the fixture, directly or through another one."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test that asks for the fixture, directly or through another one.
+
+    Of those that can't have an answer, only what is named goes as far as being skipped.
+    """
+    unanswered = []
+    without = (WITHOUT or not INSTALLED) and not names_tests(config)
     for item in items:
         if "torch" in getattr(item, "fixturenames", ()):
             item.add_marker("torch")
+            if without and not _may_have_answer(item):
+                unanswered.append(item)
+    config.stash[UNANSWERED] = len(unanswered)
+    if unanswered:
+        names = {item.nodeid for item in unanswered}
+        items[:] = [item for item in items if item.nodeid not in names]
+        config.hook.pytest_deselected(items=unanswered)
+
+
+def _may_have_answer(item: pytest.Item) -> bool:
+    """Return whether a test is of the kind that has answers, in a file that has some."""
+    path, _ = archive.split_identity(item.nodeid)
+    return recordable(item) and archive.file_for(path).exists()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that has the terminal how many tests were left out."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["unanswered"] = session.config.stash.get(UNANSWERED, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take a worker's word for it; every worker collects the same tests."""
+    count = getattr(node, "workeroutput", {}).get("unanswered", 0)
+    node.config.stash[UNANSWERED] = max(node.config.stash.get(UNANSWERED, 0), count)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many comparisons with PyTorch did not run, so that their absence is not silent."""
-    skipped = sum(
+    skipped = terminalreporter.config.stash.get(UNANSWERED, 0) + sum(
         isinstance(report.longrepr, tuple) and NO_TORCH in report.longrepr[2]
         for report in terminalreporter.getreports("skipped")
     )

@@ -79,7 +79,7 @@ def has_derivative(call: BatchedCall) -> bool:
     return True
 
 
-@pytest.mark.sampled(0.25, by="name")
+@pytest.mark.sampled(0.1, by="name")
 @every_call
 def test_derivatives_inside(name, number):
     call = call_of(name, number)
@@ -94,7 +94,7 @@ def test_derivatives_inside(name, number):
             same_as_a_loop(gradient, found, call, in_dims)
 
 
-@pytest.mark.sampled(0.25, by="name")
+@pytest.mark.sampled(0.1, by="name")
 @every_call
 def test_derivatives_outside(name, number):
     call = call_of(name, number)

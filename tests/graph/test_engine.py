@@ -255,6 +255,7 @@ def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
                     nodes[id(child)] = child
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_results_of_views_that_lost_their_way_require_grad(name: str) -> None:

@@ -263,6 +263,7 @@ def traced_strides(function: Any, tensors: list[Any]) -> tuple[list[list[int]], 
     return results, trace.strides
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize(("name", "call"), CALLS)
 def test_results_lie_as_in_eager_mode(name: str, call: Any) -> None:
     function, tensors = call()

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numgrad as ng
 from numgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import Primitive
+from tests.cases import examples
 from tests.ops.catalogue_strategies import (
     Operands,
     array_primitives,
@@ -36,6 +37,8 @@ SAMPLES = [
 all_elementwise = pytest.mark.parametrize(
     "primitive", ELEMENTWISE, ids=[primitive.name for primitive in ELEMENTWISE]
 )
+
+drawn = settings(max_examples=examples(100, in_sample=8))
 
 
 def jvp(primitive: ElementwisePrimitive, values: list[Any], tangents: list[Any]) -> Any:
@@ -79,6 +82,7 @@ def moved(values: list[Any], position: int, step: Any) -> list[Any]:
 
 
 @all_elementwise
+@drawn
 @given(data=st.data())
 def test_first_derivative_is_the_central_difference(primitive, data):
     operands = data.draw(operands_of(primitive))
@@ -96,6 +100,7 @@ def test_first_derivative_is_the_central_difference(primitive, data):
 
 
 @all_elementwise
+@drawn
 @given(data=st.data())
 def test_second_derivative_is_the_central_difference_of_the_first(primitive, data):
     operands = data.draw(operands_of(primitive))
@@ -136,6 +141,7 @@ def test_second_derivative_is_the_central_difference_of_the_first(primitive, dat
 
 @pytest.mark.sampled(0.3)
 @all_elementwise
+@drawn
 @given(data=st.data())
 def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
     operands = data.draw(operands_of(primitive))
@@ -158,6 +164,7 @@ def test_forward_mode_is_the_transpose_of_backward_mode(primitive, data):
 
 @pytest.mark.sampled(0.3)
 @all_elementwise
+@drawn
 @given(data=st.data())
 def test_float32_agrees_with_float64(primitive, data):
     """Values and gradients in float32 are those in float64 to 32 roundings of their scale."""
@@ -233,6 +240,7 @@ def test_array_operation_has_forward_mode(primitive: Primitive, sample):
 
 @pytest.mark.sampled(0.25)
 @all_elementwise
+@drawn
 @given(data=st.data())
 def test_batched_gradients_are_those_of_each_cotangent(primitive, data):
     operands = data.draw(operands_of(primitive))
@@ -268,6 +276,7 @@ def assert_batched_alike(output: ng.Tensor, tensors: list[ng.Tensor]) -> None:
 
 @pytest.mark.sampled(0.25)
 @all_elementwise
+@drawn
 @given(data=st.data())
 def test_dual_tensors_have_the_tangents_of_forward_mode(primitive, data):
     operands = data.draw(operands_of(primitive))

@@ -66,8 +66,13 @@ every_primitive = pytest.mark.parametrize("primitive", PRIMITIVES, ids=[p.name f
 
 # Compared with an absolute tolerance of a few roundings too, and why. The libraries may differ in
 # an ulp of what goes into a subtraction of nearly equal numbers.
-CANCELLING_VALUES = {"logaddexp2": "log2(2**-1 + 2**-1) is 0 here, -1e-8 in PyTorch's float32"}
+CANCELLING_VALUES = {
+    "gelu": "1 + erf(x) where that is near -1",
+    "logaddexp2": "log2(2**-1 + 2**-1) is 0 here, -1e-8 in PyTorch's float32",
+}
 CANCELLING_GRADIENTS = {
+    "gelu": "1 + erf(x) where that is near -1",
+    "gelu_tanh": "1 + tanh(u) where that is near -1",
     "sinc": "-pi**2 * x / 3 near 0, where PyTorch's two terms cancel to 0",
     "tanh": "1 - y**2 where y is near 1",
     "expm1": "y + 1 where y is near -1",
@@ -75,9 +80,15 @@ CANCELLING_GRADIENTS = {
     "sigmoid": "1 - y where y is near 1; at 30 PyTorch's y is an ulp off, ours is not",
 }
 
+# Gradients of which PyTorch has fewer digits.
+FEW_DIGITS = {"hardsigmoid": 1e-7}  # its sixth is one of float32
+
 # Special values at which PyTorch's gradient depends on where a number stands: its loop of vectors
 # returns one, its loop of single numbers, for what remains, another. Here it is the latter's.
 UNDECIDED = {"logit": [-0.0]}  # a -inf among vectors, an inf alone
+_PIECEWISE = ["hardtanh", "hardshrink", "softshrink", "hardswish", "elu", "celu"]
+UNDECIDED |= {name: [NAN] for name in _PIECEWISE}
+UNDECIDED["gelu"] = [INF]  # nan among vectors of float32
 
 
 def call(module: Any, primitive: ElementwisePrimitive, operands: list[Any]) -> Any:
@@ -162,6 +173,7 @@ def compare(torch: Any, primitive: ElementwisePrimitive, operands: list[Any]) ->
         assert_refused_alike(error, lambda: ours.backward(ng.ones_like(ours)))
         return
     ours.backward(ng.ones_like(ours))
+    rtol = max(rtol, FEW_DIGITS.get(primitive.name, 0))
     atol = 4 * eps if primitive.name in CANCELLING_GRADIENTS else 1e-38
     for mine, reference in zip(ours_in, theirs_in, strict=True):
         if not isinstance(reference, torch.Tensor) or not reference.requires_grad:
@@ -178,6 +190,7 @@ def compare(torch: Any, primitive: ElementwisePrimitive, operands: list[Any]) ->
         )
 
 
+@pytest.mark.sampled(0.5, by="primitive")
 @every_primitive
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_real_values_and_gradients_equal_pytorch(torch, primitive, dtype):
@@ -219,8 +232,13 @@ def test_empty_and_zero_dimensional_operands_equal_pytorch(torch, primitive, sha
     compare(torch, primitive, operands)
 
 
-# Second derivatives that lose all their digits in both libraries.
-LOST_SECOND_DERIVATIVES = {"sinc": "x cos(x) - sin(x) near 0"}
+# Second derivatives that lose all their digits in both libraries, or differ.
+LOST_SECOND_DERIVATIVES = {
+    "sinc": "x cos(x) - sin(x) near 0",
+    "hardsigmoid": "PyTorch has none",
+    "gelu_tanh": "1 - tanh(u)**2 where that is near 0",
+    "prelu_kernel": "at 0, PyTorch's second derivatives take the other side than its first",
+}
 
 
 def second_derivatives(module: Any, primitive: ElementwisePrimitive, operands: list[Any]) -> Any:
@@ -247,10 +265,12 @@ def test_second_derivatives_at_special_values_equal_pytorch(torch, primitive):
     """Where PyTorch's is nan, which a masked 0 times infinity often is, ours may be a number."""
     if "f" not in primitive.accepts:
         return
+    if primitive.name in LOST_SECOND_DERIVATIVES:
+        return
     operands = grid(primitive, SPECIAL, "float64")
     theirs = second_derivatives(torch, primitive, operands)
     ours = second_derivatives(ng, primitive, operands)
-    if theirs is None or primitive.name in LOST_SECOND_DERIVATIVES:
+    if theirs is None:
         return
     for mine, reference in zip(ours, theirs, strict=True):
         known = ~np.isnan(reference)

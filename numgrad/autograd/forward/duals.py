@@ -166,7 +166,8 @@ class DualLevel:
             record(primals, results, moving)
         finally:
             modes.saved_hooks = hooks
-        node = next((result._edge[0] for result in results if result._edge), None)
+        edges = [result._edge for result in results if result._edge]
+        node = next((node for node, _ in edges if node is not None), None)
         if node is None:
             return [None] * len(outputs)
         fitting = [

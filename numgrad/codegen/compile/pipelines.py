@@ -9,6 +9,9 @@ Functions that only ever become a part of others need nothing of this, no entry 
 machine code of their own: LLVM sees them in the functions that they are built into. (Those without
 branches do without Numba: see `numgrad.codegen.llvm.scalar_ir`.)
 
+The entry of a kernel for Python is built once for arguments of the same types, and has other names
+written into it for other kernels (`numgrad.codegen.compile.wrappers`).
+
 Straight-line code that does the same to neighbouring elements becomes vector instructions (LLVM's
 SLP vectoriser, which compilers of C run by default and Numba does not): a Kalman filter of four
 states with its gradient takes .65 of the time, products of small matrices a third. Operations and
@@ -21,11 +24,13 @@ through its own pipeline.
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba import config
 
+from numgrad.codegen.compile.wrappers import Wrappers
 from numgrad.codegen.llvm.width import interleave
 from numgrad.codegen.numba_private import (
     HAS_PIPELINES,
@@ -148,12 +153,34 @@ class _LowerPart(NativeLowering):
         return True
 
 
+_wrappers = Wrappers()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerKernel(NativeLowering):
+    """Builds the entry for Python once for arguments of the same types."""
+
+    _name = "numgrad_lower_kernel"
+
+    def run_pass(self, state: Any) -> bool:  # under the lock of Numba's compiler
+        context = state.targetctx
+        context.create_cpython_wrapper = partial(_wrappers.create, context)
+        try:
+            return bool(NativeLowering.run_pass(self, state))
+        finally:
+            del context.create_cpython_wrapper
+
+
 class _LeanCompiler(CompilerBase):
     use: type[_UseLibrary] = _UseLeanLibrary
+    lower: type[FunctionPass] = _LowerKernel
 
     def define_pipelines(self) -> list[Any]:
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         steps.add_pass_after(self.use, NopythonTypeInference)
+        steps.passes = [
+            (self.lower if step is NativeLowering else step, says) for step, says in steps.passes
+        ]
         steps.finalize()
         return [steps]
 
@@ -166,15 +193,9 @@ class _ThoroughCompiler(_LeanCompiler):
     use = _UseThoroughLibrary
 
 
-class _PartCompiler(CompilerBase):
-    def define_pipelines(self) -> list[Any]:
-        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        steps.add_pass_after(_UsePartLibrary, NopythonTypeInference)
-        steps.passes = [
-            (_LowerPart if step is NativeLowering else step, says) for step, says in steps.passes
-        ]
-        steps.finalize()
-        return [steps]
+class _PartCompiler(_LeanCompiler):
+    use = _UsePartLibrary
+    lower = _LowerPart
 
 
 #: Numba's compiler, less the optimisation of functions by themselves.

@@ -88,7 +88,9 @@ def lower_elementwise(
     positions = [p for p, v in enumerate(operands) if isinstance(v, Value)]
     voting = [p for p in positions if p not in primitive.masks]
     compute = operands[voting[0]].dtype if voting else dtype
-    is_complex = tuple([isinstance(v, Value) and v.dtype.kind == "c" for v in operands])
+    is_complex = tuple(
+        [v.dtype.kind == "c" if isinstance(v, Value) else type(v) is complex for v in operands]
+    )
     inputs, result = _formula_of(primitive, is_complex)
     values: dict[int, Value] = {}
     for position, (symbol, operand) in enumerate(zip(inputs, operands, strict=True)):

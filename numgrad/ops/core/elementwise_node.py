@@ -51,6 +51,8 @@ class ElementwiseNode(PrimitiveNode):
         if gradient is None:
             nothing: tuple[Any, Any] = plan.nothing
             return nothing
+        if self._is_narrow(gradient):
+            return super().rules_on(gradients)
         arrays = self._run_unequal(gradient) if plan.kernel_outputs else []
         if arrays and modes.steps is not None:
             operands: list[Any] = [wrap(gradient)]
@@ -116,6 +118,10 @@ class ElementwiseNode(PrimitiveNode):
             return arrays
 
         return run
+
+    def _is_narrow(self, gradient: Array) -> bool:
+        saved, compute = self.saved, self.parameters["compute"]
+        return saved is not None and self.plan.is_narrow(gradient, saved, compute)
 
     def _run_unequal(self, gradient: Array) -> list[Array]:
         """Run the kernel for operands that were broadcast or cast on the way forward."""
@@ -187,6 +193,8 @@ class ElementwiseNode(PrimitiveNode):
             return super().run_batched(gradients, count)
         if self.saved is None:
             raise RuntimeError(FREED)
+        if not equal and self._is_narrow(array):
+            return super().run_batched(gradients, count)
         self.raise_if_modified()
         kernel, beside = plan.kernel_with(self.saved, array.dtype)
         kept = [*plan.values(self.saved), *beside]

@@ -12,6 +12,7 @@ from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.codegen.define import define
 from numgrad.codegen.expression import Symbol, literal
 from numgrad.codegen.render import Formula
+from numgrad.codegen.scalar_ops import SCALAR_OPS
 from numgrad.graph.node import FREED
 from numgrad.ops.calls.node_source import Saved
 from numgrad.ops.calls.plain_calls import run_source
@@ -52,6 +53,45 @@ def gradients_lie(primitive: Any, positions: Sequence[int]) -> Formula:
     return lies
 
 
+# Of these the result is the same number, whichever dtype it is computed in.
+_ROUNDS_NOTHING = {"cast", "conj", "imag", "neg", "real", "where"}
+
+
+def _computes_narrowly(results: Sequence[Symbol], dtypes: dict[str, Any], wide: Any) -> bool:
+    """Whether some operation of formulas is one of nothing but numbers of other dtypes than `wide`.
+
+    >>> g, x = Symbol.input("g", False), Symbol.input("x", False)
+    >>> narrow, wide = np.dtype("float32"), np.dtype("float64")
+    >>> _computes_narrowly([g * x], {"g": wide, "x": narrow}, wide)
+    False
+    >>> _computes_narrowly([g * (x - 1)], {"g": wide, "x": narrow}, wide)
+    True
+    """
+    known: dict[Symbol, Any] = {}  # what takes part in promotion: numbers and truth values do not
+
+    def narrow(symbol: Symbol) -> bool:
+        if symbol in known:
+            return False
+        if symbol.operation == "input":
+            known[symbol] = dtypes[symbol.arguments[0]]
+            return False
+        known[symbol] = None
+        if symbol.operation == "constant":
+            return False
+        if any(narrow(each) for each in symbol.arguments):
+            return True
+        if SCALAR_OPS[symbol.operation].is_truth:
+            return False
+        taken = symbol.arguments[symbol.operation == "where" :]
+        met = [known[each] for each in taken if known[each] is not None]
+        if not met:
+            return False
+        known[symbol] = np.result_type(*met)
+        return symbol.operation not in _ROUNDS_NOTHING and known[symbol] != wide
+
+    return any(narrow(each) for each in results)
+
+
 class GradientPlan(Plan):
     """What to save and which kernel to run, for one choice of inputs that need a gradient.
 
@@ -76,6 +116,7 @@ class GradientPlan(Plan):
         "closer_entries",
         "entries",
         "flat_entries",
+        "formula",
         "kernel",
         "kernel_outputs",
         "laid",
@@ -113,6 +154,7 @@ class GradientPlan(Plan):
             ]
 
         self.laid = tuple(position for position in wanted if primitive.goes_by(position)[1])
+        self.formula = formula
         self.kernel = GradientKernel(title, ["g", *self.names], formula, lies)
         letters = {"t": "a", "m": "b", "n": "s", "q": "p"}
         self.pattern = "a" + "".join(
@@ -183,6 +225,25 @@ class GradientPlan(Plan):
         """Return the arrays and numbers among what a node saved, without what stands behind."""
         found: tuple[Any, ...] = saved[: 3 * len(self.saved) : 3]
         return found
+
+    def is_narrow(self, gradient: Array, saved: Any, wide: np.dtype[Any]) -> bool:
+        """Whether rules on tensors compute something in another dtype than the kernel does.
+
+        As those of atan2 of float32 and float64, which square each operand in its own. PyTorch
+        does, too, and a trace: then the rules run on tensors, and all have the same bits.
+        """
+        arrays = {"g": gradient, **dict(zip(self.names, self.values(saved), strict=True))}
+        dtypes = {
+            name: each.dtype if type(each) is np.ndarray and each.dtype.kind != "b" else None
+            for name, each in arrays.items()
+        }
+        if all(dtype is None or dtype == wide for dtype in dtypes.values()):
+            return False
+        symbols = {
+            name: Symbol.input(name, dtype is not None and dtype.kind == "c")
+            for name, dtype in dtypes.items()
+        }
+        return _computes_narrowly(self.formula(symbols), dtypes, wide)
 
     def kernel_with(self, saved: Any, dtype: np.dtype[Any]) -> tuple[GradientKernel, list[Array]]:
         """Return the kernel for what a node saved, and what it takes besides that."""

@@ -271,7 +271,9 @@ class PrimitiveNode(Node):
         if kind != "output":
             return NO_EDGE if kind == "number" else self.edge(position)
         metas = self.output_metas
-        differentiable = metas is None or metas[position][1].kind in "fc"
+        differentiable = position not in self.primitive.constant and (
+            metas is None or metas[position][1].kind in "fc"
+        )
         return (self, position) if differentiable and self.is_reached() else NO_EDGE
 
     def saved_names(self) -> list[str]:

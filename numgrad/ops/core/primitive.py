@@ -68,6 +68,8 @@ class Primitive:
         rule for all, which may name ``position``, ``inputs`` and ``shapes``.
     outputs : sequence of str
         The names of the outputs.
+    constant : sequence of str
+        The names of those that no gradient flows through, though they hold floats.
     view : bool
         Whether the output shares the memory of the first input.
     linear : bool
@@ -112,6 +114,7 @@ class Primitive:
     plan_type: ClassVar[type[Plan]] = Plan
     # What most primitives are; elementwise ones are nothing else.
     outputs: tuple[str, ...] = ("y",)
+    constant: tuple[int, ...] = ()
     view = linear = rows = gaps = counts = by_numbers = False
     multiple_views = variadic = variable_outputs = False
     writes: Callable[..., None] | None = None
@@ -128,6 +131,7 @@ class Primitive:
         vjp: Sequence[Rule | None],
         *,
         outputs: Sequence[str] = ("y",),
+        constant: Sequence[str] = (),
         view: bool = False,
         linear: bool = False,
         multiple_views: bool = False,
@@ -146,6 +150,7 @@ class Primitive:
         listed: bool = True,
     ) -> None:
         self.outputs = tuple(outputs)
+        self.constant = tuple([self.outputs.index(name) for name in constant])
         self.view = view
         self.variadic = inputs[0].startswith("*")
         self.declare(name, node, inputs, vjp, self._static_names(forward, len(inputs)))
@@ -374,7 +379,11 @@ class Primitive:
         for position, operand in enumerate(inputs):
             if isinstance(operand, Tensor) and operand._edge is not NO_EDGE:
                 needs |= 1 << position
-        reached = [number for number, out in enumerate(outputs) if out._array.dtype.kind in "fc"]
+        reached = [
+            number
+            for number, out in enumerate(outputs)
+            if out._array.dtype.kind in "fc" and number not in self.constant
+        ]
         if not needs or not reached:
             return
         cls = self.node_class

@@ -88,6 +88,9 @@ _PARAMETERS = {
     "linalg_solve_ex": "left",
     "linalg_svd": "full_matrices",
     "linalg_qr": "mode",
+    **dict.fromkeys(("linalg_lu", "linalg_lu_factor_ex"), "pivot"),
+    "linalg_lu_solve": "adjoint left",
+    "linalg_cross": "dim",
 }
 
 
@@ -202,6 +205,8 @@ _CONSTANTS: dict[str, dict[str, Any]] = {
     "index_put_accumulate": {"accumulate": True},
     "threshold_backward": {"threshold": 0},
     "drop_first_dim": {"dim": 0},
+    "gelu": {"approximate": "none"},
+    "gelu_tanh": {"approximate": "tanh"},
 }
 # Operands and results that go by another name here.
 _RENAMED: dict[str, dict[str, str]] = {

@@ -18,6 +18,11 @@ _FILES = (
     "norms",
     "pseudoinverses",
     "powers",
+    "lu",
+    "lu_systems",
+    "vectors",
+    "chains",
+    "older",
 )
 with declaring_own():
     for _file in _FILES:

@@ -34,7 +34,7 @@ def of_one_dtype(name: str) -> Callable[..., Any]:
     return write
 
 
-def casting(name: str) -> Callable[..., Any]:
+def casting(name: str, by_rows: bool = False) -> Callable[..., Any]:
     """Return what writes results to an `out` of any dtype that they are cast to unasked."""
 
     def write(function: str, result: Tensor, out: Any) -> Tensor:
@@ -46,7 +46,7 @@ def casting(name: str) -> Callable[..., Any]:
                     f"{out.dtype.scalar_name}"
                 )
             result = upward.cast(result, out._array.dtype)
-        written: Tensor = write_result(function, result, out)
+        written: Tensor = write_result(function, result, out, by_rows)
         return written
 
     return write

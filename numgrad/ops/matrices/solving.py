@@ -34,6 +34,7 @@ from numgrad.ops.signatures.declared import declare
 
 __all__ = [
     "inverse",
+    "inverted",
     "linalg_inv",
     "linalg_inv_ex",
     "linalg_solve",
@@ -307,7 +308,8 @@ _INVERSE = Primitive(
 )
 
 
-def _inverse(A: Tensor, checked: str | None) -> tuple[Tensor, Tensor]:
+def inverted(A: Tensor, checked: str | None) -> tuple[Tensor, Tensor]:
+    """Return inverses, and which pivots are 0; `checked` is the function that raises for them."""
     require_floating("linalg.inv", A)
     require_square("linalg.inv", A)
     found: tuple[Tensor, Tensor] = _INVERSE.apply(A, checked=checked)
@@ -334,7 +336,7 @@ def linalg_inv(A: Tensor) -> Tensor:
     tensor([[ 0.5000, -0.1250],
             [ 0.0000,  0.2500]])
     """
-    return _inverse(A, "linalg.inv")[0]
+    return inverted(A, "linalg.inv")[0]
 
 
 @declare(
@@ -358,7 +360,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool) -> Any:
     >>> ng.linalg.inv_ex(ng.ones(2, 2)).info
     tensor(2, dtype=torch.int32)
     """
-    return _inv_ex_type(*_inverse(A, "linalg.inv_ex" if check_errors else None))
+    return _inv_ex_type(*inverted(A, "linalg.inv_ex" if check_errors else None))
 
 
 @declare("inverse(Tensor input, *, Tensor? out=None)", dispatched=True)
@@ -372,4 +374,4 @@ def inverse(input: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return _inverse(input, "linalg.inv")[0]
+    return inverted(input, "linalg.inv")[0]

@@ -54,6 +54,10 @@ _NAMES = {
     "AcoshBackward0": "AcoshBackward1",
     "AsinhBackward0": "AsinhBackward1",
     "AtanhBackward0": "AtanhBackward1",
+    "CeluBackward0": "CeluBackward1",
+    "EluBackward0": "EluBackward1",
+    "LeakyReluBackward0": "LeakyReluBackward1",
+    "ThresholdBackward0": "ThresholdBackward1",
     "NotImplemented": "NotImplemented",  # the operation it names has a `_` more
     "TBackward0": "TBackward1",
     "TransposeBackward0": "TransposeBackward1",

@@ -7,7 +7,7 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("softmax", "rectifiers")
+_FILES = ("softmax", "piecewise", "smooth", "rectified", "activations", "gumbel")
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

@@ -187,6 +187,8 @@ _POW_NUMBER = elementwise(
 
 def _exponent_rule(g: Any, y: Any, base: Any, exponent: Any) -> Any:
     """Return g y ln(base); 0 where base is 0 and the power is constant 0 or 1 to its right."""
+    if isinstance(base, Tensor) and base._array.dtype != y._array.dtype:
+        base = upward.cast(base, y._array.dtype)  # as PyTorch does, before the logarithm
     slope = conj(y * log(base))
     vanishes = (base == 0) & _is_not_negative(exponent)
     return where(vanishes, zero_of(g), g * slope)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import NONZERO, POSITIVE, REAL, interval, number
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.pointwise.complex import conj, real
-from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p, log_of
+from numgrad.ops.pointwise.exponential import LN_2, exp, exp2, log, log1p
 from numgrad.ops.pointwise.selection import where
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.signatures.published import publish
@@ -59,9 +60,9 @@ logaddexp2 = _log_add(
 
 
 def _weight_rule(g: Any, input: Any, other: Any) -> Any:
-    """Return g ln(other), and 0 where `input` is 0 and the logarithm undefined or infinite."""
-    logarithm = log(other) if isinstance(other, Tensor) else log_of(other)
-    return where((input == 0) & (other <= 0), 0, g * logarithm)
+    """Return g ln(other), and 0 where g is, or `input` where the logarithm is not finite."""
+    weighted = _XLOGY if isinstance(other, (Tensor, Symbol)) else _XLOGY_BY_NUMBER
+    return where((input == 0) & (other <= 0), 0, weighted(g, other))
 
 
 def _xlogy(input: Any, other: Any) -> Any:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from numgrad.codegen.expression import Symbol
-from numgrad.graph.tensor import Tensor, wrap
-from numgrad.kernels.move.memory_order import copy_like
+from numgrad.graph.tensor import Tensor
 from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.arguments.factories import finish
 from numgrad.ops.core.declare import elementwise, unary
@@ -186,19 +185,40 @@ def copysign(input: Tensor, other: Any, out: Tensor | None) -> Tensor:
     return result
 
 
+def _replaced(input: Any, nan: Any, posinf: Any, neginf: Any, zero: Any = 0) -> Any:
+    infinite = where(input > zero, posinf, neginf)
+    return where(isnan(input), nan, where(isfinite(input), input, infinite))
+
+
+def _parts_replaced(input: Symbol, *replacements: Symbol) -> Symbol:
+    numbers = [Symbol.apply("real", each) for each in (*replacements, 0.0)]
+    parts = [_replaced(Symbol.apply(part, input), *numbers) for part in ("real", "imag")]
+    return Symbol("complex_of", tuple(parts), is_complex=True)
+
+
 _NAN_TO_NUM = elementwise(
     "nan_to_num",
     ("input", "nan", "posinf", "neginf"),
     (lambda g, input: where(isfinite(input), g, 0), None, None, None),
     (REAL, number(0.0), number(1e30), number(-1e30)),
     gradients_lie={"input": lambda g, input: g * input},
-    formula=lambda input, nan, posinf, neginf: where(
-        isnan(input), nan, where(isfinite(input), input, where(input > 0, posinf, neginf))
-    ),
+    formula=_replaced,
     accepts="f",
     node="NanToNumBackward0",
     numbers=("nan", "posinf", "neginf"),
     doc="Return x with its nans and infinities replaced.",
+)
+_NAN_TO_NUM_OF_PARTS = elementwise(
+    "nan_to_num_of_parts",
+    ("input", "nan", "posinf", "neginf"),
+    (None, None, None, None),
+    (REAL, number(0.0), number(1e30), number(-1e30)),
+    formula=_parts_replaced,
+    accepts="c",
+    numbers=("nan", "posinf", "neginf"),
+    function_name="nan_to_num",
+    listed=False,
+    doc="Return complex x with the nans and infinities in its parts replaced.",
 )
 
 
@@ -247,12 +267,10 @@ def nan_to_num(
         result: Tensor = _NAN_TO_NUM(input, *replacements, out=out)
         return result
     refuse_complex_gradient("nan_to_num", input)
-    copy = copy_like(input._array)
-    parts = copy.ravel("K").view(limits.dtype)  # of memory without gaps: a view
-    parts[...] = _NAN_TO_NUM(wrap(parts), *replacements)._array
     if out is not None and out.dtype is not input.dtype:
         raise RuntimeError(
             f"nan_to_num: dtype of out: {out.dtype.scalar_name} should be same as input: "
             f"{input.dtype.scalar_name}"
         )
-    return _copy_to(wrap(copy), out)
+    result = _NAN_TO_NUM_OF_PARTS(input, *replacements, out=out)
+    return result

@@ -56,7 +56,8 @@ def _given(
     """Return the types of arguments as PyTorch's messages list them, each between its mark."""
     marks = marks or [""] * (len(arguments) + len(keywords))
     told = [*map(type_name, arguments)]
-    told += [f"{name}={type_name(value)}" for name, value in keywords.items()]
+    # PyTorch lists them as its table of hashes has them: mostly the last one first.
+    told += [f"{name}={type_name(value)}" for name, value in reversed([*keywords.items()])]
     text = ", ".join([f"{mark}{each}{mark}" for mark, each in zip(marks, told, strict=True)])
     return f"({text})" if arguments or not keywords else f"({text}, )"
 
@@ -78,8 +79,8 @@ def _option(signature: Signature, arguments: tuple[Any, ...], keywords: Mapping[
         words = ", ".join(unknown)
         return f"{line}\n      didn't match because some of the keywords were incorrect: {words}"
     wanted = [kind for kind, _, _ in expected[: len(arguments)]]
-    wanted += [types[name] for name in keywords]
-    given = [*arguments, *keywords.values()]
+    wanted += [types[name] for name in reversed([*keywords])]
+    given = [*arguments, *reversed([*keywords.values()])]
     fits = [
         type_name(value) in ("float", "int") if kind == "float" else type_name(value) == kind
         for kind, value in zip(wanted, given, strict=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numgrad.ops.calls.dispatch import Calls
 from numgrad.ops.signatures.argument_parser import NUMPY_NAMES, bind, fits_deprecated
+from numgrad.ops.signatures.call_sites import names_given
 from numgrad.ops.signatures.kinds import KINDS
 from numgrad.ops.signatures.signature import (
     ABSENT,
@@ -21,6 +23,8 @@ from numgrad.ops.signatures.signature import (
 
 __all__ = ["FINISHED", "Declaration"]
 
+# Where functions hand calls on: this folder, and the files that do not exist in it.
+_HERE = str(Path(__file__).parent)
 # What `finish` is handed beside the rule's result.
 FINISHED = ("requires_grad", "out")
 
@@ -169,6 +173,20 @@ class Declaration:
         named : tuple
             The values of the other parameters, and then those by NumPy's names.
         """
+        try:
+            return self._read(positional, named)
+        except TypeError:
+            names = names_given(_HERE)
+            arguments, keywords = self._given(positional, named)
+            called = self._as_called(arguments, keywords, names) if names else None
+            if called is not None:
+                bind(self.signatures, *called)
+            raise
+
+    def _given(
+        self, positional: tuple[Any, ...], named: tuple[Any, ...]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments that were given by position, as far as can be told, and others."""
         defaults = self.defaults
         keywords = {}
         for name, value in zip(self.named, named, strict=True):
@@ -177,6 +195,10 @@ class Declaration:
         if not self.spread:
             positional = self._moved_back(positional, keywords)
         arguments = positional if self.spread else self._by_position(positional, keywords)
+        return arguments, keywords
+
+    def _read(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> tuple[Any, ...]:
+        arguments, keywords = self._given(positional, named)
         try:
             signature, values = bind(self.signatures, arguments, keywords)
         except TypeError:
@@ -195,6 +217,30 @@ class Declaration:
                 return self._found(signature, values)
             raise
         return self._found(signature, values)
+
+    def _as_called(
+        self, arguments: tuple[Any, ...], keywords: dict[str, Any], names: tuple[str, ...]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Return a call with those arguments by name that were; None if they are no such names."""
+        positional = [] if self.spread else [each.name for each in self.signature.positional]
+        known = dict(zip(positional, arguments, strict=False)) | keywords
+        by_name: dict[str, Any] = {}
+        for name in names:
+            ours = next(
+                (
+                    each
+                    for each in known
+                    if name == each or (name not in known and name in NUMPY_NAMES.get(each, ()))
+                ),
+                None,
+            )
+            if ours is None:  # as what has its default, which is as if it was not given
+                continue
+            by_name[name] = known[ours]
+            if ours in positional:
+                arguments = arguments[: positional.index(ours)]
+        given = len(arguments) + len(by_name)
+        return (arguments, by_name) if given == len(known) else None
 
     def _found(self, signature: Signature, values: dict[str, Any]) -> tuple[Any, ...]:
         defaults = self.defaults

@@ -260,6 +260,7 @@ LINES = "".join((TYPES, STORAGES, AS_STRIDED, INDICES))
 CODES = list(filter(None, LINES.split("\n")))
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("code", CODES, ids=CODES)
 def test_old_names_do_what_they_did(torch: ModuleType, code: str) -> None:
     assert answer(ng, code, SETUP) == answer(torch, code, SETUP)

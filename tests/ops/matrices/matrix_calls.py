@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 Array = np.ndarray[Any, Any]
 
@@ -100,3 +101,39 @@ def close(mine: Array, reference: Array, single: bool) -> None:
     scale = float(np.abs(reference).max(initial=1.0))
     tolerance = 2e-4 if single else 1e-10
     np.testing.assert_allclose(mine, reference, rtol=tolerance, atol=tolerance * scale)
+
+
+def matrix(library: Any, *shape: int, dtype: str = "float32") -> Any:
+    """Return a well conditioned tensor of a shape, the same one in every library."""
+    array = np.cos(np.arange(1, 1 + np.prod(shape, dtype=int)) ** 2.0).reshape(shape)
+    if len(shape) > 1:
+        array = array + 3 * np.eye(*shape[-2:])
+    return library.from_numpy(array.astype(dtype))
+
+
+def compare_outcome(torch: Any, numgrad: Any, call: Callable[[Any], Any], where: Any = "") -> None:
+    """Check that a call gives what PyTorch gives: tensors, or an error of its kind and words."""
+    expected = raised = None
+    try:
+        expected = call(torch)
+    except (RuntimeError, TypeError, IndexError, ValueError) as error:
+        raised = error
+    if raised is not None:
+        kind = type(raised)
+        kind = numgrad.linalg.LinAlgError if "LinAlg" in kind.__name__ else kind
+        with pytest.raises(kind) as caught:
+            call(numgrad)
+        assert (where, caught.type) == (where, kind)
+        assert str(caught.value).split("\n")[0] == str(raised).split("\n")[0], where
+        return
+    found = call(numgrad)
+    assert isinstance(found, (tuple, list)) == isinstance(expected, (tuple, list)), where
+    pairs = zip(found, expected, strict=True) if isinstance(found, (tuple, list)) else None
+    for mine, theirs in pairs or [(found, expected)]:
+        assert repr(mine.dtype) == repr(theirs.dtype), where
+        assert tuple(mine.shape) == tuple(theirs.shape), where
+        if min(mine.shape, default=2) > 1:
+            assert mine.stride() == theirs.stride(), where
+        np.testing.assert_allclose(
+            mine.numpy(force=True), theirs.numpy(force=True), 2e-3, 1e-4, err_msg=str(where)
+        )

@@ -32,12 +32,24 @@ NODES = {
     "torch.linalg.qr(P)[0]": ("LinalgQrBackward0", "Q R mode"),
     "torch.linalg.pinv(P)": ("LinalgPinvBackward0", "result self"),
     "torch.linalg.matrix_exp(P)": ("LinalgMatrixExpBackward0", "self"),
+    "torch.linalg.lu(P)[1]": ("LinalgLuBackward0", "L P U pivot"),
+    "torch.linalg.lu_factor(P)[0]": ("LinalgLuFactorExBackward0", "LU pivot pivots"),
+    "torch.linalg.cross(s.mT, s.mT, dim=1)": ("LinalgCrossBackward0", "dim other self"),
+    "torch.lu_unpack(P, torch.ones(3, dtype=torch.int32))[1]": (
+        "LuUnpackBackward0",
+        "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
+    ),
+    "torch.linalg.lu_solve(P, torch.ones(3, dtype=torch.int32), s)": (
+        "LinalgLuSolveBackward0",
+        "LU adjoint left pivots result",
+    ),
 }
 NOT_KEPT = {
     "CholeskySolveBackward0": "self",
     "TriangularSolveBackward0": "self",
     "LinalgDetBackward0": "LU pivots result",
     "LinalgSvdBackward0": "S_sym_argsize_minus_1",
+    "LuUnpackBackward0": "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
 }
 # Of a factorisation the places are ours.
 OTHER_VALUES = {
@@ -56,6 +68,13 @@ ARGUMENTS = {
         ["cholesky_solve", "triangular_solve"],
         f"@(m, {_REGULAR}) | @(q, {_REGULAR}) | @(q, {_BATCH}, True)",
     ),
+    "lu": "@(g) | @(m) | @(q)",
+    "cross": "@(g, g) | @(g, g, 1) | @(o, o)",
+    "vander": "@(v) | @(u, 3) | @(v, increasing=True)",
+    "chain_matmul": "@(m, s) | @(m, s, m)",
+    "frobenius_norm": "1 | @(m, (0, 1)) | @(q, (0, 2), True)",
+    "lu_unpack": "@(*torch.lu(g)) | @(*torch.lu(m)) | @(*torch.lu(q), False)",
+    "lu_solve": "@(m, *torch.lu(g)) | @(q, *torch.lu(g)) | @(q, *torch.lu(o))",
     "qr": "@(g) | @(m) | @(q, False)",
     "svd": "@(m, True, False) | @(q, False, False)",
     "pinverse": "@(m) | @(q) | @(o, 0.1)",
@@ -94,6 +113,15 @@ COMPLEX = {
         "torch.linalg.pinv(h, hermitian=True)",
     ],
     "linalg_matrix_exp": ["torch.linalg.matrix_exp(g)", "torch.matrix_exp(h)"],
+    "linalg_lu": ["torch.linalg.lu(m)", "torch.linalg.lu(g)", "torch.linalg.lu(m.mT)"],
+    "linalg_lu_factor_ex": ["torch.linalg.lu_factor(m)[0]", "torch.lu(g)[0]"],
+    "exchange_rows": [],
+    "linalg_lu_solve": [
+        "torch.linalg.lu_solve(*torch.lu(g), b)",
+        "torch.linalg.lu_solve(*torch.lu(g), b.mT, left=False, adjoint=True)",
+    ],
+    "linalg_cross": ["torch.cross(g, h, 1)", "torch.linalg.cross(g[0], u)"],
+    "lu_unpack": ["torch.lu_unpack(*torch.lu(m))", "torch.lu_unpack(*torch.lu(g), True, False)"],
     "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
 }
 DISPATCH = {
@@ -106,5 +134,17 @@ DISPATCH = {
     "matrix_exp": lambda x, y: ng.matrix_exp(x @ y.T / 10),
     "matrix_power": lambda x, y: ng.linalg.matrix_power(x @ y.T, 3) + ng.matrix_power(x @ y.T, 2),
     "old qr": lambda x, y: ng.qr(x)[1] + ng.qr(x, some=False)[1].sum(),
+    "lu": lambda x, y: ng.linalg.lu(x).L.sum() + ng.linalg.lu_factor_ex(y).LU.sum(),
+    "cross": lambda x, y: ng.cross(x, y) + ng.linalg.cross(x, y, dim=0),
+    "vecdot": lambda x, y: ng.linalg.vecdot(x, y).sum() + ng.linalg.vecdot(x, y, dim=0),
+    "vander": lambda x, y: ng.vander(x[0]) + ng.linalg.vander(y[1]),
+    "linalg.matmul": lambda x, y: ng.linalg.matmul(x, y.T) @ ng.linalg.diagonal(y),
+    "tensorsolve": lambda x, y: ng.linalg.tensorsolve((x @ y.T)[:, None], y[:, :1]),
+    "tensorinv": lambda x, y: ng.linalg.tensorinv((x @ y.T)[:, None]),
+    "older norms": lambda x, y: ng.frobenius_norm(x, 1),
+    "lu_factor": lambda x, y: ng.lu_unpack(*ng.linalg.lu_factor(x @ y.T)).U,
+    "lu_solve": lambda x, y: (
+        ng.linalg.lu_solve(*ng.lu(x @ y.T), x) + ng.lu_solve(y, *x[:, :3].lu())
+    ),
     "old svd": lambda x, y: ng.svd(x)[1] + ng.svd(y, compute_uv=False)[1],
 }

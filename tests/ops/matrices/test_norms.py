@@ -97,6 +97,7 @@ def check(torch: Any, call: Any) -> None:
     assert str(caught.value).split("\n")[0] == str(expected).split("\n")[0]
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_and_refusals_are_pytorchs(torch: Any, name, argument):

@@ -89,6 +89,7 @@ FUNCTIONS = {
 TWICE_WRONG = {("power to an out", "bool"), ("rank to bools", "nan"), ("pinv, atol", "number")}
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)

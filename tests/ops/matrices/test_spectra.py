@@ -110,6 +110,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_matrices_are_refused_and_how_is_pytorchs(torch: Any, name, argument):

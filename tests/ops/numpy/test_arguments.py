@@ -126,6 +126,7 @@ def test_reductions_take_numpys_arguments(name: str, data: st.DataObject) -> Non
             assert np.shares_memory(found.numpy(), options["out"]) or not found.numel()
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("axis", [0, -1, 1, None])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_of_a_number_take_its_only_axis(name: str, axis: int | None) -> None:
@@ -284,6 +285,7 @@ def operands(tensors: bool) -> dict[str, Any]:
     return {name: ng.tensor(array) if tensors else array.copy() for name, array in made.items()}
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("line", LINES)
 def test_functions_take_numpys_arguments(line: str) -> None:
     expected, error = call(eval, line, {"np": np, **operands(tensors=False)})

@@ -233,6 +233,7 @@ def run(line: str, given: dict[str, Any]) -> Any:
     return eval(line, {"np": np}, given)
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("line", [line for line in LINES if "copy()" not in line])
 def test_a_function_gives_tensors_with_numpys_numbers(line: str) -> None:
     given = operands(tensors=True)

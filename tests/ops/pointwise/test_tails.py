@@ -130,6 +130,7 @@ def assert_near(found: float, expected: Any, dtype: Any, absolute: float, where:
     )
 
 
+@pytest.mark.sampled(0.5, by="name")
 @pytest.mark.parametrize("count", [None, FEW_ELEMENTS + 1], ids=["few", "many"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", FUNCTIONS)

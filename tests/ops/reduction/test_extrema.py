@@ -61,6 +61,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize(("name", "call"), CALLS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_call_does_what_pytorch_does(torch, name, call, shape):

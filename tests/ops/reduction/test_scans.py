@@ -39,6 +39,7 @@ CALLS = {
 NAMES = ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"]
 
 
+@pytest.mark.sampled(0.3, by="name")
 @pytest.mark.parametrize("way", CALLS)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", SHAPES)

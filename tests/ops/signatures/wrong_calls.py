@@ -121,7 +121,7 @@ def complaint(module: Any, call: Call) -> str | None:
     if PARSER in text:
         return f"{text.partition(' ')[0]} {PARSER}"
     text = re.sub(r"in argument \d", "in an argument", text)  # counted with the tensor itself there
-    if call.by_name:  # here the position is said of these, too
+    if call.by_name and "**" in call.text:  # which doesn't say what was given by name
         text = re.sub(r" \(position \d\)|, but found element.*|, not (tuple|list)$", "", text)
     return text
 
