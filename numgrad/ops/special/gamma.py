@@ -136,6 +136,8 @@ _MVLGAMMA = elementwise(
 def _multivariate(input: Tensor, p: int, out: Tensor | None) -> Tensor:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     result: Tensor = _MVLGAMMA(input, p, out=out)
     return result
 
