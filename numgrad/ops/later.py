@@ -44,6 +44,7 @@ _MATRIX_METHODS = _split(
     "qr svd pinverse matrix_exp matrix_power lu lu_solve",
     "cross eig lstsq solve symeig",
 )
+# A package that needs another stands behind it.
 LATER = {
     "matrices": Later(
         functions=(
@@ -90,6 +91,11 @@ LATER = {
             "unique_consecutive",
         ),
         methods=_split("bincount histc histogram unique unique_consecutive"),
+        primitives=(),
+    ),
+    "sampling": Later(
+        functions=_split("binomial multinomial poisson"),
+        methods=("multinomial",),
         primitives=(),
     ),
 }
