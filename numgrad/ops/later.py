@@ -74,7 +74,7 @@ LATER = {
         elementwise=True,
     ),
     "special": Later(
-        functions=_split("lgamma digamma polygamma mvlgamma igamma igammac i0"),
+        functions=_split("lgamma digamma polygamma mvlgamma igamma igammac i0 i0_"),
         methods=_split(
             "lgamma lgamma_ digamma digamma_ polygamma polygamma_ mvlgamma mvlgamma_",
             "igamma igamma_ igammac igammac_ i0 i0_",
