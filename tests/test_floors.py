@@ -25,6 +25,7 @@ FLOORS = [
     ["codegen"],
     ["math/real"],
     ["math"],
+    ["math/special"],
     ["kernels"],
     ["graph"],
     ["io", "ops/calls"],

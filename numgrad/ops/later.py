@@ -105,10 +105,14 @@ LATER = {
         elementwise=True,
     ),
     "special": Later(
-        functions=_split("i0 i0_"),
-        methods=_split("i0 i0_"),
+        functions=_split("lgamma digamma polygamma mvlgamma igamma igammac i0 i0_"),
+        methods=_split(
+            "lgamma lgamma_ digamma digamma_ polygamma polygamma_ mvlgamma mvlgamma_",
+            "igamma igamma_ igammac igammac_ i0 i0_",
+        ),
         primitives=_split(
             "entr xlog1py xlog1py_of_number xlog1py_by_number",
+            "lgamma digamma polygamma mvlgamma igamma igammac beta betaln",
             "erfcx ndtr log_ndtr ndtri i0 i0e i1 i1e modified_bessel_i0 modified_bessel_i1",
             "modified_bessel_k0 modified_bessel_k1",
             "scaled_modified_bessel_k0 scaled_modified_bessel_k1",

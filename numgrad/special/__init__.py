@@ -16,8 +16,12 @@ from numgrad.ops.special.bessel import special_bessel_j1 as bessel_j1
 from numgrad.ops.special.bessel import special_bessel_y0 as bessel_y0
 from numgrad.ops.special.bessel import special_bessel_y1 as bessel_y1
 from numgrad.ops.special.bessel import special_spherical_bessel_j0 as spherical_bessel_j0
+from numgrad.ops.special.beta import special_beta as beta
+from numgrad.ops.special.beta import special_betaln as betaln
 from numgrad.ops.special.entropy import special_entr as entr
 from numgrad.ops.special.entropy import special_xlog1py as xlog1py
+from numgrad.ops.special.gamma import special_multigammaln as multigammaln
+from numgrad.ops.special.gamma import special_polygamma as polygamma
 from numgrad.ops.special.modified_bessel import special_i0e as i0e
 from numgrad.ops.special.modified_bessel import special_i1 as i1
 from numgrad.ops.special.modified_bessel import special_i1e as i1e
@@ -37,6 +41,8 @@ from numgrad.ops.special.normal import special_ndtr as ndtr
 from numgrad.ops.special.normal import special_ndtri as ndtri
 from numgrad.ops.special.orthogonal import POLYNOMIALS
 
+digamma, gammaln, psi = (ALIASES[_name] for _name in ("digamma", "gammaln", "psi"))
+gammainc, gammaincc = (ALIASES[_name] for _name in ("gammainc", "gammaincc"))
 erf, erfc, erfinv = (ALIASES[_name] for _name in ("erf", "erfc", "erfinv"))
 exp2, expit, expm1 = (ALIASES[_name] for _name in ("exp2", "expit", "expm1"))
 log1p, logit, logsumexp = (ALIASES[_name] for _name in ("log1p", "logit", "logsumexp"))
@@ -62,10 +68,13 @@ __all__ = [
     "bessel_j1",
     "bessel_y0",
     "bessel_y1",
+    "beta",
+    "betaln",
     "chebyshev_polynomial_t",
     "chebyshev_polynomial_u",
     "chebyshev_polynomial_v",
     "chebyshev_polynomial_w",
+    "digamma",
     "entr",
     "erf",
     "erfc",
@@ -74,6 +83,9 @@ __all__ = [
     "exp2",
     "expit",
     "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
     "hermite_polynomial_h",
     "hermite_polynomial_he",
     "i0",
@@ -91,8 +103,11 @@ __all__ = [
     "modified_bessel_i1",
     "modified_bessel_k0",
     "modified_bessel_k1",
+    "multigammaln",
     "ndtr",
     "ndtri",
+    "polygamma",
+    "psi",
     "round",
     "scaled_modified_bessel_k0",
     "scaled_modified_bessel_k1",

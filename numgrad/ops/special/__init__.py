@@ -8,6 +8,9 @@ import importlib
 from numgrad.ops.core.catalogue import declaring_own
 
 _FILES = (
+    "gamma",
+    "incomplete_gamma",
+    "beta",
     "modified_bessel",
     "aliases",
     "entropy",
