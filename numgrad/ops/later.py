@@ -94,7 +94,7 @@ LATER = {
             "pdist piecewise_polynomial quantile renorm trapezoid trapz",
         ),
         methods=_split(
-            "corrcoef cov diff dist median mode nanmedian nanquantile quantile renorm",
+            "corrcoef cov diff dist median mode nanmedian nanquantile quantile renorm renorm_",
         ),
         primitives=_split(
             "block_diag cdist dist median median_along mode nanmedian nanmedian_along pdist",
