@@ -385,6 +385,7 @@ _RENORM = Primitive(
 @declare(
     "renorm(Tensor input, number p, int dim, number maxnorm, *, Tensor? out=None)",
     inplace=True,
+    dispatched=True,
 )
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Return a tensor whose parts along a dim have p-norms of `maxnorm` at most: longer are scaled.
