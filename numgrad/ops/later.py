@@ -44,6 +44,7 @@ _MATRIX_METHODS = _split(
     "qr svd pinverse matrix_exp matrix_power lu lu_solve",
     "cross eig lstsq solve symeig geqrf orgqr ormqr",
 )
+# A package that needs another stands behind it.
 LATER = {
     "matrices": Later(
         functions=(
@@ -64,6 +65,7 @@ LATER = {
     "nn": Later(
         functions=_split(
             "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
+            "cosine_similarity pairwise_distance",
         ),
         methods=_split("hardshrink prelu"),
         primitives=_split(
@@ -84,6 +86,11 @@ LATER = {
             "unique_consecutive",
         ),
         methods=_split("bincount histc histogram unique unique_consecutive"),
+        primitives=(),
+    ),
+    "sampling": Later(
+        functions=_split("binomial multinomial poisson"),
+        methods=("multinomial",),
         primitives=(),
     ),
 }
