@@ -41,6 +41,7 @@ FLOORS = [
     ["ops/sampling"],
     ["ops"],
     ["ops/spatial"],
+    ["ops/signal"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
     ["jit/lowering", "jit/schedule"],

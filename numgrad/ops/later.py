@@ -151,6 +151,13 @@ LATER = {
         methods=("multinomial",),
         primitives=(),
     ),
+    "signal": Later(
+        functions=_split(
+            "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
+        ),
+        methods=_split("istft stft"),
+        primitives=(),
+    ),
 }
 _PACKAGES = {
     name: package

@@ -9,7 +9,7 @@ from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.movement.strided import move
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["unfold"]
+__all__ = ["overlapped", "unfold"]
 
 
 def _packed(shape: tuple[int, ...]) -> Layout:
@@ -34,7 +34,8 @@ def _windows(layout: Layout, dim: int, size: int, step: int) -> Layout:
     )
 
 
-def _rule(g: Tensor, input_shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
+def overlapped(g: Tensor, input_shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
+    """Return the sum of windows at their places in a tensor of zeros: the adjoint of `unfold`."""
     whole = _packed(input_shape)
     return move(g, _windows(whole, dim, size, step), whole, whole)
 
@@ -44,7 +45,7 @@ _UNFOLD: Primitive = Primitive(
     "UnfoldBackward0",
     lambda array, dim, size, step: strided_view(array, _windows(layout_of(array), dim, size, step)),
     ["input"],
-    [_rule],
+    [overlapped],
     view=True,
     linear=True,
     samples=[
