@@ -65,6 +65,7 @@ LATER = {
     "nn": Later(
         functions=_split(
             "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
+            "cosine_similarity pairwise_distance",
         ),
         methods=_split("hardshrink prelu"),
         primitives=_split(
