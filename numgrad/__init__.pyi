@@ -722,6 +722,18 @@ class _Methods:
     def isneginf(self) -> Tensor: ...
     def isposinf(self) -> Tensor: ...
     def isreal(self) -> Tensor: ...
+    def istft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = ...,
+        win_length: _int | None = ...,
+        window: Tensor | None = ...,
+        center: _bool = ...,
+        normalized: _bool = ...,
+        onesided: _bool | None = ...,
+        length: _int | None = ...,
+        return_complex: _bool = ...,
+    ) -> Tensor: ...
     def item(self) -> Any: ...
     @property
     def itemsize(self) -> _int: ...
@@ -1198,6 +1210,19 @@ class _Methods:
         axis: _Dim = ...,
         keepdims: _bool = ...,
     ) -> Tensor: ...
+    def stft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = ...,
+        win_length: _int | None = ...,
+        window: Tensor | None = ...,
+        center: _bool = ...,
+        pad_mode: str = ...,
+        normalized: _bool = ...,
+        onesided: _bool | None = ...,
+        return_complex: _bool | None = ...,
+        align_to_window: _bool | None = ...,
+    ) -> Tensor: ...
     def storage(self) -> TypedStorage: ...
     def storage_offset(self) -> _int: ...
     def storage_type(self) -> type[TypedStorage]: ...
@@ -1617,6 +1642,16 @@ def baddbmm(
     alpha: _Number | Tensor = ...,
     out: Tensor | None = ...,
 ) -> Tensor: ...
+def bartlett_window(
+    window_length: _int,
+    periodic: _bool | None = ...,
+    *,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
 def bernoulli(
     input: Tensor,
     p: _float | None = ...,
@@ -1641,6 +1676,16 @@ def bitwise_right_shift(
 ) -> Tensor: ...
 def bitwise_xor(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
+) -> Tensor: ...
+def blackman_window(
+    window_length: _int,
+    periodic: _bool | None = ...,
+    *,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
 ) -> Tensor: ...
 def block_diag(*tensors: Tensor) -> Tensor: ...
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
@@ -2035,6 +2080,28 @@ def greater_equal(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...
 ) -> Tensor: ...
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = ...) -> Tensor: ...
+def hamming_window(
+    window_length: _int,
+    periodic: _bool | None = ...,
+    alpha: _float | None = ...,
+    beta: _float | None = ...,
+    *,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
+def hann_window(
+    window_length: _int,
+    periodic: _bool | None = ...,
+    *,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
 def hardshrink(
     input: Tensor, lambd: _Number | Tensor = ..., *, out: Tensor | None = ...
 ) -> Tensor: ...
@@ -2145,6 +2212,29 @@ def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+def istft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = ...,
+    win_length: _int | None = ...,
+    window: Tensor | None = ...,
+    center: _bool = ...,
+    normalized: _bool = ...,
+    onesided: _bool | None = ...,
+    length: _int | None = ...,
+    return_complex: _bool = ...,
+) -> Tensor: ...
+def kaiser_window(
+    window_length: _int,
+    periodic: _bool | None = ...,
+    beta: _float | None = ...,
+    *,
+    dtype: _DType | None = ...,
+    layout: _Layout | None = ...,
+    device: _Device | str | None = ...,
+    pin_memory: _bool | None = ...,
+    requires_grad: _bool | None = ...,
+) -> Tensor: ...
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def kthvalue(
     input: Tensor,
@@ -2835,6 +2925,19 @@ def std_mean(
     axis: _Dim = ...,
     keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]: ...
+def stft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = ...,
+    win_length: _int | None = ...,
+    window: Tensor | None = ...,
+    center: _bool = ...,
+    pad_mode: str = ...,
+    normalized: _bool = ...,
+    onesided: _bool | None = ...,
+    return_complex: _bool | None = ...,
+    align_to_window: _bool | None = ...,
+) -> Tensor: ...
 def sub(
     input: Tensor | _Number,
     other: Tensor | _Number,
