@@ -40,6 +40,7 @@ FLOORS = [
     ["ops/fourier", "ops/matrices", "ops/nn", "ops/searching", "ops/special"],
     ["ops/sampling"],
     ["ops"],
+    ["ops/spatial"],
     ["jit/ir", "tensor", "tools"],
     ["jit/passes"],
     ["jit/lowering", "jit/schedule"],

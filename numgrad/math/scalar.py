@@ -93,8 +93,11 @@ def _width(value):  # type: ignore[no-untyped-def]
     return lambda value: bits
 
 
-def stands_in(function: Any, choose: Callable[..., Any]) -> None:
-    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one."""
+def stands_in(function: Any, choose: Callable[..., Any], *, loads: bool = False) -> None:
+    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one.
+
+    With `loads`, that may load modules which declare functions to Numba.
+    """
 
     class Template(AbstractTemplate):
         key = function
@@ -103,6 +106,8 @@ def stands_in(function: Any, choose: Callable[..., Any]) -> None:
             chosen = None if kws else choose(*map(types.unliteral, args))
             if chosen is None:
                 return None
+            if loads:
+                self.context.refresh()
             self.chosen = self.context.resolve_value_type(chosen)
             return self.chosen.get_call_type(self.context, args, {})
 
@@ -711,6 +716,39 @@ def bitwise_right_shift(a, b):  # type: ignore[no-untyped-def]
 
 
 # --- special functions ------------------------------------------------------------------------
+
+# By the module that has them, which is loaded when one is compiled first: those of one number for
+# each type, those of a number and a degree for all.
+_LATER = {
+    "real.normal": "erfcx ndtr log_ndtr ndtri",
+    "real.modified_bessel": "i0 i0e i1 i1e k0 k0e k1 k1e",
+    "real.bessel": "j0_near j1_near y0_near y1_near p0 p1 q0 q1",
+    "orthogonal": "chebyshev_t chebyshev_u chebyshev_v chebyshev_w hermite_h hermite_he legendre"
+    " gegenbauer laguerre",
+}
+
+
+def _loaded(module: str, name: str) -> Any:
+    """Return a function of real numbers that stands in a module of its own."""
+
+    def function(x: Any, *others: Any) -> Any:
+        raise TypeError(f"{name} is a part of kernels: only these can call it")
+
+    def choose(x: Any, *others: Any) -> Any:
+        if x not in _REAL_TYPES:
+            return None
+        loaded = importlib.import_module(f"numgrad.math.{module}")
+        return getattr(loaded, name) if others else getattr(loaded, name.upper())[x]
+
+    function.__name__ = function.__qualname__ = name
+    stands_in(function, choose, loads=True)
+    return function
+
+
+globals().update(
+    {name: _loaded(module, name) for module, names in _LATER.items() for name in names.split()}
+)
+
 
 # The module below `numgrad.math.special` that has a function: it is loaded when a kernel is written
 # that calls one of its.

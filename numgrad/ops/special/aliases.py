@@ -28,6 +28,7 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "erfc": ("erfc", (_OF_ONE,)),
     "erfinv": ("erfinv", (_OF_ONE,)),
     "log1p": ("log1p", (_OF_ONE,)),
+    "i0": ("i0", (_OF_ONE,)),
     "sinc": ("sinc", (_OF_ONE,)),
     "gammaln": ("lgamma", (_OF_ONE,)),
     "digamma": ("digamma", (_OF_ONE,)),

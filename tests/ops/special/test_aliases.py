@@ -24,6 +24,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "gammainc": ("(x.detach(), x)", "(n, n)", "(c, x)", "(x, 1.0)"),
     "gammaincc": ("(x.detach(), x)", "(n, x.detach())", "(1.0, x)"),
     "sinc": ("(x)", "(n)"),
+    "i0": ("(x)", "(n)", "(c)", "(x, out=o)"),
     "logit": ("(x)", "(x, 0.1)", "(x, eps=0.3)", "(x, 'a')"),
     "logsumexp": ("(x, 0)", "(x, (0,), True)", "(x, dim=0, keepdim=True)", "(x)", "(x, 3)"),
     "softmax": ("(x, 0)", "(x, 0, torch.float64)", "(x, dim=0)", "(x)", "(n, 0)"),
