@@ -56,11 +56,14 @@ _STAY = frozenset(
             "backwards",
             "unpack_data",
             "unpack_pivots",
+            "is_real",
+            "driver",
+            "rcond",
         ),  # of matrices
     )
 )
 # What has no better way than one example after the other.
-LOOPED = frozenset(("masked_scatter", "masked_scatter_backward"))
+LOOPED = frozenset(("masked_scatter", "masked_scatter_backward", "linalg_lstsq"))
 
 
 def batched_result(

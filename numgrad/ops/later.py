@@ -42,8 +42,9 @@ def _split(*lines: str) -> tuple[str, ...]:
 _MATRIX_METHODS = _split(
     "cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet triangular_solve",
     "qr svd pinverse matrix_exp matrix_power lu lu_solve",
-    "cross eig lstsq solve symeig",
+    "cross eig lstsq solve symeig geqrf orgqr ormqr",
 )
+# A package that needs another stands behind it.
 LATER = {
     "matrices": Later(
         functions=(
@@ -57,13 +58,14 @@ LATER = {
             "linalg_solve_ex solve_factored linalg_inv_ex linalg_det linalg_slogdet cofactors",
             "linalg_eigh linalg_svd linalg_qr linalg_pinv linalg_matrix_exp",
             "linalg_lu linalg_lu_factor_ex exchange_rows linalg_lu_solve lu_unpack",
-            "linalg_cross",
+            "linalg_cross linalg_eig linalg_lstsq linalg_householder_product ormqr",
         ),
     ),
     "fourier": Later(functions=(), methods=(), primitives=_split("fft_c2c fft_r2c fft_c2r")),
     "nn": Later(
         functions=_split(
             "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
+            "cosine_similarity pairwise_distance",
         ),
         methods=_split("hardshrink prelu"),
         primitives=_split(
@@ -84,6 +86,11 @@ LATER = {
             "unique_consecutive",
         ),
         methods=_split("bincount histc histogram unique unique_consecutive"),
+        primitives=(),
+    ),
+    "sampling": Later(
+        functions=_split("binomial multinomial poisson"),
+        methods=("multinomial",),
         primitives=(),
     ),
 }

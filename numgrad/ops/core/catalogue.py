@@ -35,11 +35,13 @@ _DECLARING: set[int] = set()  # the threads that load operations of our own now
 def declaring_own() -> Iterator[None]:
     """Declare operations whose names were kept for them: those that are loaded when asked for."""
     thread = threading.get_ident()
+    is_inner = thread in _DECLARING  # one package loads another
     _DECLARING.add(thread)
     try:
         yield
     finally:
-        _DECLARING.discard(thread)
+        if not is_inner:
+            _DECLARING.discard(thread)
 
 
 def _is_complete() -> bool:

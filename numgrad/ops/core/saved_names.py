@@ -90,6 +90,7 @@ _PARAMETERS = {
     "linalg_qr": "mode",
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor_ex"), "pivot"),
     "linalg_lu_solve": "adjoint left",
+    "ormqr": "left transpose",
     "linalg_cross": "dim",
 }
 
@@ -215,6 +216,9 @@ _RENAMED: dict[str, dict[str, str]] = {
     "threshold_backward": {"other": "self"},
     **{key: {"cotangent": "grad_output"} for key in ("softmax_backward", "log_softmax_backward")},
     "take_along": {"indices": "index"},
+    "linalg_lstsq": {"A": "self", "B": "b"},
+    "linalg_householder_product": {"input": "input"},
+    "ormqr": {"input": "self", "tau": "input2", "other": "input3"},
     "cholesky_solve": {"L": "input2"},
     "triangular_solve": {"B": "self"},
     "linalg_solve_triangular": {"A": "self"},

@@ -7,7 +7,21 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("softmax", "piecewise", "smooth", "rectified", "activations", "gumbel")
+_FILES = (
+    "softmax",
+    "piecewise",
+    "smooth",
+    "rectified",
+    "activations",
+    "gumbel",
+    "regression",
+    "classes",
+    "distances",
+    "margins",
+    "layers",
+    "normalised",
+    "dropping",
+)
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

@@ -45,6 +45,8 @@ TORCH = {
     "mish": lambda m, a: m.nn.functional.mish(a),
 }
 ARGUMENTS = {
+    "cosine_similarity": "y",
+    "pairwise_distance": "y",
     "celu": " | 2.0",
     "hardshrink": " | 0.1",
     "prelu": "@(x, z) | @(x, x[0, :, 0]) | @(v, z)",

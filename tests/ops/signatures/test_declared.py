@@ -32,7 +32,13 @@ NOT_COMPARED += ("contiguous", "split", "tensor_split", "unflatten", "unique", "
 NOT_COMPARED += ("histogramdd", "lu")
 NOT_COMPARED += ("logsigmoid", "softplus")
 # What PyTorch has by these names in nn.functional, and most of it written in Python.
-_FUNCTIONAL = ("numgrad.ops.nn.activations", "numgrad.ops.nn.softmax", "numgrad.ops.nn.gumbel")
+_FUNCTIONAL = tuple(
+    f"numgrad.ops.nn.{each}"
+    for each in (
+        *("activations", "softmax", "gumbel", "regression", "classes", "margins"),
+        *("layers", "normalised", "dropping"),
+    )
+)
 PARSED = [
     pytest.param(each, id=f"{'Tensor.' * each.bound}{each.name}")
     for each in DECLARED.values()

@@ -1,0 +1,475 @@
+"""Losses by margins: what is right is to be ahead of what is wrong by some distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numgrad.graph.tensor import Tensor, wrap
+from numgrad.ops.core.primitive import at_run_time
+from numgrad.ops.creation.creation import zeros_like
+from numgrad.ops.indexing.gathering import gather, scatter
+from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
+from numgrad.ops.nn.distances import pairwise_distance
+from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
+from numgrad.ops.pointwise.activation import logsigmoid, relu
+from numgrad.ops.pointwise.exponential import sqrt
+from numgrad.ops.pointwise.selection import clamp_min, minimum, where
+from numgrad.ops.reduction.reductions import mean
+from numgrad.ops.reduction.reductions import sum as sum_
+from numgrad.ops.reduction.scans import cumprod
+from numgrad.ops.signatures.declared import declare
+
+__all__ = [
+    "cosine_embedding_loss",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+# --- signs ---------------------------------------------------------------------------------------
+
+
+@declare(
+    f"hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, {OLD})",
+    function=False,
+    method=False,
+)
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of x where the target is 1, of margin - x, no less than 0, where it is -1.
+
+    The gradient is 1, and -1 or 0, over the number of elements.
+
+    >>> import numgrad as ng
+    >>> ng.nn.functional.hinge_embedding_loss(ng.tensor([2.0, 0.5]), ng.tensor([1.0, -1.0]))
+    tensor(1.2500)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    apart = where(target != 1, clamp_min(margin - input, 0), 0.0)
+    near = where(target != -1, input, 0.0)
+    return reduced(apart + near, reduction)
+
+
+@declare(
+    f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, {OLD})",
+    function=False,
+    method=False,
+)
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of margin - t (x1 - x2), no less than 0: of which of two is to be first.
+
+    The gradient for x1 is -t where the loss is not 0, over the number of elements.
+
+    Raises
+    ------
+    RuntimeError
+        If they have not as many dims.
+
+    >>> import numgrad as ng
+    >>> x, y = ng.tensor([1.0, 2.0]), ng.tensor([3.0, 0.0])
+    >>> ng.nn.functional.margin_ranking_loss(x, y, ng.ones(2))
+    tensor(1.)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    if not input1._array.ndim == input2._array.ndim == target._array.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
+        )
+    return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
+
+
+@declare(f"soft_margin_loss(Tensor input, Tensor target, {OLD})", function=False, method=False)
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of ln(1 + exp(-t x)), for targets 1 and -1; it does not overflow.
+
+    The gradient is -t sigmoid(-t x), over the number of elements.
+
+    >>> import numgrad as ng
+    >>> ng.nn.functional.soft_margin_loss(ng.tensor([0.0, 800.0]), ng.tensor([1.0, -1.0]))
+    tensor(400.3466)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    return reduced(-logsigmoid(target * input), reduction)
+
+
+@declare(
+    f"cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, {OLD})",
+    function=False,
+    method=False,
+)
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of 1 - cos where the target is 1, of cos - margin, no less than 0, where -1.
+
+    The gradient is that of the cosines of the angles between rows.
+
+    Parameters
+    ----------
+    input1, input2 : tensors of shape (N, D) or (D,)
+    target : tensor of shape (N,) or ()
+
+    Raises
+    ------
+    RuntimeError
+        If the shapes do not fit.
+
+    >>> import numgrad as ng
+    >>> x, y = ng.tensor([[1.0, 0.0]]), ng.tensor([[1.0, 1.0]])
+    >>> ng.nn.functional.cosine_embedding_loss(x, y, ng.tensor([1.0]))
+    tensor(0.2929)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    ndim, sizes = target._array.ndim, [list(each._array.shape) for each in (input1, input2)]
+    if ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if any(len(each) != ndim + 1 for each in sizes):
+        raise RuntimeError(
+            f"{ndim}D target tensor expects {ndim + 1}D input tensors, but found inputs with sizes "
+            f"{sizes[0]} and {sizes[1]}."
+        )
+    tiny = 1e-12
+    squares = (sum_(input1 * input1, ndim) + tiny) * (sum_(input2 * input2, ndim) + tiny)
+    cosines = sum_(input1 * input2, ndim) / sqrt(squares)
+    near = where(target == 1, 1 - cosines, 0.0)
+    apart = where(target == -1, clamp_min(cosines - margin, 0), 0.0)
+    return reduced(near + apart, reduction)
+
+
+# --- triplets ------------------------------------------------------------------------------------
+
+
+def _triplets(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Tensor:
+    dims = [each._array.ndim for each in (anchor, positive, negative)]
+    if len({*dims}) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
+            f"{dims[2]}D inputs"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduced(clamp_min(margin + near - far, 0), reduction)
+
+
+def _check_margin(margin: float) -> None:
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+
+
+@declare(
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, number margin=1.0, "
+    f"float p=2.0, float eps=1e-6, bool swap=False, {OLD})",
+    function=False,
+    method=False,
+)
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: Any,
+    p: float,
+    eps: float,
+    swap: bool,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of margin + d(a, p) - d(a, n), no less than 0: p is to be nearer than n.
+
+    The gradient is that of the distances, where the loss is not 0.
+
+    Parameters
+    ----------
+    p, eps
+        The order of the distances, and what is added to differences; see `pairwise_distance`.
+    swap
+        Whether d(p, n) counts where that is less than d(a, n). Balntas and others, 2016.
+
+    Raises
+    ------
+    ValueError
+        If the margin is not positive.
+    RuntimeError
+        If they have not as many dims.
+
+    >>> import numgrad as ng
+    >>> a, p, n = ng.zeros(1, 2), ng.tensor([[3.0, 4.0]]), ng.tensor([[0.0, 2.0]])
+    >>> ng.nn.functional.triplet_margin_loss(a, p, n)
+    tensor(4.0000)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    _check_margin(margin)
+    return _triplets(
+        anchor,
+        positive,
+        negative,
+        lambda first, second: pairwise_distance(first, second, p, eps),
+        margin,
+        swap,
+        reduction,
+    )
+
+
+@declare(
+    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, "
+    "object? distance_function=None, number margin=1.0, bool swap=False, str reduction='mean')",
+    function=False,
+    method=False,
+)
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance_function: Any,
+    margin: Any,
+    swap: bool,
+    reduction: str,
+) -> Tensor:
+    """Return `triplet_margin_loss` by another distance, a function of two tensors.
+
+    The gradient is that of the distances, where the loss is not 0.
+
+    >>> import numgrad as ng
+    >>> a, p, n = ng.zeros(2), ng.tensor([3.0, 4.0]), ng.tensor([0.0, 2.0])
+    >>> ng.nn.functional.triplet_margin_with_distance_loss(
+    ...     a, p, n, distance_function=lambda x, y: (x - y).abs().sum()
+    ... )
+    tensor(6.)
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    _check_margin(margin)
+    distance = pairwise_distance if distance_function is None else distance_function
+    return _triplets(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+@at_run_time
+def _named_classes(target: Any, count: int, least: int, words: str) -> Any:
+    """Return numbers of classes; raise if one is none."""
+    if target.size and (target.min() < least or target.max() >= count):
+        raise RuntimeError(words)
+    return target
+
+
+@declare(
+    "multi_margin_loss(Tensor input, Tensor target, number p=1, number margin=1.0, "
+    f"Tensor? weight=None, {OLD})",
+    function=False,
+    method=False,
+)
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: Any,
+    margin: Any,
+    weight: Tensor | None,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of max(0, margin - x[t] + x[i])**p over all classes i but t.
+
+    The gradient for x[i] is p max(0, ...)**(p - 1) over the number of classes and of rows, and for
+    x[t] minus the sum of these.
+
+    Parameters
+    ----------
+    input : tensor of shape (N, C) or (C,)
+    target : tensor of shape (N,) or ()
+        Numbers of classes.
+    p
+        1 or 2.
+    weight : tensor of shape (C,), optional
+        What the class of the target counts.
+
+    Raises
+    ------
+    ValueError
+        If p is another number.
+    RuntimeError
+        If there is no such class, or the shapes do not fit.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([[0.5, 0.25, 1.0]])
+    >>> ng.nn.functional.multi_margin_loss(x, ng.tensor([2]))
+    tensor(0.2500)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight._array.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    sizes = list(input._array.shape)
+    if len(sizes) > 2 or (len(sizes) == 2 and not sizes[1]) or sizes == [0]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}"
+        )
+    single = len(sizes) < 2
+    rows = input.reshape(1, -1) if single else input
+    length, count = rows._array.shape
+    if target._array.ndim > 1 or target._array.size != length:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{length}], but got "
+            f"{list(target._array.shape)}. Input has shape {sizes}."
+        )
+    if weight is not None and weight._array.size != count:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {count} but got {list(weight._array.shape)}"
+        )
+    classes = wrap(
+        _named_classes(target._array, count=count, least=0, words="target out of range")
+    ).reshape(length, 1)
+    ahead = relu(margin - gather(rows, 1, classes) + rows)
+    if p == 2:
+        ahead = ahead * ahead
+    if weight is not None:
+        ahead = ahead * weight[classes]
+    ahead = scatter(ahead, 1, classes, 0.0)
+    loss = mean(ahead, 1)
+    return reduced(squeeze(loss, 0) if single else loss, reduction)
+
+
+@declare(
+    f"multilabel_margin_loss(Tensor input, Tensor target, {OLD})", function=False, method=False
+)
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of max(0, 1 - x[t] + x[i]), over all classes t of a row and all others i.
+
+    The gradient for x[i] is the number of classes t that it is not behind by 1, over the numbers of
+    classes and of rows; that for x[t] minus the number of such i.
+
+    Parameters
+    ----------
+    input : tensor of shape (N, C) or (C,)
+    target : tensor of that shape
+        Numbers of classes, up to the first -1.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such class, or the shapes differ.
+
+    >>> import numgrad as ng
+    >>> x, t = ng.tensor([0.5, 0.25, 1.0]), ng.tensor([2, -1, 0])
+    >>> ng.nn.functional.multilabel_margin_loss(x, t)
+    tensor(0.2500)
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    sizes = list(input._array.shape)
+    if len(sizes) > 2 or (len(sizes) == 2 and not sizes[1]) or sizes == [0]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}"
+        )
+    if sizes != list(target._array.shape):
+        raise RuntimeError(
+            f"inconsistent target size: {list(target._array.shape)} for input of size: {sizes}"
+        )
+    single = len(sizes) < 2
+    rows = input.reshape(1, -1) if single else input
+    count = rows._array.shape[1]
+    words = "argument #2 'target' is out of range"
+    named = wrap(_named_classes(target._array, count=count, least=-1, words=words))
+    named = named.reshape(rows.shape)
+    valid = cumprod((named >= 0).long(), 1)  # up to the first that is none
+    classes = named * valid
+    # How often a class is named: not at all, if it is one of the others.
+    others = zeros_like(classes).scatter_add(1, classes, valid) == 0
+    right = gather(rows, 1, classes)
+    ahead = relu(1 - unsqueeze(right, 2) + unsqueeze(rows, 1))
+    counted = where(unsqueeze(valid == 1, 2) & unsqueeze(others, 1), ahead, 0.0)
+    loss = sum_(counted, (1, 2)) / count
+    return reduced(squeeze(loss, 0) if single else loss, reduction)
+
+
+@declare(
+    f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {OLD})",
+    function=False,
+    method=False,
+)
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
+    """Return the mean of -t ln sigmoid(x) - (1 - t) ln sigmoid(-x): many questions of yes or no.
+
+    The gradient is sigmoid(x) - t, over the number of elements.
+
+    Parameters
+    ----------
+    target
+        1 and 0, or probabilities, in the shape of the input.
+    weight
+        What each class counts.
+
+    >>> import numgrad as ng
+    >>> x, t = ng.tensor([[0.0, 800.0]]), ng.tensor([[1.0, 1.0]])
+    >>> ng.nn.functional.multilabel_soft_margin_loss(x, t)
+    tensor(0.3466)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(reduction, size_average, reduce)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    dim = input._array.ndim - 1
+    loss = sum_(loss, dim) / input._array.shape[dim]
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    return reduced(loss, reduction)

@@ -1,0 +1,357 @@
+"""Normalisation: layer_norm, rms_norm, batch_norm, group_norm, instance_norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numgrad.graph.grad_modes import no_grad
+from numgrad.graph.tensor import Tensor
+from numgrad.ops.pointwise.exponential import rsqrt
+from numgrad.ops.reduction.moments import var_mean
+from numgrad.ops.reduction.reductions import mean
+from numgrad.ops.signatures.declared import declare
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
+
+
+def _check_last(
+    input: Tensor, shape: Sequence[int], parts: dict[str, Tensor | None], mark: str
+) -> list[int]:
+    """Return the last dims, of a shape; raise unless the input ends with it."""
+    sizes, wanted = list(input._array.shape), list(shape)
+    if not wanted:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            f"element, but got normalized_shape = {wanted}"
+        )
+    for name, part in parts.items():
+        if part is not None and list(part._array.shape) != wanted:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(part._array.shape)} and normalized_shape = {wanted}"
+            )
+    if sizes[-len(wanted) :] != wanted:
+        ends = ", ".join(map(str, wanted))
+        raise RuntimeError(
+            f"Given normalized_shape={wanted}, expected input with shape [*{mark}{ends}], but got "
+            f"input of size{sizes}"
+        )
+    return [*range(len(sizes) - len(wanted), len(sizes))]
+
+
+def _scaled(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    if weight is not None:
+        result = result * weight
+    return result if bias is None else result + bias
+
+
+@declare(
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+    "float eps=1e-5)",
+    function=False,
+    method=False,
+)
+def layer_norm(
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> Tensor:
+    """Return the input less its mean over its standard deviation, both of the last dims.
+
+    The gradient is (g - mean(g) - y mean(g y)) over the deviation. Ba, Kiros and Hinton, arXiv
+    1607.06450.
+
+    Parameters
+    ----------
+    normalized_shape
+        The lengths of those dims.
+    weight, bias
+        What the result is multiplied by, and what is added then, of that shape.
+    eps
+        What is added to the variance.
+
+    Raises
+    ------
+    RuntimeError
+        If the shapes do not fit.
+
+    >>> import numgrad as ng
+    >>> ng.nn.functional.layer_norm(ng.tensor([[1.0, 3.0], [0.0, 8.0]]), (2,), eps=0.0)
+    tensor([[-1.,  1.],
+            [-1.,  1.]])
+    """
+    parts = {"weight": weight, "bias": bias}
+    dims = _check_last(input, normalized_shape, parts, ", ")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(
+            f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.scalar_name}'"
+        )
+    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    return _scaled((input - middle) * rsqrt(variance + eps), weight, bias)
+
+
+@declare(
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)",
+    function=False,
+    method=False,
+)
+def rms_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None
+) -> Tensor:
+    """Return the input over the root of the mean of its squares, of the last dims.
+
+    The gradient is (g - y mean(g y)) over that root. Zhang and Sennrich, arXiv 1910.07467.
+
+    Parameters
+    ----------
+    normalized_shape, weight
+        As of `layer_norm`.
+    eps
+        What is added to the mean of squares; by default the dtype's.
+
+    Raises
+    ------
+    RuntimeError
+        If the shapes do not fit.
+
+    >>> import numgrad as ng
+    >>> ng.nn.functional.rms_norm(ng.tensor([2.0, 2.0, -2.0]), (3,), eps=0.0)
+    tensor([ 1.,  1., -1.])
+    """
+    dims = _check_last(input, normalized_shape, {"weight": weight}, "")
+    if eps is None:
+        eps = float(np.finfo(input._array.dtype).eps)
+    return _scaled(input * rsqrt(mean(input * input, dims, True) + eps), weight, None)
+
+
+# --- channels ------------------------------------------------------------------------------------
+
+
+def _of_channels(part: Tensor, ndim: int) -> Tensor:
+    """Return a vector with an element for each channel as it broadcasts to an input."""
+    return part.reshape((1, -1, *[1] * (ndim - 2)))
+
+
+def _check_channels(count: int, parts: dict[str, Tensor | None]) -> None:
+    for name, part in parts.items():
+        if part is not None and part._array.size != count:
+            raise RuntimeError(f"{name} should contain {count} elements not {part._array.size}")
+
+
+def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
+    """Move a running mean towards what was found."""
+    if running is not None:
+        with no_grad():
+            running.mul_(1 - momentum).add_(found.detach() * momentum)
+
+
+def _check_several(sizes: Sequence[int], shown: Any) -> None:
+    count = sizes[0]
+    for length in sizes[2:]:
+        count *= length
+    if count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {shown}"
+        )
+
+
+@declare(
+    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, "
+    "Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-5)",
+    function=False,
+    method=False,
+)
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """Return the input less the mean over the standard deviation of its channel.
+
+    The gradient is that of `layer_norm` in training, else g over the deviation. Ioffe and Szegedy,
+    arXiv 1502.03167.
+
+    Parameters
+    ----------
+    input : tensor of shape (N, C, ...)
+    running_mean, running_var : tensors of shape (C,), optional
+        In training they are moved towards mean and variance of this batch; else they are what is
+        subtracted and divided by.
+    weight, bias : tensors of shape (C,), optional
+        What the result is multiplied by, and what is added then.
+    momentum
+        How far.
+    eps
+        What is added to the variance.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        If the lengths do not fit, or in training there is one number in a channel.
+
+    >>> import numgrad as ng
+    >>> x = ng.tensor([[1.0, 0.0], [3.0, 8.0]])
+    >>> ng.nn.functional.batch_norm(x, None, None, training=True, eps=1e-12)
+    tensor([[-1., -1.],
+            [ 1.,  1.]])
+    """
+    shape = input._array.shape
+    if training:
+        _check_several(shape, input.shape)
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    parts = {"running_mean": running_mean, "running_var": running_var}
+    if not training:
+        for name, part in parts.items():
+            if part is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+    count = shape[1] if len(shape) > 1 else 0
+    _check_channels(count, {**parts, "weight": weight, "bias": bias})
+    ndim = len(shape)
+    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
+    if not training:
+        assert running_mean is not None and running_var is not None
+        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
+        return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
+    dims = [0, *range(2, ndim)]
+    variance, middle = var_mean(input, dims, correction=0, keepdim=True)
+    rows = input._array.size // max(count, 1)
+    _update(running_mean, middle.reshape(-1), momentum)
+    _update(running_var, variance.reshape(-1) * (rows / max(rows - 1, 1)), momentum)
+    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
+
+
+@declare(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+    "float eps=1e-5)",
+    function=False,
+    method=False,
+)
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """Return the input less the mean over the standard deviation of its group of channels.
+
+    The gradient is that of `layer_norm`. Wu and He, arXiv 1803.08494.
+
+    Parameters
+    ----------
+    input : tensor of shape (N, C, ...)
+    num_groups
+        How many groups the channels are in.
+    weight, bias : tensors of shape (C,), optional
+    eps
+        What is added to the variance.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        If the lengths do not fit.
+
+    >>> import numgrad as ng
+    >>> ng.nn.functional.group_norm(ng.tensor([[1.0, 3.0, 0.0, 8.0]]), 2, eps=0.0)
+    tensor([[-1.,  1., -1.,  1.]])
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+        )
+    sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
+    _check_several(sizes, sizes)
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(shape)} and num_groups={num_groups}"
+        )
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and (part._array.ndim != 1 or part._array.size != shape[1]):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(part._array.shape)} and input of shape "
+                f"{list(shape)}"
+            )
+    groups = input.reshape(shape[0], num_groups, -1)
+    variance, middle = var_mean(groups, [2], correction=0, keepdim=True)
+    result = ((groups - middle) * rsqrt(variance + eps)).reshape(shape)
+    scale, shift = (
+        None if each is None else _of_channels(each, len(shape)) for each in (weight, bias)
+    )
+    return _scaled(result, scale, shift)
+
+
+@declare(
+    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, "
+    "Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, "
+    "float eps=1e-5)",
+    function=False,
+    method=False,
+)
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """Return the input less the mean over the standard deviation of its own channel.
+
+    The gradient is that of `layer_norm`. Ulyanov, Vedaldi and Lempitsky, arXiv 1607.08022.
+
+    Parameters
+    ----------
+    input : tensor of shape (N, C, ...)
+    running_mean, running_var, weight, bias, momentum, eps
+        As of `batch_norm`; the former take the mean over the N.
+    use_input_stats
+        Whether means and deviations are those of the input.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        If the lengths do not fit, or there is one number in a channel.
+
+    >>> import numgrad as ng
+    >>> ng.nn.functional.instance_norm(ng.tensor([[[1.0, 3.0], [0.0, 8.0]]]), eps=0.0)
+    tensor([[[-1.,  1.],
+             [-1.,  1.]]])
+    """
+    shape = input._array.shape
+    ndim, count = len(shape), 1
+    for length in shape[2:]:
+        count *= length
+    if use_input_stats and count == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
+        )
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    parts = {"running_mean": running_mean, "running_var": running_var}
+    _check_channels(shape[1], {**parts, "weight": weight, "bias": bias})
+    scale, shift = (None if each is None else _of_channels(each, ndim) for each in (weight, bias))
+    if not use_input_stats:
+        assert running_mean is not None and running_var is not None
+        middle, variance = (_of_channels(each, ndim) for each in (running_mean, running_var))
+    else:
+        variance, middle = var_mean(input, [*range(2, ndim)], correction=0, keepdim=True)
+        found = variance * (count / max(count - 1, 1))
+        _update(running_mean, middle.reshape(shape[:2]).mean(0), momentum)
+        _update(running_var, found.reshape(shape[:2]).mean(0), momentum)
+    return _scaled((input - middle) * rsqrt(variance + eps), scale, shift)
