@@ -37,6 +37,13 @@ _TABLES = {
     "REAL_ONLY",  # of tests/ops/test_catalogue_complex.py
     "PARTS_FOR_REAL",
     "TORCH",  # CALLS of tests/ops/test_catalogue_torch.py
+    "NOT_PYTORCHS",  # elementwise primitives that PyTorch has not
+    "OWN_DERIVATIVES",
+    "OWN_NODES",
+    "LESS_ACCURATE",
+    "UNDECIDED",
+    "DIFFER",  # of tests/ops/pointwise/test_special_values.py
+    "CANCELLING",
     "NOT_COMPARED",  # of tests/ops/test_unusual_operands.py
     "OTHER_ERRORS",
     "FEWER_WAYS",

@@ -60,6 +60,11 @@ def _of_angle(function: Any) -> Any:
     return exact
 
 
+def _with_pole(function: Any, sign: int = 1) -> Any:
+    """Return a function that is infinite at 0, where mpmath raises."""
+    return lambda x: function(x) if x else sign * mpmath.inf
+
+
 def _loop_of(function: Any) -> Any:
     """Return a compiled loop over numbers and an output."""
 
@@ -120,6 +125,14 @@ FUNCTIONS: dict[str, tuple[Any, Any, Any, tuple[float, float]]] = {
     "asinh": (scalar.asinh, mpmath.asinh, np.arcsinh, EVERYWHERE),
     "acosh": (scalar.acosh, mpmath.acosh, _loop_of(math.acosh), (1.0, math.inf)),
     "atanh": (scalar.atanh, mpmath.atanh, _loop_of(math.atanh), (-1.0, 1.0)),
+    "lgamma": (scalar.lgamma, _with_pole(mpmath.loggamma), _loop_of(math.lgamma), (0.0, math.inf)),
+    # Nobody else has it: the errors of float32 are those beside ours in float64.
+    "digamma": (
+        scalar.digamma,
+        _with_pole(mpmath.digamma, -1),
+        _loop_of(scalar.digamma),
+        (0.0, math.inf),
+    ),
     "sigmoid": (
         scalar.sigmoid,
         _saturated(lambda x: 1 / (1 + mpmath.exp(-x))),

@@ -66,7 +66,22 @@ def _tanh_rest(w: Any) -> Any:
     return (mpmath.tanh(x) - x) / x**3
 
 
+def _stirling_rest(w: Any) -> Any:
+    """Return what follows ln(2 pi)/2 in Stirling's series, times x, for w = 1/x**2."""
+    x = 1 / mpmath.sqrt(w)
+    with mpmath.workdps(80):
+        start = (x - mpf("0.5")) * mpmath.log(x) - x + mpmath.log(2 * mpmath.pi) / 2
+        return (mpmath.loggamma(x) - start) * x
+
+
+def _digamma_rest(w: Any) -> Any:
+    x = 1 / mpmath.sqrt(w)
+    with mpmath.workdps(80):
+        return (mpmath.log(x) - 1 / (2 * x) - mpmath.digamma(x)) * x * x
+
+
 mp.dps = WORKING_DIGITS
+ROOT = mpmath.findroot(mpmath.digamma, mpf("1.4616321449683623"))  # of digamma
 HALF_LN_2 = mpmath.log(2) / 2 * mpf("1.0001")
 LARGEST_S = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1) * mpf("1.0001")
 PROBLEMS = {
@@ -87,6 +102,28 @@ PROBLEMS = {
     "atanh": Problem(_atanh_rest, lambda w: w / 2, (mpf(0), mpf("0.0405")), (3, 7)),
     # (2 atanh s - 2 s - 2/3 s**3) / s**5 / ln 2 in powers of s**2
     "pow": Problem(_atanh_rest_2, lambda w: w * w / 2, (mpf(0), LARGEST_S**2), (2, 6)),
+    # lgamma(1 + t)/t and lgamma(2 + t)/t
+    "lgamma_one": Problem(
+        lambda t: mpmath.loggamma(1 + t) / t,
+        lambda t: t / mpmath.loggamma(1 + t),
+        (mpf("-0.25"), mpf("0.5")),
+        (11, 23),
+    ),
+    "lgamma_two": Problem(
+        lambda t: mpmath.loggamma(2 + t) / t,
+        lambda t: t / mpmath.loggamma(2 + t),
+        (mpf("-0.5"), mpf("0.5")),
+        (9, 20),
+    ),
+    "lgamma_rest": Problem(_stirling_rest, lambda w: mpf(1), (mpf(0), mpf(1) / 64), (1, 6)),
+    # digamma(3/2 + s) / (3/2 + s - its root)
+    "digamma": Problem(
+        lambda s: mpmath.digamma(s + mpf("1.5")) / (s + mpf("1.5") - ROOT),
+        lambda s: (s + mpf("1.5") - ROOT) / mpmath.digamma(s + mpf("1.5")),
+        (mpf("-0.5"), mpf("0.5")),
+        (10, 23),
+    ),
+    "digamma_rest": Problem(_digamma_rest, lambda w: w, (mpf(0), mpf(1) / 64), (2, 7)),
     # m**(-1/3)
     "cbrt": Problem(lambda m: mpmath.cbrt(m) ** -1, mpmath.cbrt, (mpf(1), mpf(2)), (3, 5)),
 }

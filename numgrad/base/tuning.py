@@ -21,6 +21,7 @@ THREAD_ELEMENTS_ARGEXTREMA = 1 << 16  #: of argmax and the like: not measured by
 THREAD_ELEMENTS_ACCUMULATE = 1 << 17  #: of gradients that are added up: not measured
 THREAD_ELEMENTS_GATHER = 1 << 17  #: of strided copies: not measured
 THREAD_VALUES_SEARCH = 1 << 13  #: that are looked for in sorted rows: not measured
+THREAD_ELEMENTS_WINDOWS = 1 << 16  #: that pooling and resampling read: not measured
 THREAD_ELEMENTS_UNIT_VECTORS = 1 << 15  #: of compiled Jacobians' results: not measured
 THREAD_ADDITIONS_JIT = 1 << 19  #: of a compiled loop, by `numgrad.jit.ir.cost`: not measured
 
@@ -54,6 +55,9 @@ TRIANGULAR_BLOCK = 32
 #: Bytes of arrays whose Fourier transforms are shared among threads. Measured: at 1 MiB two took as
 #: long as one.
 PARALLEL_FOURIER_BYTES = 1 << 22
+#: Bytes of the columns that a convolution makes of some samples, before it multiplies them. See
+#: `benchmarks/neural.py`.
+CONVOLUTION_BYTES = 1 << 21
 
 # --- memory --------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numgrad.batching.convolutions import CONVOLUTIONS
 from numgrad.batching.indexing import INDEXING
 from numgrad.batching.memory import Part
 from numgrad.batching.products import PRODUCTS
@@ -39,6 +40,18 @@ _STAY = frozenset(
         *("normalization", "forward", "onesided", "last_size"),  # of Fourier transforms
         *("order", "subok", "device"),  # of NumPy's own functions
         *("right", "int32"),  # of searches
+        # Of what slides over the last dims.
+        *(
+            "counts",
+            "windows",
+            "padded",
+            "tables",
+            "factor",
+            "kernel",
+            "stride",
+            "padding",
+            "dilation",
+        ),
         *(
             "upper",
             "left",
@@ -56,11 +69,19 @@ _STAY = frozenset(
             "backwards",
             "unpack_data",
             "unpack_pivots",
+            "is_real",
+            "driver",
+            "rcond",
         ),  # of matrices
     )
 )
 # What has no better way than one example after the other.
-LOOPED = frozenset(("masked_scatter", "masked_scatter_backward"))
+LOOPED = frozenset(
+    (
+        *("masked_scatter", "masked_scatter_backward", "linalg_lstsq", "median", "nanmedian"),
+        *("pdist", "dist", "renorm"),
+    )
+)
 
 
 def batched_result(
@@ -309,6 +330,7 @@ RULES: dict[str, Callable[..., Any]] = {
     **{name: _broadcasting(name) for name in ("complex", "polar", "copy")},
     **INDEXING,
     **PRODUCTS,
+    **CONVOLUTIONS,
     "masked_fill_number": _masked_fill,
     **{name: _fill(name) for name in ("fill_number", "fill_number_in_place")},
     "clone": _clone,

@@ -124,6 +124,19 @@ def _masked_select_backward(input: Tensor, mask: Any) -> Any:
     return reshape(found, shape)
 
 
+def _block_diag(*tensors: Tensor, dtype: Any) -> Any:
+    """Pad each block with zeros on both sides, and join the rows."""
+    shapes = [(1,) * (2 - tensor._array.ndim) + tensor._array.shape for tensor in tensors]
+    width = sum(shape[1] for shape in shapes)
+    rows, before = [], 0
+    for tensor, shape in zip(tensors, shapes, strict=True):
+        around = (before, width - before - shape[1])
+        block = reshape(tensor, shape)
+        rows.append(_apply("constant_pad_nd", block, widths=((0, 0), around), value=0))
+        before += shape[1]
+    return _apply("cat", *rows, dim=0, dtype=dtype)
+
+
 INSIDE: dict[str, Callable[..., Any]] = {
     "sum": _flat("sum_over_dims"),
     "mean": _flat("mean_over_dims"),
@@ -145,5 +158,6 @@ INSIDE: dict[str, Callable[..., Any]] = {
     "index_fill_tensor": _index_fill,
     "masked_select": _masked_select,
     "masked_select_backward": _masked_select_backward,
+    "block_diag": _block_diag,
     "drop_first_dim": lambda input: reshape(input, input._array.shape[1:]),
 }

@@ -178,6 +178,21 @@ def _functions() -> Iterator[ScalarOp]:
         (1, "f", 60, 1.0, "erf"),
         (1, "f", 60, 1.8, "erfc"),
         (1, "f", 150, 2.0, "erfinv"),
+        (1, "f", 200, 3.0, "lgamma"),
+        (1, "f", 150, 4.0, "digamma"),
+        (2, "f", 500, 6.0, "zeta polygamma mvlgamma"),
+        (3, "f", 1000, 8.0, "mvpolygamma"),
+        (2, "f", 200, 8.0, "beta betaln"),
+        (2, "f", 500, 16.0, "gammainc gammaincc gamma_density"),
+        (3, "f", 1000, 64.0, "gammainc_slope"),
+        (1, "f", 60, 2.5, "erfcx ndtr log_ndtr"),
+        (1, "f", 60, 3.5, "ndtri"),
+        (1, "f", 60, 3.5, "i0 i0e i1 i1e k0 k0e k1 k1e"),
+        (1, "f", 60, 5.5, "j0_near j1_near y0_near y1_near"),
+        (1, "f", 30, 1.5, "p0 p1 q0 q1"),
+        (2, "f", 100, 0.0, "chebyshev_t chebyshev_u chebyshev_v chebyshev_w"),
+        (2, "f", 100, 0.0, "hermite_h hermite_he legendre"),
+        (3, "f", 100, 0.0, "gegenbauer laguerre"),
     ):
         for name in names.split():
             yield ScalarOp(name, count, kinds, "same", flops, ulps=ulps)

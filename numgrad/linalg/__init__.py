@@ -20,8 +20,15 @@ from numgrad.ops.matrices.cholesky import linalg_cholesky as cholesky
 from numgrad.ops.matrices.cholesky import linalg_cholesky_ex as cholesky_ex
 from numgrad.ops.matrices.determinants import linalg_det as det
 from numgrad.ops.matrices.determinants import linalg_slogdet as slogdet
+from numgrad.ops.matrices.eigen_general import linalg_eig as eig
+from numgrad.ops.matrices.eigen_general import linalg_eigvals as eigvals
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigh as eigh
 from numgrad.ops.matrices.eigen_hermitian import linalg_eigvalsh as eigvalsh
+from numgrad.ops.matrices.householder import linalg_householder_product as householder_product
+from numgrad.ops.matrices.indefinite import linalg_ldl_factor as ldl_factor
+from numgrad.ops.matrices.indefinite import linalg_ldl_factor_ex as ldl_factor_ex
+from numgrad.ops.matrices.indefinite import linalg_ldl_solve as ldl_solve
+from numgrad.ops.matrices.least_squares import linalg_lstsq as lstsq
 from numgrad.ops.matrices.lu import linalg_lu as lu
 from numgrad.ops.matrices.lu import linalg_lu_factor as lu_factor
 from numgrad.ops.matrices.lu import linalg_lu_factor_ex as lu_factor_ex
@@ -54,10 +61,17 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
+    "lstsq",
     "lu",
     "lu_factor",
     "lu_factor_ex",

@@ -9,6 +9,7 @@ here.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +21,7 @@ from numba import from_dtype, types
 from numba.extending import overload
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.codegen.numba_private import AbstractTemplate, as_dtype, infer_global
+from numgrad.codegen.numba_private import AbstractTemplate, as_dtype, cpu_target, infer_global
 from numgrad.math.complex import complex_function, divide
 from numgrad.math.real import (
     activations,
@@ -92,8 +93,11 @@ def _width(value):  # type: ignore[no-untyped-def]
     return lambda value: bits
 
 
-def stands_in(function: Any, choose: Callable[..., Any]) -> None:
-    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one."""
+def stands_in(function: Any, choose: Callable[..., Any], *, loads: bool = False) -> None:
+    """Have compiled code call ``choose(*types)`` in the place of a function, where that is one.
+
+    With `loads`, that may load modules which declare functions to Numba.
+    """
 
     class Template(AbstractTemplate):
         key = function
@@ -102,6 +106,8 @@ def stands_in(function: Any, choose: Callable[..., Any]) -> None:
             chosen = None if kws else choose(*map(types.unliteral, args))
             if chosen is None:
                 return None
+            if loads:
+                self.context.refresh()
             self.chosen = self.context.resolve_value_type(chosen)
             return self.chosen.get_call_type(self.context, args, {})
 
@@ -111,7 +117,7 @@ def stands_in(function: Any, choose: Callable[..., Any]) -> None:
     infer_global(function, types.Function(Template))
 
 
-def _for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
+def for_types(own: dict[Any, Any], *, is_complex: bool = False) -> Any:
     """Return a decorator for a function of one or two numbers, which has others for some types.
 
     Kernels call those in its place where all arguments are of one such type. With `is_complex`
@@ -200,7 +206,7 @@ def minimum(a, b):  # type: ignore[no-untyped-def]
 (_FMA,) = for_each(lambda _: (lambda a, b, c: rounded_once(a, b, c),))
 
 
-@_for_types(_FMA)
+@for_types(_FMA)
 def fma(a, b, c):  # type: ignore[no-untyped-def]
     """Return ``a * b + c``; of real floating point numbers, rounded once."""
     return a * b + c
@@ -218,19 +224,19 @@ def sqrt(x):  # type: ignore[no-untyped-def]
 _double_cbrt = roots.CBRT[types.float64]
 
 
-@_for_types(roots.CBRT)
+@for_types(roots.CBRT)
 def cbrt(x):  # type: ignore[no-untyped-def]
     """Return the cube root of a real number, negative for negative ones."""
     return _double_cbrt(float(x))
 
 
-@_for_types(exponentials.EXP, is_complex=True)
+@for_types(exponentials.EXP, is_complex=True)
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e to the power `x`."""
     return np.exp(x)
 
 
-@_for_types(exponentials.EXP2, is_complex=True)
+@for_types(exponentials.EXP2, is_complex=True)
 def exp2(x):  # type: ignore[no-untyped-def]
     """Return 2 to the power `x`."""
     return np.exp2(x)
@@ -239,7 +245,7 @@ def exp2(x):  # type: ignore[no-untyped-def]
 complex_divide = divide
 
 
-@_for_types(exponentials.EXPM1, is_complex=True)
+@for_types(exponentials.EXPM1, is_complex=True)
 def expm1(x):  # type: ignore[no-untyped-def]
     """Return exp(x) - 1, exact near 0."""
     return np.expm1(x)
@@ -248,7 +254,7 @@ def expm1(x):  # type: ignore[no-untyped-def]
 _double_sigmoid = activations.SIGMOID[types.float64]
 
 
-@_for_types(activations.SIGMOID, is_complex=True)
+@for_types(activations.SIGMOID, is_complex=True)
 def sigmoid(x):  # type: ignore[no-untyped-def]
     """Return 1/(1 + exp(-x))."""
     return _double_sigmoid(float(x))
@@ -257,7 +263,7 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
 _double_softplus = activations.SOFTPLUS[types.float64]
 
 
-@_for_types(activations.SOFTPLUS)
+@for_types(activations.SOFTPLUS)
 def softplus(x):  # type: ignore[no-untyped-def]
     """Return log(1 + exp(x)) for real `x`, without overflow or loss of digits on the way."""
     return _double_softplus(float(x))
@@ -266,31 +272,31 @@ def softplus(x):  # type: ignore[no-untyped-def]
 _double_logsigmoid = activations.LOGSIGMOID[types.float64]
 
 
-@_for_types(activations.LOGSIGMOID)
+@for_types(activations.LOGSIGMOID)
 def logsigmoid(x):  # type: ignore[no-untyped-def]
     """Return log(sigmoid(x)) for real `x`, without overflow or loss of digits on the way."""
     return _double_logsigmoid(float(x))
 
 
-@_for_types(logarithms.LOG, is_complex=True)
+@for_types(logarithms.LOG, is_complex=True)
 def log(x):  # type: ignore[no-untyped-def]
     """Return the natural logarithm."""
     return np.log(x)
 
 
-@_for_types(logarithms.LOG1P, is_complex=True)
+@for_types(logarithms.LOG1P, is_complex=True)
 def log1p(x):  # type: ignore[no-untyped-def]
     """Return log(1 + x), exact near 0."""
     return np.log1p(x)
 
 
-@_for_types(logarithms.LOG2, is_complex=True)
+@for_types(logarithms.LOG2, is_complex=True)
 def log2(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 2."""
     return np.log2(x)
 
 
-@_for_types(logarithms.LOG10, is_complex=True)
+@for_types(logarithms.LOG10, is_complex=True)
 def log10(x):  # type: ignore[no-untyped-def]
     """Return the logarithm to base 10."""
     return np.log10(x)
@@ -352,133 +358,133 @@ stands_in(pow, _choose_power)
 # --- trigonometry -----------------------------------------------------------------------------
 
 
-@_for_types(trigonometry.SIN, is_complex=True)
+@for_types(trigonometry.SIN, is_complex=True)
 def sin(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle in radians."""
     return np.sin(x)
 
 
-@_for_types(trigonometry.COS, is_complex=True)
+@for_types(trigonometry.COS, is_complex=True)
 def cos(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle in radians."""
     return np.cos(x)
 
 
-@_for_types(trigonometry.SIN_NEAR)
+@for_types(trigonometry.SIN_NEAR)
 def sin_near(x):  # type: ignore[no-untyped-def]
     """Return the sine of an angle that is not far; the same bits as `sin`, without a branch."""
     return np.sin(x)
 
 
-@_for_types(trigonometry.COS_NEAR)
+@for_types(trigonometry.COS_NEAR)
 def cos_near(x):  # type: ignore[no-untyped-def]
     """Return the cosine of an angle that is not far; the same bits as `cos`, without a branch."""
     return np.cos(x)
 
 
-@_for_types(trigonometry.SIN_COS_NEAR)
+@for_types(trigonometry.SIN_COS_NEAR)
 def sin_cos_near(x):  # type: ignore[no-untyped-def]
     """Return `sin_near` and `cos_near` of an angle, which share most of their work."""
     return np.sin(x), np.cos(x)
 
 
-@_for_types(trigonometry.TAN_NEAR)
+@for_types(trigonometry.TAN_NEAR)
 def tan_near(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle that is not far; the same bits as `tan`, without a branch."""
     return np.tan(x)
 
 
-@_for_types(trigonometry.SIN_APART)
+@for_types(trigonometry.SIN_APART)
 def sin_apart(x):  # type: ignore[no-untyped-def]
     """Return the sine of any angle by a call; the same bits as `sin`, for what runs seldom."""
     return np.sin(x)
 
 
-@_for_types(trigonometry.COS_APART)
+@for_types(trigonometry.COS_APART)
 def cos_apart(x):  # type: ignore[no-untyped-def]
     """Return the cosine of any angle by a call; the same bits as `cos`, for what runs seldom."""
     return np.cos(x)
 
 
-@_for_types(trigonometry.TAN_APART)
+@for_types(trigonometry.TAN_APART)
 def tan_apart(x):  # type: ignore[no-untyped-def]
     """Return the tangent of any angle by a call; the same bits as `tan`, for what runs seldom."""
     return np.tan(x)
 
 
-@_for_types(trigonometry.IS_FAR)
+@for_types(trigonometry.IS_FAR)
 def is_far(x):  # type: ignore[no-untyped-def]
     """Whether an angle is too large for `sin_near`, `cos_near` and `tan_near`."""
     return np.isnan(x)
 
 
-@_for_types(trigonometry.TAN, is_complex=True)
+@for_types(trigonometry.TAN, is_complex=True)
 def tan(x):  # type: ignore[no-untyped-def]
     """Return the tangent of an angle in radians."""
     return np.tan(x)
 
 
-@_for_types(inverse_trigonometry.ASIN, is_complex=True)
+@for_types(inverse_trigonometry.ASIN, is_complex=True)
 def asin(x):  # type: ignore[no-untyped-def]
     """Return the angle whose sine is `x`."""
     return np.arcsin(x)
 
 
-@_for_types(inverse_trigonometry.ACOS, is_complex=True)
+@for_types(inverse_trigonometry.ACOS, is_complex=True)
 def acos(x):  # type: ignore[no-untyped-def]
     """Return the angle whose cosine is `x`."""
     return np.arccos(x)
 
 
-@_for_types(inverse_trigonometry.ATAN, is_complex=True)
+@for_types(inverse_trigonometry.ATAN, is_complex=True)
 def atan(x):  # type: ignore[no-untyped-def]
     """Return the angle whose tangent is `x`."""
     return np.arctan(x)
 
 
-@_for_types(inverse_trigonometry.ATAN2)
+@for_types(inverse_trigonometry.ATAN2)
 def atan2(y, x):  # type: ignore[no-untyped-def]
     """Return the angle of the point (x, y)."""
     return math.atan2(y, x)
 
 
-@_for_types(hyperbolic.SINH, is_complex=True)
+@for_types(hyperbolic.SINH, is_complex=True)
 def sinh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic sine."""
     return np.sinh(x)
 
 
-@_for_types(hyperbolic.COSH, is_complex=True)
+@for_types(hyperbolic.COSH, is_complex=True)
 def cosh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic cosine."""
     return np.cosh(x)
 
 
-@_for_types(hyperbolic.TANH, is_complex=True)
+@for_types(hyperbolic.TANH, is_complex=True)
 def tanh(x):  # type: ignore[no-untyped-def]
     """Return the hyperbolic tangent."""
     return np.tanh(x)
 
 
-@_for_types(inverse_hyperbolic.ASINH, is_complex=True)
+@for_types(inverse_hyperbolic.ASINH, is_complex=True)
 def asinh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic sine."""
     return np.arcsinh(x)
 
 
-@_for_types(inverse_hyperbolic.ACOSH, is_complex=True)
+@for_types(inverse_hyperbolic.ACOSH, is_complex=True)
 def acosh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic cosine, not negative; nan below 1."""
     return np.arccosh(x)
 
 
-@_for_types(inverse_hyperbolic.ATANH, is_complex=True)
+@for_types(inverse_hyperbolic.ATANH, is_complex=True)
 def atanh(x):  # type: ignore[no-untyped-def]
     """Return the inverse hyperbolic tangent; nan outside [-1, 1]."""
     return np.arctanh(x)
 
 
-@_for_types(roots.HYPOT)
+@for_types(roots.HYPOT)
 def hypot(x, y):  # type: ignore[no-untyped-def]
     """Return the distance of the point (x, y) from the origin, without overflow on the way."""
     return np.hypot(x, y)
@@ -493,19 +499,19 @@ def angle(x):  # type: ignore[no-untyped-def]
 # --- error functions --------------------------------------------------------------------------
 
 
-@_for_types(error_functions.ERF)
+@for_types(error_functions.ERF)
 def erf(x):  # type: ignore[no-untyped-def]
     """Return the error function."""
     return math.erf(x)
 
 
-@_for_types(error_functions.ERFC)
+@for_types(error_functions.ERFC)
 def erfc(x):  # type: ignore[no-untyped-def]
     """Return 1 - erf(x), exact where erf(x) is near 1."""
     return math.erfc(x)
 
 
-@_for_types(inverse_error.ERFINV)
+@for_types(inverse_error.ERFINV)
 def erfinv(x):  # type: ignore[no-untyped-def]
     """Return the number whose error function is `x`; nan outside [-1, 1]."""
     return NormalDist().inv_cdf((x + 1) / 2) / math.sqrt(2)
@@ -707,3 +713,67 @@ def bitwise_right_shift(a, b):  # type: ignore[no-untyped-def]
     Where `b` is negative or leaves no bit, only the sign is left: -1 or 0.
     """
     return a >> b if (b >= 0) & (b < width(a)) else (a >> (width(a) - 1)) >> 1
+
+
+# --- special functions ------------------------------------------------------------------------
+
+# By the module that has them, which is loaded when one is compiled first: those of one number for
+# each type, those of a number and a degree for all.
+_LATER = {
+    "real.normal": "erfcx ndtr log_ndtr ndtri",
+    "real.modified_bessel": "i0 i0e i1 i1e k0 k0e k1 k1e",
+    "real.bessel": "j0_near j1_near y0_near y1_near p0 p1 q0 q1",
+    "orthogonal": "chebyshev_t chebyshev_u chebyshev_v chebyshev_w hermite_h hermite_he legendre"
+    " gegenbauer laguerre",
+}
+
+
+def _loaded(module: str, name: str) -> Any:
+    """Return a function of real numbers that stands in a module of its own."""
+
+    def function(x: Any, *others: Any) -> Any:
+        raise TypeError(f"{name} is a part of kernels: only these can call it")
+
+    def choose(x: Any, *others: Any) -> Any:
+        if x not in _REAL_TYPES:
+            return None
+        loaded = importlib.import_module(f"numgrad.math.{module}")
+        return getattr(loaded, name) if others else getattr(loaded, name.upper())[x]
+
+    function.__name__ = function.__qualname__ = name
+    stands_in(function, choose, loads=True)
+    return function
+
+
+globals().update(
+    {name: _loaded(module, name) for module, names in _LATER.items() for name in names.split()}
+)
+
+
+# The module below `numgrad.math.special` that has a function: it is loaded when a kernel is written
+# that calls one of its.
+LATER = {
+    "lgamma": "gamma_functions",
+    "digamma": "gamma_functions",
+    "zeta": "zeta",
+    "polygamma": "zeta",
+    "mvlgamma": "zeta",
+    "mvpolygamma": "zeta",
+    "beta": "beta",
+    "betaln": "beta",
+    "gammainc": "incomplete_gamma",
+    "gammaincc": "incomplete_gamma",
+    "gammainc_slope": "incomplete_gamma",
+    "gamma_density": "incomplete_gamma",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    loaded = importlib.import_module(f"numgrad.math.special.{module}")
+    for context in (cpu_target.typing_context, cpu_target.target_context):
+        context.refresh()  # who compiles now has looked at what there is before
+    found = globals()[name] = getattr(loaded, name)
+    return found

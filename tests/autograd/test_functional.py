@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.base import pytree
+from tests.library_lines import described, evaluated
 
 # PyTorch's own forward mode compiles with what PyTorch itself deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
@@ -27,23 +27,7 @@ def run(library: Any, line: str) -> Any:
         "i": library.tensor([1, 2, 3]),
         "forward": {"outer_jacobian_strategy": "forward-mode"},
     }
-    statements, arrow, expression = line.partition("->")
-    if arrow:
-        exec("\n".join(statement.strip() for statement in statements.split(";")), names)
-    return eval((expression if arrow else line).strip(), names)
-
-
-def describe(result: Any) -> Any:
-    """Return all that can be seen of the tensors in a result, in their structure."""
-
-    def of_leaf(leaf: Any) -> Any:
-        if not hasattr(leaf, "requires_grad"):
-            return str(leaf)
-        values = np.array(leaf.detach().tolist(), dtype=complex)
-        return (str(leaf.dtype), tuple(leaf.shape), leaf.requires_grad, values.round(6).tolist())
-
-    leaves, spec = pytree.flatten(result)
-    return [of_leaf(leaf) for leaf in leaves], spec
+    return evaluated(line, names)
 
 
 SAME = """
@@ -209,7 +193,7 @@ F.hessian(lambda x: (x**2).sum(), x, outer_jacobian_strategy="sideways")
 
 @pytest.mark.parametrize("line", [line for line in SAME.splitlines() if line])
 def test_returns_what_pytorch_returns(torch: ModuleType, line: str) -> None:
-    assert describe(run(ng, line)) == describe(run(torch, line))
+    assert described(run(ng, line), 6) == described(run(torch, line), 6)
 
 
 @pytest.mark.parametrize("line", [line for line in RAISE.splitlines() if line])

@@ -6,11 +6,10 @@ import collections
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 
 import numgrad as ng
-from numgrad.base import pytree
+from tests.library_lines import described, evaluated
 
 # PyTorch compiles its forward mode, with what it deprecates itself.
 pytestmark = [
@@ -33,23 +32,7 @@ def run(library: Any, line: str) -> Any:
         "o": library.ones(3),
         "w": library.tensor([0.5, -1.0, 2.0], requires_grad=True),
     }
-    statements, arrow, expression = line.partition("->")
-    if arrow:
-        exec("\n".join(statement.strip() for statement in statements.split(";")), names)
-    return eval((expression if arrow else line).strip(), names)
-
-
-def describe(result: Any) -> Any:
-    """Return all that can be seen of the tensors in a result, in their structure."""
-
-    def of_leaf(leaf: Any) -> Any:
-        if not hasattr(leaf, "requires_grad"):
-            return str(leaf)
-        values = np.array(leaf.detach().tolist(), dtype=complex)
-        return (str(leaf.dtype), tuple(leaf.shape), leaf.requires_grad, values.round(4).tolist())
-
-    leaves, spec = pytree.flatten(result)
-    return [of_leaf(leaf) for leaf in leaves], spec
+    return evaluated(line, names)
 
 
 SAME = """
@@ -236,9 +219,9 @@ def grad_mode_is_restored(torch: ModuleType) -> Any:
 
 @pytest.mark.parametrize("line", list(filter(None, SAME.splitlines())))
 def test_result_is_torchs(torch: ModuleType, line: str) -> None:
-    theirs = describe(run(torch, line))
+    theirs = described(run(torch, line), 4)
     torch.set_grad_enabled(True)
-    assert describe(run(ng, line)) == theirs
+    assert described(run(ng, line), 4) == theirs
 
 
 @pytest.mark.parametrize("line", list(filter(None, ERRORS.splitlines())))

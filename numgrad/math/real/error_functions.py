@@ -35,7 +35,7 @@ from numgrad.math.real.double_word import fast_two_sum, two_product, two_sum
 from numgrad.math.real.far_angles import HALF_PI
 from numgrad.math.real.polynomials import make_polynomial
 
-__all__ = ["ERF", "ERFC"]
+__all__ = ["ERF", "ERFC", "PARTS"]
 
 _NODES = 385  # of the tables, up to 6, where erf is 1
 _STEPS = 64  # nodes from one integer to the next
@@ -141,7 +141,7 @@ def _make(
     centre: float,
     polynomials: tuple[tuple[float, ...], tuple[float, ...]],
 ) -> Any:
-    """Return erf and erfc for a type.
+    """Return erf and erfc for a type, and the parts of erfc.
 
     Parameters
     ----------
@@ -213,9 +213,8 @@ def _make(
     def power_of_two(k):  # type: ignore[no-untyped-def]
         return from_bits((k + bias) << mantissa)
 
-    def gaussian(x):  # type: ignore[no-untyped-def]
-        """Return a large and a small number and k: exp(-x**2) is their sum times 2**k."""
-        square, square_rest = two_product(x, x)
+    def gaussian(square, square_rest):  # type: ignore[no-untyped-def]
+        """Return two numbers and k: exp of minus a square is their sum times 2**k."""
         shifted = fma(-square, log2_e, magic)
         k = to_bits(shifted) - magic_bits
         whole = shifted - magic
@@ -224,9 +223,8 @@ def _make(
         head, tail = fast_two_sum(head, tail + fma(r * r, exp_terms(r), rest))
         return head, tail, k
 
-    def erfc(x):  # type: ignore[no-untyped-def]
-        size = abs(x)
-        size = where(size > highest, highest, size)
+    def scaled(size):  # type: ignore[no-untyped-def]
+        """Return a large and a small number: exp(x**2) erfc(x) is their sum."""
         # Exact for sizes up to `shift`; beyond it the polynomial is flat.
         difference, difference_rest = fast_two_sum(shift, -size)
         total, total_rest = fast_two_sum(shift, size)
@@ -243,16 +241,25 @@ def _make(
         square = v * v
         terms_rest = fma(square * square, square * v_rest * end_slope, terms_rest)
         factor, factor_rest = two_product(terms, quotient)
-        factor_rest += quotient * fma(terms, remainder, terms_rest)
-        head, tail, k = gaussian(size)
-        product, product_rest = two_product(head, factor)
-        result = product + (product_rest + fma(head, factor_rest, tail * factor))
+        return factor, factor_rest + quotient * fma(terms, remainder, terms_rest)
+
+    def product(power, factor, factor_rest):  # type: ignore[no-untyped-def]
+        """Return the product of what `gaussian` returned and the sum of two numbers."""
+        head, tail, k = power
+        result, rest = two_product(head, factor)
+        result = result + (rest + fma(head, factor_rest, tail * factor))
         # In two steps: the first factor is never subnormal.
         part = k >> single
-        result = result * power_of_two(part) * power_of_two(k - part)
+        return result * power_of_two(part) * power_of_two(k - part)
+
+    def erfc(x):  # type: ignore[no-untyped-def]
+        size = abs(x)
+        size = where(size > highest, highest, size)
+        factor, factor_rest = scaled(size)
+        result = product(gaussian(*two_product(size, size)), factor, factor_rest)
         return where(x < zero, two - result, result)
 
-    return erf, erfc
+    return erf, erfc, (gaussian, scaled, product)
 
 
 _SINGLE = _make(
@@ -265,5 +272,7 @@ _DOUBLE = _make(
 # The function for each type, for the overloads in numgrad.math.scalar.
 ERF, ERFC = (
     {types.float32: branch_free(single), types.float64: branch_free(double)}
-    for single, double in zip(_SINGLE, _DOUBLE, strict=True)
+    for single, double in zip(_SINGLE[:2], _DOUBLE[:2], strict=True)
 )
+# What erfc is made of, for the normal distribution: gaussian, scaled erfc, their product.
+PARTS = {np.float32: _SINGLE[2], np.float64: _DOUBLE[2]}

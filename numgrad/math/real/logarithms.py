@@ -30,7 +30,7 @@ from numgrad.math.real.bits import fma, from_bits, to_bits
 from numgrad.math.real.double_word import two_sum
 from numgrad.math.real.formats import LN_2, Format, for_each
 
-__all__ = ["LOG", "LOG1P", "LOG2", "LOG10", "make_log_of_sum", "make_split"]
+__all__ = ["LOG", "LOG1P", "LOG2", "LOG10", "make_log_of_sum", "make_log_pair", "make_split"]
 
 LOG2_E = 1 / LN_2
 LOG10_E = Fraction("0.434294481903251827651128918916605082294397005803666566114454")
@@ -98,6 +98,29 @@ def _make_finish(format: Format) -> Any:
         return where(x < zero, nan, result)
 
     return finish
+
+
+@cache
+def make_log_pair(format: Format) -> Any:
+    """Return a function that gives a logarithm as a number and what is to be added to it.
+
+    At 0 that is -inf and 0; for negative numbers, inf and nan it has no meaning.
+    """
+    split, terms = make_split(format, 0.5**0.5), make_terms(format)
+    zero, one, infinity = format.number(0), format.number(1), format.number(math.inf)
+    high, low = format.pair(LN_2)
+
+    def log_pair(x):  # type: ignore[no-untyped-def]
+        m, k = split(x)
+        f = m - one
+        _, less = terms(f)
+        main = fma(k, high, f)
+        # What the rounding of `main` lost is exact: f has no bits below those of `high`.
+        lost = f + fma(k, high, -main)
+        is_zero = x == zero
+        return where(is_zero, -infinity, main), where(is_zero, zero, lost + fma(k, low, -less))
+
+    return log_pair
 
 
 def _make_log(format: Format) -> Any:

@@ -40,6 +40,9 @@ _PARAMETERS = {
     **dict.fromkeys(("prod_over_dim", "aminmax"), "keepdim"),
     **dict.fromkeys(("var", "std", "var_mean", "std_mean"), f"{_REDUCED} correction"),
     **dict.fromkeys(("max_along_dim", "min_along_dim", "kthvalue"), f"{_AT} keepdim"),
+    **dict.fromkeys(("cdist", "pdist", "dist"), "p"),
+    "renorm": "dim maxnorm p",
+    **dict.fromkeys(("median_along", "nanmedian_along", "mode"), f"{_AT} keepdim"),
     **dict.fromkeys(("sort", "sort_stable", "topk"), _AT),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), "dim"),
     **dict.fromkeys(("softmax", "log_softmax", "cat", "stack", "unbind"), "dim"),
@@ -90,6 +93,7 @@ _PARAMETERS = {
     "linalg_qr": "mode",
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor_ex"), "pivot"),
     "linalg_lu_solve": "adjoint left",
+    "ormqr": "left transpose",
     "linalg_cross": "dim",
 }
 
@@ -215,6 +219,9 @@ _RENAMED: dict[str, dict[str, str]] = {
     "threshold_backward": {"other": "self"},
     **{key: {"cotangent": "grad_output"} for key in ("softmax_backward", "log_softmax_backward")},
     "take_along": {"indices": "index"},
+    "linalg_lstsq": {"A": "self", "B": "b"},
+    "linalg_householder_product": {"input": "input"},
+    "ormqr": {"input": "self", "tau": "input2", "other": "input3"},
     "cholesky_solve": {"L": "input2"},
     "triangular_solve": {"B": "self"},
     "linalg_solve_triangular": {"A": "self"},

@@ -23,6 +23,10 @@ _FILES = (
     "vectors",
     "chains",
     "older",
+    "eigen_general",
+    "least_squares",
+    "householder",
+    "indefinite",
 )
 with declaring_own():
     for _file in _FILES:

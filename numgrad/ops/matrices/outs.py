@@ -34,11 +34,16 @@ def of_one_dtype(name: str) -> Callable[..., Any]:
     return write
 
 
-def casting(name: str, by_rows: bool = False) -> Callable[..., Any]:
-    """Return what writes results to an `out` of any dtype that they are cast to unasked."""
+def casting(name: str, by_rows: bool = False, cast_by_rows: bool = False) -> Callable[..., Any]:
+    """Return what writes results to an `out` of any dtype that they are cast to unasked.
+
+    New memory of `out` lies row by row if that is said, of all or of what is cast; else as results.
+    """
 
     def write(function: str, result: Tensor, out: Any) -> Tensor:
+        rows = by_rows
         if isinstance(out, Tensor) and out._array.dtype != result._array.dtype:
+            rows = rows or cast_by_rows
             if not dtypes.can_cast(result.dtype, out.dtype):
                 raise RuntimeError(
                     f"{name}: Expected result to be safely castable from "
@@ -46,7 +51,7 @@ def casting(name: str, by_rows: bool = False) -> Callable[..., Any]:
                     f"{out.dtype.scalar_name}"
                 )
             result = upward.cast(result, out._array.dtype)
-        written: Tensor = write_result(function, result, out, by_rows)
+        written: Tensor = write_result(function, result, out, rows)
         return written
 
     return write

@@ -30,7 +30,7 @@ from numgrad.ops.reduction.extrema import amax
 from numgrad.ops.reduction.reductions import sum
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["linalg_matrix_rank", "linalg_pinv", "pinverse"]
+__all__ = ["linalg_matrix_rank", "linalg_pinv", "pinv_gradient", "pinverse"]
 
 Array = np.ndarray[Any, Any]
 Tolerance = Tensor | float | None
@@ -53,8 +53,11 @@ def _pseudoinverse(array: Array, atol: Array, rtol: Array, hermitian: bool) -> A
     return np.matmul(right * inverse[..., None, :], turned)
 
 
-def _rule(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
-    """Return the gradient by products of the smaller size."""
+def pinv_gradient(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
+    """Return the gradient of matrices for that of their pseudoinverses y.
+
+    The products are those of the smaller size.
+    """
     of_turned, turned = adjoint_of(g), adjoint_of(y)
     rows, columns = input._array.shape[-2:]
     if rows <= columns:
@@ -81,7 +84,7 @@ _PINV = Primitive(
     "LinalgPinvBackward0",
     _pseudoinverse,
     ["input", "atol", "rtol"],
-    [_rule, None, None],
+    [pinv_gradient, None, None],
     stand_in=stand_in,
     samples=[
         sampled(lambda A: linalg_pinv(A), (3, 2)),

@@ -29,7 +29,7 @@ from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.reductions import sum as sum_
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["amax", "amin", "aminmax", "max", "min"]
+__all__ = ["amax", "amin", "aminmax", "max", "min", "shared_with_nan"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
@@ -43,7 +43,7 @@ def _shared_evenly(g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: boo
     return div(mul(restore_dims(g, shape, dims, keepdim), mask), numbers)
 
 
-def _shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
+def shared_with_nan(g: Tensor, y: Tensor, input: Tensor) -> Tensor:
     """Return the cotangent of the extreme of all elements, shared out; nan is equal to nan here."""
     value, mask = y._array, eq(input, y)
     if modes.trace is not None or value != value:  # a trace has no number to look at
@@ -151,7 +151,7 @@ def _of_all(name: str) -> Primitive:
         f"{name.title()}Backward1",
         forward,
         ["input"],
-        [_shared_with_nan],
+        [shared_with_nan],
         by_numbers=True,
         few=lambda array: kernels.short(
             f"a{name}", array.shape, array.dtype, tuple(range(array.ndim))

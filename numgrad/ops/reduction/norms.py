@@ -28,7 +28,7 @@ from numgrad.ops.reduction.reductions import restore_dims
 from numgrad.ops.reduction.reductions import sum as sum_
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["logsumexp", "norm", "norm_dtype", "vector_norm"]
+__all__ = ["logsumexp", "norm", "norm_dtype", "norm_rule", "vector_norm"]
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
@@ -38,7 +38,7 @@ def _norm(array: Array, dims: Dims, keepdim: bool, p: float, dtype: Any) -> Arra
     return reductions.norm(in_dtype(array, dtype), dims, keepdim, p)
 
 
-def _norm_rule(
+def norm_rule(
     g: Tensor, y: Tensor, input: Tensor, dims: Dims, keepdim: bool, p: float, dtype: Any
 ) -> Tensor | None:
     """Return g sgn(x) (abs(x) / y) ** (p - 1), and for every p the subgradient that PyTorch takes.
@@ -86,7 +86,7 @@ _NORM: Primitive = Primitive(
     "LinalgVectorNormBackward0",
     _norm,
     ["input"],
-    [_norm_rule],
+    [norm_rule],
     few=_quick_norm,
     samples=[
         sample("norm", (2, 3)),

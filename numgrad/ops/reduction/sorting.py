@@ -19,7 +19,7 @@ from numgrad.ops.indexing.gathering import spread_along
 from numgrad.ops.movement.unit_dims import unsqueeze
 from numgrad.ops.signatures.declared import declare
 
-__all__ = ["argsort", "kthvalue", "msort", "sort", "topk"]
+__all__ = ["argsort", "by_rows", "kth_rule", "kthvalue", "msort", "sort", "topk"]
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ _topk_type = return_type("topk", "values", "indices")
 _kthvalue_type = return_type("kthvalue", "values", "indices")
 
 
-def _by_rows(function: Any) -> Any:
+def by_rows(function: Any) -> Any:
     """Let a forward along a dim take as many dims as there may be; a decorator.
 
     NumPy sorts arrays of up to 32. Of more, those before the dim and those behind count as one.
@@ -65,7 +65,7 @@ def _at(array: Array, order: Array, dim: int) -> tuple[Array, Array]:
     return np.take_along_axis(array, order, dim), np.ascontiguousarray(order)
 
 
-@_by_rows
+@by_rows
 def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     values, order = _at(array, _order(array, dim, descending), dim)
     if array.flags.c_contiguous:
@@ -73,7 +73,7 @@ def _sort(array: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     return laid_out_like(values, array), laid_out_like(order, array)
 
 
-@_by_rows
+@by_rows
 def _topk(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     if array.ndim and 0 < k <= array.shape[dim] // TOPK_PART:
         return _few(array, dim, k, largest)
@@ -92,7 +92,7 @@ def _few(array: Array, dim: int, k: int, largest: bool) -> tuple[Array, Array]:
     return _at(array, np.take_along_axis(chosen, order, dim), dim)
 
 
-@_by_rows
+@by_rows
 def _kthvalue(array: Array, dim: int, k: int, keepdim: bool) -> tuple[Array, Array]:
     if not array.ndim:
         return _at(array, _order(array, dim, False), dim)
@@ -105,9 +105,10 @@ def _rule(g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim:
     return None if g0 is None else spread_along(g0, indices._array, input_shape, dim)
 
 
-def _kth_rule(
+def kth_rule(
     g0: Tensor | None, indices: Tensor, input_shape: tuple[int, ...], dim: int, keepdim: bool
 ) -> Any:
+    """Return g, put back to where the only elements along a dim came from."""
     if g0 is None:
         return None
     places = indices._array
@@ -181,7 +182,7 @@ _KTHVALUE = _declare(
         ),
         lambda make: (_values(kthvalue), [make()], {"k": 1}),
     ],
-    _kth_rule,
+    kth_rule,
 )
 
 

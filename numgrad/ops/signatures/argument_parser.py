@@ -122,7 +122,8 @@ def describe(signature: Signature) -> str:
     for each in signature.parameters:
         if each.keyword_only and "*" not in parts:
             parts.append("*")
-        default = "" if each.default is REQUIRED else f" = {each.default}"
+        shown = f'"{each.default}"' if isinstance(each.default, str) else each.default
+        default = "" if each.default is REQUIRED else f" = {shown}"
         parts.append(f"{KINDS[each.kind].words} {each.word}{default}")
     return f"({', '.join(parts)})"
 

@@ -131,7 +131,8 @@ class Declaration:
     def ways(self) -> tuple[Signature, ...]:
         """The signatures whose kinds go with each other, the first of them `signature`.
 
-        The others have the same parameters, and kinds that `signature` leaves out.
+        The others have the same parameters, and kinds that `signature` leaves out. Where those are
+        in the place of a list, calls are read the long way.
         """
         whole = self.signature
         kinds = {each.name: each.kinds for each in whole.parameters}
@@ -144,6 +145,12 @@ class Declaration:
                 if [(each.name, each.keyword_only) for each in one.parameters] == shape
                 and any(each.kind not in kinds[each.name] for each in one.parameters)
                 and not any(KINDS[each.kind].plain for each in one.parameters)
+                and not any(
+                    KINDS[kind].plain
+                    for each in one.parameters
+                    if each.kind not in kinds[each.name]
+                    for kind in kinds[each.name]
+                )
             ],
         )
 

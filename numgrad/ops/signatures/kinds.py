@@ -34,6 +34,7 @@ __all__ = [
     "is_number",
     "plain_floats",
     "plain_ints",
+    "plain_numbers",
     "plain_size",
     "plain_tensors",
     "type_name",
@@ -125,6 +126,23 @@ def plain_floats(values: Any) -> tuple[float, ...] | None:
         return None
     for value in values:
         if type(value) is not float:
+            return None
+    return tuple(values)
+
+
+def _are_numbers(value: Any) -> bool:
+    """Whether the parser takes a value for a list of numbers; it looks at all of them."""
+    if not isinstance(value, (tuple, list)):
+        return False
+    return all(isinstance(each, NUMBERS) for each in value)
+
+
+def plain_numbers(values: Any) -> tuple[Any, ...] | None:
+    """Return a tuple or list of Python's floats and ints as a tuple; None if it is another."""
+    if not isinstance(values, (tuple, list)):
+        return None
+    for value in values:
+        if type(value) is not float and type(value) is not int:
             return None
     return tuple(values)
 
@@ -387,6 +405,15 @@ KINDS = {
         _as_floats,
         "plain_floats",
     ),
+    "number[]": Kind(
+        "tuple of Scalars",
+        "Sequence[float]",
+        "sequence of numbers",
+        "",
+        _are_numbers,
+        lambda where, value: tuple([as_number(each) for each in value]),
+        "plain_numbers",
+    ),
     "number": Kind(
         "Number",
         "Number | Tensor",
@@ -440,6 +467,7 @@ NAMES = {
     "dtype_class": dtypes.dtype,
     "plain_floats": plain_floats,
     "plain_ints": plain_ints,
+    "plain_numbers": plain_numbers,
     "plain_size": plain_size,
     "plain_tensors": plain_tensors,
 }

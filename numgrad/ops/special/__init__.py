@@ -7,7 +7,17 @@ import importlib
 
 from numgrad.ops.core.catalogue import declaring_own
 
-_FILES = ("aliases", "entropy")
+_FILES = (
+    "gamma",
+    "incomplete_gamma",
+    "beta",
+    "modified_bessel",
+    "aliases",
+    "entropy",
+    "normal",
+    "bessel",
+    "orthogonal",
+)
 with declaring_own():
     for _file in _FILES:
         importlib.import_module(f"{__name__}.{_file}")

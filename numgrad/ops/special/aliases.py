@@ -17,6 +17,7 @@ from numgrad.ops.signatures.declared import DECLARED, declare
 __all__ = ["ALIASES"]
 
 _OF_ONE = "Tensor input, *, Tensor? out=None"
+_OF_TWO = "Tensor input, Tensor other, *, Tensor? out=None"
 _ALONG = "Tensor input, int dim, dtype? dtype=None"
 # The name in ``special``; that of the function, and what stands between its parentheses.
 _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -27,7 +28,13 @@ _NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "erfc": ("erfc", (_OF_ONE,)),
     "erfinv": ("erfinv", (_OF_ONE,)),
     "log1p": ("log1p", (_OF_ONE,)),
+    "i0": ("i0", (_OF_ONE,)),
     "sinc": ("sinc", (_OF_ONE,)),
+    "gammaln": ("lgamma", (_OF_ONE,)),
+    "digamma": ("digamma", (_OF_ONE,)),
+    "psi": ("digamma", (_OF_ONE,)),
+    "gammainc": ("igamma", (_OF_TWO,)),
+    "gammaincc": ("igammac", (_OF_TWO,)),
     "logit": ("logit", ("Tensor input, float? eps=None, *, Tensor? out=None",)),
     "logsumexp": (
         "logsumexp",

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.ir.validate import validate
 from numgrad.jit.passes.simplify import simplify
 from tests.jit.evaluate import evaluate, same_bits
-from tests.jit.short_graphs import apply, arguments_of, constant, expand, inputs, reduce
+from tests.jit.short_graphs import apply, constant, expand, inputs, reduce
+from tests.jit.simplified import simplified_graph
 
 INF, NAN = float("inf"), float("nan")
 Formula = Callable[..., Value]
@@ -21,14 +21,7 @@ Formula = Callable[..., Value]
 def simplified(formula: Formula, dtype: Any, count: int = 3, shape: Any = (40,)) -> Graph:
     """Simplify a formula of inputs, and check that its bits are the same."""
     arguments = inputs(*[(dtype, shape)] * count)
-    graph = Graph(arguments, [formula(*arguments)])
-    validate(graph)
-    simple = simplify(graph)
-    validate(simple)
-    numbers = arguments_of(graph, 0)
-    for one, other in zip(evaluate(graph, numbers), evaluate(simple, numbers), strict=True):
-        assert same_bits(one, other)
-    return simple
+    return simplified_graph(Graph(arguments, [formula(*arguments)]), [0])
 
 
 def written(value: Value, names: dict[Value, str]) -> str:

@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 
 from numgrad.jit.ir.graph import Graph, Value
-from numgrad.jit.ir.validate import validate
-from numgrad.jit.passes.simplify import simplify
-from tests.jit.evaluate import evaluate, same_bits
 from tests.jit.short_graphs import (
     apply,
-    arguments_of,
     constant,
     expand,
     inputs,
@@ -24,19 +20,12 @@ from tests.jit.short_graphs import (
     update,
     view,
 )
+from tests.jit.simplified import simplified_graph
 
 
 def simplified(arguments: list[Value], *outputs: Value) -> tuple[Value, ...]:
     """Simplify, and check that the graph is valid and has the same bits."""
-    graph = Graph(arguments, outputs)
-    validate(graph)
-    simple = simplify(graph)
-    validate(simple)
-    for seed in range(5):
-        numbers = arguments_of(graph, seed)
-        for one, other in zip(evaluate(graph, numbers), evaluate(simple, numbers), strict=True):
-            assert same_bits(one, other)
-    return simple.outputs
+    return simplified_graph(Graph(arguments, outputs), range(5)).outputs
 
 
 @pytest.mark.parametrize("kind", ["max", "min", "prod"])

@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 
 from numgrad.jit.ir.graph import Affine, Graph, Value
-from numgrad.jit.ir.validate import validate
 from numgrad.jit.passes.simplify import simplify
-from tests.jit.evaluate import evaluate, same_bits
 from tests.jit.short_graphs import (
     apply,
-    arguments_of,
     constant,
     expand,
     inputs,
@@ -20,18 +17,12 @@ from tests.jit.short_graphs import (
     slice_of,
     view,
 )
+from tests.jit.simplified import simplified_graph
 
 
 def simplified(arguments: list[Value], *outputs: Value) -> tuple[Value, ...]:
     """Simplify, and check that the graph is valid and has the same bits."""
-    graph = Graph(arguments, outputs)
-    validate(graph)
-    simple = simplify(graph)
-    validate(simple)
-    numbers = arguments_of(graph, 1)
-    for one, other in zip(evaluate(graph, numbers), evaluate(simple, numbers), strict=True):
-        assert same_bits(one, other)
-    return simple.outputs
+    return simplified_graph(Graph(arguments, outputs)).outputs
 
 
 def given(*shape: int) -> Any:

@@ -34,6 +34,14 @@ NODES = {
     "torch.linalg.matrix_exp(P)": ("LinalgMatrixExpBackward0", "self"),
     "torch.linalg.lu(P)[1]": ("LinalgLuBackward0", "L P U pivot"),
     "torch.linalg.lu_factor(P)[0]": ("LinalgLuFactorExBackward0", "LU pivot pivots"),
+    "torch.linalg.eig(P)[0]": ("LinalgEigBackward0", "eigenvalues eigenvectors"),
+    "torch.linalg.lstsq(P, s)[0]": ("LinalgLstsqBackward0", "b self solution"),
+    "torch.geqrf(P)[0]": ("GeqrfBackward0", ""),
+    "torch.orgqr(P, s[:, 0])": ("LinalgHouseholderProductBackward0", "input result tau"),
+    "torch.ormqr(P, s[:, 0], s)": (
+        "OrmqrBackward0",
+        "input2 input3 left result self transpose",
+    ),
     "torch.linalg.cross(s.mT, s.mT, dim=1)": ("LinalgCrossBackward0", "dim other self"),
     "torch.lu_unpack(P, torch.ones(3, dtype=torch.int32))[1]": (
         "LuUnpackBackward0",
@@ -49,6 +57,8 @@ NOT_KEPT = {
     "TriangularSolveBackward0": "self",
     "LinalgDetBackward0": "LU pivots result",
     "LinalgSvdBackward0": "S_sym_argsize_minus_1",
+    "LinalgHouseholderProductBackward0": "result",
+    "OrmqrBackward0": "result",
     "LuUnpackBackward0": "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
 }
 # Of a factorisation the places are ours.
@@ -56,6 +66,8 @@ OTHER_VALUES = {
     (f"Linalg{name}Backward0", kept) for name in ("SolveEx", "Slogdet") for kept in ("LU", "pivots")
 } | {  # Vectors have any sign.
     ("LinalgEighBackward0", "eigenvectors"),
+    ("LinalgEigBackward0", "eigenvalues"),
+    ("LinalgEigBackward0", "eigenvectors"),
     ("LinalgSvdBackward0", "U"),
     ("LinalgSvdBackward0", "Vh"),
 }
@@ -70,6 +82,9 @@ ARGUMENTS = {
     ),
     "lu": "@(g) | @(m) | @(q)",
     "cross": "@(g, g) | @(g, g, 1) | @(o, o)",
+    "geqrf": "@(g) | @(m) | @(q)",
+    "orgqr": "@(s, s[0, :1]) | @(g, g[0]) | @(o, o[:, 0])",
+    "ormqr": "@(g, g[0], s) | @(g, g[0], m, False) | @(o, o[:, 0], o, True, True)",
     "vander": "@(v) | @(u, 3) | @(v, increasing=True)",
     "chain_matmul": "@(m, s) | @(m, s, m)",
     "frobenius_norm": "1 | @(m, (0, 1)) | @(q, (0, 2), True)",
@@ -120,6 +135,13 @@ COMPLEX = {
         "torch.linalg.lu_solve(*torch.lu(g), b)",
         "torch.linalg.lu_solve(*torch.lu(g), b.mT, left=False, adjoint=True)",
     ],
+    "linalg_eig": ["(torch.linalg.eigvals(g) ** 2).sum(-1)"],
+    "linalg_lstsq": [
+        "torch.linalg.lstsq(m.mT, g)[0]",
+        "torch.linalg.lstsq(g, b.expand(2, 3, 2))[0]",
+    ],
+    "linalg_householder_product": ["torch.orgqr(g, u.expand(2, 3))"],
+    "ormqr": ["torch.ormqr(g[0], u, b)", "torch.ormqr(g[0], u, b.mT, False, True)"],
     "linalg_cross": ["torch.cross(g, h, 1)", "torch.linalg.cross(g[0], u)"],
     "lu_unpack": ["torch.lu_unpack(*torch.lu(m))", "torch.lu_unpack(*torch.lu(g), True, False)"],
     "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
@@ -136,6 +158,10 @@ DISPATCH = {
     "old qr": lambda x, y: ng.qr(x)[1] + ng.qr(x, some=False)[1].sum(),
     "lu": lambda x, y: ng.linalg.lu(x).L.sum() + ng.linalg.lu_factor_ex(y).LU.sum(),
     "cross": lambda x, y: ng.cross(x, y) + ng.linalg.cross(x, y, dim=0),
+    "eig": lambda x, y: ng.linalg.eigvals(x @ y.T).sum() + ng.linalg.eig(x @ x.T)[0].sum(),
+    "lstsq": lambda x, y: ng.linalg.lstsq(x, y)[0] * ng.linalg.lstsq(x.T, y.T, driver="gels")[1][0],
+    "reflections": lambda x, y: ng.orgqr(x.T, y[:, 0]) + ng.ormqr(x.T, y[:, 0], y.T),
+    "geqrf": lambda x, y: ng.geqrf(x)[0] * ng.geqrf(y.detach())[0],
     "vecdot": lambda x, y: ng.linalg.vecdot(x, y).sum() + ng.linalg.vecdot(x, y, dim=0),
     "vander": lambda x, y: ng.vander(x[0]) + ng.linalg.vander(y[1]),
     "linalg.matmul": lambda x, y: ng.linalg.matmul(x, y.T) @ ng.linalg.diagonal(y),
@@ -148,3 +174,12 @@ DISPATCH = {
     ),
     "old svd": lambda x, y: ng.svd(x)[1] + ng.svd(y, compute_uv=False)[1],
 }
+DIFFERENT_GRADIENTS = dict.fromkeys(
+    (
+        "torch.orgqr(s, s[0, :1])",
+        "torch.orgqr(g, g[0])",
+        "torch.orgqr(o, o[:, 0])",
+        "torch.ormqr(o, o[:, 0], o, True, True)",
+    ),
+    "of reflections row by row, where PyTorch writes column by column what it accumulates",
+)

@@ -211,7 +211,10 @@ def test_elementwise_operations_are_pytorchs(
     )
     if theirs.grad_fn is None or ours.grad_fn.name() == "torch::autograd::NotImplemented":
         return
-    theirs.backward(torch.ones_like(theirs))
+    try:
+        theirs.backward(torch.ones_like(theirs))
+    except NotImplementedError:  # nor for the derivative
+        return
     ours.backward(ng.ones_like(ours))
     for mine, reference in zip(ours_in, theirs_in, strict=True):
         if isinstance(mine, ng.Tensor) and mine.requires_grad and reference.grad is not None:

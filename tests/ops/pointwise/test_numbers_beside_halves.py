@@ -23,6 +23,7 @@ OTHERS |= {"bernoulli", "bernoulli_", "exponential_", "geometric_", "cauchy_", "
 # PyTorch multiplies by factors one after the other here, rounding each time, and shows 0 for
 # 0 * ln(0); of the last the parameter is no operand but the order of a norm.
 OTHERS |= {"addr", "addr_", "xlogy", "xlogy_", "norm"}
+OTHERS |= {"interp", "dist"}  # PyTorch has not the first; of the other it is an order, too
 OTHERS |= {"softplus", "std_mean", "var_mean"}  # elsewhere in PyTorch, and several results
 
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 import numgrad as ng
 
 NODES = {
+    "torch.igamma(h.detach(), h)": ("IgammaBackward0", "other self"),
+    "torch.igammac(h.detach(), h)": ("IgammacBackward0", "other self"),
+    "torch.lgamma(h)": ("LgammaBackward0", "self"),
+    "torch.digamma(h)": ("DigammaBackward0", "self"),
+    "torch.polygamma(2, h)": ("PolygammaBackward0", "n self"),
+    "torch.mvlgamma(h + 2, 2)": ("MvlgammaBackward0", "p self"),
     "torch.special.entr(p)": ("SpecialEntrBackward0", "self"),
     "torch.special.xlog1py(p, v)": ("SpecialXlog1PyBackward0", "other self"),
     "torch.special.xlog1py(2.0, v)": ("SpecialXlog1PyBackward1", "other self"),
@@ -13,9 +23,101 @@ NODES = {
 DISPATCH = {
     "special.expit": lambda x, y: ng.special.expit(x),
 }
+NOT_PYTORCHS = {"beta", "betaln"}
 TORCH = {
+    # PyTorch has no derivative for the first argument.
+    "igamma": lambda m, a, b: m.igamma(a.detach(), b),
+    "igammac": lambda m, a, b: m.igammac(a.detach(), b),
+    "polygamma": lambda m, a, n: m.polygamma(int(n), a),
     "entr": lambda m, a: m.special.entr(a),
     "xlog1py": lambda m, a, b: m.special.xlog1py(a, b),
     "xlog1py_of_number": lambda m, other, a: m.special.xlog1py(a, other),
     "xlog1py_by_number": lambda m, a, b: m.special.xlog1py(a, b),
+}
+
+_NORMAL = ["erfcx", "ndtr", "log_ndtr", "ndtri"]
+_SCALED_K = ["scaled_modified_bessel_k0", "scaled_modified_bessel_k1"]
+_WAVES = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"]
+_UNDERIVED = ["modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0"]
+_UNDERIVED += ["modified_bessel_k1", *_SCALED_K, *_WAVES, "spherical_bessel_j0"]
+_UNARY = [*_NORMAL, "i0", "i0e", "i1", "i1e", *_UNDERIVED]
+_POLYNOMIALS = [
+    *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+]
+NODES |= {
+    "torch.special.erfcx(h)": ("SpecialErfcxBackward0", "result self"),
+    "torch.special.log_ndtr(h)": ("SpecialLogNdtrBackward0", "result self"),
+    "torch.special.ndtri(h)": ("SpecialNdtriBackward0", "result"),
+    "torch.i0(h)": ("I0Backward0", "self"),
+    "torch.special.i0e(h)": ("SpecialI0EBackward0", "result self"),
+    "torch.special.i1(h)": ("SpecialI1Backward0", "result self"),
+    "torch.special.i1e(h)": ("SpecialI1EBackward0", "result self"),
+}
+DISPATCH |= {
+    "special.i1e": lambda x, y: ng.special.i1e(x),
+    "special.bessel_j1": lambda x, y: ng.special.bessel_j1(x),
+    "special.legendre_polynomial_p": lambda x, y: ng.special.legendre_polynomial_p(x, 3),
+}
+TORCH |= {name: lambda m, a, name=name: getattr(m.special, name)(a) for name in _UNARY}
+TORCH |= {name: lambda m, a, n, name=name: getattr(m.special, name)(a, n) for name in _POLYNOMIALS}
+OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS}
+OWN_NODES = {"ndtr"}
+LESS_ACCURATE = {
+    "ndtr": (5e-7, 1e-15),  # PyTorch adds erf to 1
+    "laguerre_polynomial_l": (1e-5, 1e-13),
+    **dict.fromkeys(_WAVES, (1e-06, 1e-07)),
+}
+CANCELLING = {"erfcx": "2 x erfcx(x) - 2/sqrt(pi) where x is large"}
+UNDECIDED = {
+    "log_ndtr": [-math.inf],  # inf here, nan in PyTorch
+    # PyTorch's recurrences stop at nan, at a number that nothing was written to.
+    **{name: [math.nan] for name in _POLYNOMIALS},
+}
+NOT_KEPT = {"SpecialLogNdtrBackward0": "result"}
+DIFFER = {
+    ("ndtr", "value"): (lambda x: x < 0, "PyTorch adds erf to 1"),
+    ("ndtr", "gradient"): (lambda x: abs(x) > 2, "PyTorch rounds x/sqrt(2) before it is squared"),
+    ("log_ndtr", "value"): (lambda x: x > 2, "PyTorch rounds x/sqrt(2) before it is squared"),
+    ("i1", "gradient"): (lambda x: abs(x) > 80, "PyTorch subtracts inf from inf"),
+    ("ndtri", "gradient"): (lambda x: x < 0.01, "exp(y**2/2), of which PyTorch's y is less exact"),
+    ("erfcx", "gradient"): (lambda x: x > 1, "of two terms that cancel few digits are left"),
+    ("log_ndtr", "gradient"): (lambda x: abs(x) > 1, "PyTorch adds the exponent to the value"),
+    ("i0e", "gradient"): (lambda x: abs(x) > 1, "of two terms that cancel few digits are left"),
+    ("i1e", "gradient"): (lambda x: abs(x) > 1, "of two terms that cancel few digits are left"),
+    **{
+        (name, "value"): (lambda x: abs(x) < 1e-37, "PyTorch multiplies inf by 0 where 1/x is inf")
+        for name in ("modified_bessel_k1", *_SCALED_K)
+    },
+    **{
+        (name, "value"): (lambda x: np.isfinite(x), "PyTorch's errors are up to 1e-8")
+        for name in _WAVES
+    },
+    **{
+        (name, "value"): (lambda x, n: np.isnan(x), "PyTorch has what nothing was written to")
+        for name in _POLYNOMIALS
+    },
+}
+_NEAR_ZEROS = "PyTorch's is some ten roundings off near the zeros and for negative numbers"
+_TEN_DIGITS = "PyTorch's derivative of digamma has ten digits, and none at negative integers"
+_POLES = "PyTorch adds up terms on either side of a pole"
+_TAILS = "PyTorch's is computed in the type of its arguments, and off in the tails"
+# Where arguments are special (0, inf, nan, negative) results are PyTorch's.
+DIFFER |= {
+    ("lgamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
+    ("lgamma", "gradient"): (lambda x: x < 2.5, _NEAR_ZEROS),
+    ("digamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
+    ("digamma", "gradient"): (lambda x: abs(x) > 0, _TEN_DIGITS),
+    ("polygamma", "value"): (lambda x, n: (x < 0) | (abs(x) > 1e9), _POLES),
+    ("polygamma", "gradient"): (lambda x, n: (x < 0) | (abs(x) > 1e9), _POLES),
+    ("mvlgamma", "value"): (lambda x, p: x < 3.5, _NEAR_ZEROS),
+    ("mvlgamma", "gradient"): (lambda x, p: x < 3.5, _NEAR_ZEROS),
+    **{
+        (name, what): (lambda a, x: (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x), _TAILS)
+        for name in ("igamma", "igammac")
+        for what in ("value", "gradient")
+    },
 }

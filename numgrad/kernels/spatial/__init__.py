@@ -1,0 +1,1 @@
+"""Kernels of what slides windows over arrays: convolutions, pooling, resampling."""

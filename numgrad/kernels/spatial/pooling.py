@@ -1,0 +1,259 @@
+"""Pooling: the greatest element of windows, and their means with the adjoint of these.
+
+A window is the product of ranges, one along each spatial dim: `fixed_windows` and
+`adaptive_windows` say which there are. Arrays have their spatial dims last, up to three of them;
+the kernels see three, the first ones perhaps of length 1.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numgrad.base.tuning import THREAD_ELEMENTS_WINDOWS
+from numgrad.codegen.compile.compile import kernel
+from numgrad.runtime.memory import empty
+from numgrad.runtime.threads import parallel_for
+
+__all__ = [
+    "Ranges",
+    "adaptive_windows",
+    "chosen_windows",
+    "fixed_windows",
+    "greatest",
+    "means",
+    "means_adjoint",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class Ranges(NamedTuple):
+    """The ranges of windows along one dim.
+
+    Attributes
+    ----------
+    starts, stops : array of int64
+        Where each begins, and ends within the array.
+    widths : array of int64
+        How many elements a mean divides by: with those of the padding, if they count.
+    step : int
+        How far elements are apart.
+    """
+
+    starts: Array
+    stops: Array
+    widths: Array
+    step: int
+
+
+@functools.lru_cache(512)
+def fixed_windows(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int, padded: bool
+) -> Ranges:
+    """Return windows of one width; `padded` says whether elements of the padding count.
+
+    Examples
+    --------
+    >>> fixed_windows(5, 3, 2, 2, 0, 1, True).stops.tolist()
+    [2, 4, 5]
+    """
+    first = np.arange(count, dtype=np.int64) * stride - padding
+    last = first + (kernel - 1) * dilation + 1
+    # What begins in the padding begins with the first element in the array, if it has any there.
+    starts = first + -(-np.maximum(-first, 0) // dilation) * dilation
+    stops = np.where(starts < size, np.minimum(last, size), 0)
+    starts = np.minimum(starts, max(size - 1, 0))
+    widths = np.minimum(last, size + padding) - first if padded else stops - starts
+    return Ranges(starts, stops, widths, dilation)
+
+
+@functools.lru_cache(512)
+def adaptive_windows(size: int, count: int) -> Ranges:
+    """Return so many windows that share an array out, the same elements in two if need be.
+
+    Examples
+    --------
+    >>> windows = adaptive_windows(5, 3)
+    >>> windows.starts.tolist(), windows.stops.tolist()
+    ([0, 1, 3], [2, 4, 5])
+    """
+    at = np.arange(count, dtype=np.int64)
+    starts = at * size // max(count, 1)
+    stops = -(-(at + 1) * size // max(count, 1))
+    return Ranges(starts, stops, stops - starts, 1)
+
+
+def chosen_windows(starts: Array, kernel: int) -> Ranges:
+    """Return windows of one width that begin where it is said."""
+    starts = np.ascontiguousarray(starts, np.int64)
+    return Ranges(starts, starts + kernel, np.full_like(starts, kernel), 1)
+
+
+@kernel
+def _greatest(x, out, places, d0, d1, s0, h0, h1, s1, w0, w1, s2, low, first, last):  # type: ignore[no-untyped-def]
+    height, width = x.shape[2], x.shape[3]
+    for plane in range(first, last):
+        for i in range(d0.size):
+            for j in range(h0.size):
+                for k in range(w0.size):
+                    best = low
+                    place = (d0[i] * height + h0[j]) * width + w0[k]
+                    for a in range(d0[i], d1[i], s0):
+                        for b in range(h0[j], h1[j], s1):
+                            for c in range(w0[k], w1[k], s2):
+                                value = x[plane, a, b, c]
+                                if value > best or value != value:
+                                    best = value
+                                    place = (a * height + b) * width + c
+                    out[plane, i, j, k] = best
+                    places[plane, i, j, k] = place
+
+
+@kernel
+def _sums(x, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last):  # type: ignore[no-untyped-def]
+    for plane in range(first, last):
+        for i in range(d0.size):
+            for j in range(h0.size):
+                for k in range(w0.size):
+                    total = zero
+                    for a in range(d0[i], d1[i]):
+                        for b in range(h0[j], h1[j]):
+                            for c in range(w0[k], w1[k]):
+                                total += x[plane, a, b, c]
+                    number = by if by else n0[i] * n1[j] * n2[k]
+                    out[plane, i, j, k] = total / (zero + number)
+
+
+@kernel
+def _integer_sums(x, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last):  # type: ignore[no-untyped-def]
+    for plane in range(first, last):
+        for i in range(d0.size):
+            for j in range(h0.size):
+                for k in range(w0.size):
+                    total = zero
+                    for a in range(d0[i], d1[i]):
+                        for b in range(h0[j], h1[j]):
+                            for c in range(w0[k], w1[k]):
+                                total += x[plane, a, b, c]
+                    number = by if by else n0[i] * n1[j] * n2[k]
+                    quotient = abs(total) // abs(number)
+                    out[plane, i, j, k] = quotient if (total < 0) == (number < 0) else -quotient
+
+
+@kernel
+def _spread(g, out, d0, d1, h0, h1, w0, w1, n0, n1, n2, by, zero, first, last):  # type: ignore[no-untyped-def]
+    for plane in range(first, last):
+        for i in range(d0.size):
+            for j in range(h0.size):
+                for k in range(w0.size):
+                    number = by if by else n0[i] * n1[j] * n2[k]
+                    share = g[plane, i, j, k] / (zero + number)
+                    for a in range(d0[i], d1[i]):
+                        for b in range(h0[j], h1[j]):
+                            for c in range(w0[k], w1[k]):
+                                out[plane, a, b, c] += share
+
+
+_WHOLE = Ranges(np.zeros(1, np.int64), np.ones(1, np.int64), np.ones(1, np.int64), 1)
+
+
+def _three(windows: Sequence[Ranges]) -> list[Ranges]:
+    return [_WHOLE] * (3 - len(windows)) + list(windows)
+
+
+def _planes(array: Array, dims: int) -> Array:
+    """Return an array as one of four dims, the last ones spatial."""
+    sizes = array.shape[array.ndim - dims :]
+    count = math.prod(array.shape[: array.ndim - dims])
+    whole = np.ascontiguousarray(array).reshape((count, *(1,) * (3 - dims), *sizes))
+    return whole
+
+
+def _run(function: Any, planes: int, work: int, *arguments: Any) -> None:
+    """Run a kernel over planes, which threads share; `work` is what one of them reads."""
+    if planes and work:
+        grain = max(1, THREAD_ELEMENTS_WINDOWS // work)
+        parallel_for(lambda first, last: function(*arguments, first, last), planes, grain)
+
+
+def _read(windows: Sequence[Ranges]) -> int:
+    """Return how many elements all windows of a plane read."""
+    return math.prod([int((-(-(each.stops - each.starts) // each.step)).sum()) for each in windows])
+
+
+def _counts(windows: Sequence[Ranges]) -> tuple[int, ...]:
+    return tuple([each.starts.size for each in windows])
+
+
+def greatest(array: Array, windows: Sequence[Ranges]) -> tuple[Array, Array]:
+    """Return the greatest elements of windows, and where in their plane they are.
+
+    nan is the greatest; of equal ones the first counts, of several nan the last.
+
+    Examples
+    --------
+    >>> greatest(np.array([1.0, 3.0, 2.0]), [fixed_windows(3, 2, 2, 1, 0, 1, True)])
+    (array([3., 3.]), array([1, 1]))
+    """
+    dims = len(windows)
+    shape = (*array.shape[: array.ndim - dims], *_counts(windows))
+    out, places = empty(shape, array.dtype), empty(shape, np.int64)
+    low = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
+    three = _three(windows)
+    ranges = [each for one in three for each in (one.starts, one.stops, one.step)]
+    planes = _planes(array, dims)
+    _run(
+        _greatest,
+        planes.shape[0],
+        _read(windows),
+        planes,
+        _planes(out, dims),
+        _planes(places, dims),
+        *ranges,
+        array.dtype.type(low),
+    )
+    return out, places
+
+
+def means(array: Array, windows: Sequence[Ranges], divisor: int) -> Array:
+    """Return the sums of windows over their widths, or over one number if that is not 0.
+
+    Examples
+    --------
+    >>> means(np.array([1.0, 3.0, 2.0]), [fixed_windows(3, 2, 2, 1, 0, 1, True)], 0)
+    array([2. , 2.5])
+    """
+    dims = len(windows)
+    out = empty((*array.shape[: array.ndim - dims], *_counts(windows)), array.dtype)
+    function = _sums if array.dtype.kind == "f" else _integer_sums
+    planes = _planes(array, dims)
+    arguments = (*_ends(windows), divisor, array.dtype.type(0))
+    _run(function, planes.shape[0], _read(windows), planes, _planes(out, dims), *arguments)
+    return out
+
+
+def means_adjoint(g: Array, sizes: Sequence[int], windows: Sequence[Ranges], divisor: int) -> Array:
+    """Return arrays of some sizes to which each window has given its share: the adjoint of `means`.
+
+    Examples
+    --------
+    >>> means_adjoint(np.array([2.0, 4.0]), (3,), [fixed_windows(3, 2, 2, 1, 0, 1, True)], 0)
+    array([1., 3., 2.])
+    """
+    dims = len(windows)
+    out = np.zeros((*g.shape[: g.ndim - dims], *sizes), g.dtype)
+    planes = _planes(g, dims)
+    arguments = (*_ends(windows), divisor, g.dtype.type(0))
+    _run(_spread, planes.shape[0], _read(windows), planes, _planes(out, dims), *arguments)
+    return out
+
+
+def _ends(windows: Sequence[Ranges]) -> list[Array]:
+    three = _three(windows)
+    ends = [each for one in three for each in (one.starts, one.stops)]
+    return [*ends, *[one.widths for one in three]]

@@ -1,0 +1,29 @@
+"""Convolutions, pooling, padding, resampling and attention; loaded when first asked for.
+
+`numgrad.ops.later` has the names.
+"""
+
+import importlib
+
+from numgrad.ops.core.catalogue import declaring_own
+
+_FILES = (
+    "convolution_primitives",
+    "convolution",
+    "sliding_blocks",
+    "pooling_primitives",
+    "pooling",
+    "adaptive_pooling",
+    "unpooling",
+    "norm_pooling",
+    "resampling",
+    "padding",
+    "interpolation",
+    "shuffling",
+    "grids",
+    "response_norm",
+    "attention",
+)
+with declaring_own():
+    for _file in _FILES:
+        importlib.import_module(f"{__name__}.{_file}")
