@@ -79,85 +79,6 @@ from numgrad.ops.nn.regression import (
 from numgrad.ops.nn.softmax import log_softmax, softmax, softmin
 from numgrad.ops.pointwise.activation import logsigmoid, sigmoid, softplus
 from numgrad.ops.pointwise.trigonometric import tanh
-
-__all__ = [
-    "alpha_dropout",
-    "batch_norm",
-    "bilinear",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "celu",
-    "celu_",
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "cross_entropy",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "elu",
-    "elu_",
-    "embedding",
-    "feature_alpha_dropout",
-    "gaussian_nll_loss",
-    "gelu",
-    "glu",
-    "group_norm",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hardtanh_",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "instance_norm",
-    "kl_div",
-    "l1_loss",
-    "layer_norm",
-    "leaky_relu",
-    "leaky_relu_",
-    "linear",
-    "log_softmax",
-    "logsigmoid",
-    "margin_ranking_loss",
-    "mish",
-    "mse_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "nll_loss",
-    "normalize",
-    "one_hot",
-    "pairwise_distance",
-    "poisson_nll_loss",
-    "prelu",
-    "relu",
-    "relu6",
-    "relu_",
-    "rms_norm",
-    "rrelu",
-    "rrelu_",
-    "selu",
-    "selu_",
-    "sigmoid",
-    "silu",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanh",
-    "tanhshrink",
-    "threshold",
-    "threshold_",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
-
-# What slides over the last dims stands apart: a package of operations of its own.
 from numgrad.ops.spatial.adaptive_pooling import ADAPTIVE_POOLS
 from numgrad.ops.spatial.attention import scaled_dot_product_attention
 from numgrad.ops.spatial.convolution import CONVOLUTIONS
@@ -176,30 +97,7 @@ from numgrad.ops.spatial.shuffling import channel_shuffle, pixel_shuffle, pixel_
 from numgrad.ops.spatial.sliding_blocks import fold, unfold
 from numgrad.ops.spatial.unpooling import UNPOOLS
 
-conv1d, conv2d, conv3d = (CONVOLUTIONS[f"conv{_dims}d"] for _dims in (1, 2, 3))
-conv_transpose1d, conv_transpose2d, conv_transpose3d = (
-    CONVOLUTIONS[f"conv_transpose{_dims}d"] for _dims in (1, 2, 3)
-)
-avg_pool1d, avg_pool2d, avg_pool3d = (POOLS[f"avg_pool{_dims}d"] for _dims in (1, 2, 3))
-max_pool1d, max_pool2d, max_pool3d = (POOLS[f"max_pool{_dims}d"] for _dims in (1, 2, 3))
-max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = (
-    POOLS[f"max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3)
-)
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
-    ADAPTIVE_POOLS[f"adaptive_avg_pool{_dims}d"] for _dims in (1, 2, 3)
-)
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
-    ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d"] for _dims in (1, 2, 3)
-)
-(
-    adaptive_max_pool1d_with_indices,
-    adaptive_max_pool2d_with_indices,
-    adaptive_max_pool3d_with_indices,
-) = (ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3))
-max_unpool1d, max_unpool2d, max_unpool3d = (UNPOOLS[f"max_unpool{_dims}d"] for _dims in (1, 2, 3))
-lp_pool1d, lp_pool2d, lp_pool3d = (NORM_POOLS[f"lp_pool{_dims}d"] for _dims in (1, 2, 3))
-
-__all__ += [
+__all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -210,9 +108,16 @@ __all__ += [
     "adaptive_max_pool3d",
     "adaptive_max_pool3d_with_indices",
     "affine_grid",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "batch_norm",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
+    "celu_",
     "channel_shuffle",
     "conv1d",
     "conv2d",
@@ -220,13 +125,46 @@ __all__ += [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "elu_",
+    "embedding",
+    "feature_alpha_dropout",
     "fold",
+    "gaussian_nll_loss",
+    "gelu",
+    "glu",
     "grid_sample",
+    "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "instance_norm",
     "interpolate",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "leaky_relu_",
+    "linear",
     "local_response_norm",
+    "log_softmax",
+    "logsigmoid",
     "lp_pool1d",
     "lp_pool2d",
     "lp_pool3d",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool1d_with_indices",
     "max_pool2d",
@@ -236,12 +174,78 @@ __all__ += [
     "max_unpool1d",
     "max_unpool2d",
     "max_unpool3d",
+    "mish",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
     "pad",
+    "pairwise_distance",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson_nll_loss",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rms_norm",
+    "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
     "unfold",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
 ]
+
+conv1d, conv2d, conv3d = (CONVOLUTIONS[f"conv{_dims}d"] for _dims in (1, 2, 3))
+
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (
+    CONVOLUTIONS[f"conv_transpose{_dims}d"] for _dims in (1, 2, 3)
+)
+
+avg_pool1d, avg_pool2d, avg_pool3d = (POOLS[f"avg_pool{_dims}d"] for _dims in (1, 2, 3))
+
+max_pool1d, max_pool2d, max_pool3d = (POOLS[f"max_pool{_dims}d"] for _dims in (1, 2, 3))
+
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = (
+    POOLS[f"max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3)
+)
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
+    ADAPTIVE_POOLS[f"adaptive_avg_pool{_dims}d"] for _dims in (1, 2, 3)
+)
+
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
+    ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d"] for _dims in (1, 2, 3)
+)
+
+(
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d_with_indices,
+) = (ADAPTIVE_POOLS[f"adaptive_max_pool{_dims}d_with_indices"] for _dims in (1, 2, 3))
+
+max_unpool1d, max_unpool2d, max_unpool3d = (UNPOOLS[f"max_unpool{_dims}d"] for _dims in (1, 2, 3))
+
+lp_pool1d, lp_pool2d, lp_pool3d = (NORM_POOLS[f"lp_pool{_dims}d"] for _dims in (1, 2, 3))
