@@ -183,3 +183,4 @@ DIFFERENT_GRADIENTS = dict.fromkeys(
     ),
     "of reflections row by row, where PyTorch writes column by column what it accumulates",
 )
+PARTS = {"ExchangeRowsBackward0"}

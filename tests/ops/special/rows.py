@@ -66,6 +66,10 @@ TORCH |= {name: lambda m, a, name=name: getattr(m.special, name)(a) for name in 
 TORCH |= {name: lambda m, a, n, name=name: getattr(m.special, name)(a, n) for name in _POLYNOMIALS}
 OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS}
 OWN_NODES = {"ndtr"}
+# Nodes that PyTorch has not, for it has no such function, or none that is one operation.
+PARTS = {"BetaBackward0", "BetalnBackward0"} | {
+    f"Special{name.title().replace('_', '')}Backward0" for name in OWN_DERIVATIVES | OWN_NODES
+}
 LESS_ACCURATE = {
     "ndtr": (5e-7, 1e-15),  # PyTorch adds erf to 1
     "laguerre_polynomial_l": (1e-5, 1e-13),

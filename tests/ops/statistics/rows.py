@@ -49,6 +49,7 @@ DIFFERENT_GRADIENTS = {
 DIFFERENT = {"torch.gradient(x)": "ends of length 1 decide for memory row by row there"}
 REAL_ONLY = {"cdist", "pdist", "median", "median_along", "nanmedian", "nanmedian_along", "mode"}
 PARTS_FOR_REAL = {"solve_tridiagonal"}
+PARTS = {"SolveTridiagonalBackward0"}
 # Which PyTorch has not.
 LEFT_OUT = {"interp", "cubic_spline", "piecewise_polynomial"}
 NOT_COMPARED = {"interp", "cubic_spline", "piecewise_polynomial"}
