@@ -202,13 +202,17 @@ _complement = part(_complement_of_small, inlined=False)
 
 def _pair_in_double(a, x):  # type: ignore[no-untyped-def]
     """Return P and Q."""
-    if (a < 0.0) | (x < 0.0) | (a != a) | (x != x):
+    if (a < 0.0) | (x < 0.0):
         return math.nan, math.nan
-    if (a == 0.0) | (x == math.inf):
-        undefined = (x == 0.0) if a == 0.0 else (a == math.inf)
-        return (math.nan, math.nan) if undefined else (1.0, 0.0)
-    if (x == 0.0) | (a == math.inf):
+    if a == 0.0:
+        return (1.0, 0.0) if x > 0.0 else (math.nan, math.nan)
+    # In PyTorch's order: an infinite argument decides even where the other is nan.
+    if (x == 0.0) | ((a == math.inf) & (x != math.inf)):
         return 0.0, 1.0
+    if x == math.inf:
+        return (math.nan, math.nan) if a == math.inf else (1.0, 0.0)
+    if (a != a) | (x != x):
+        return math.nan, math.nan
     if (a >= _LARGE) & (abs(x - a) < _NEAR * a):
         return _expansion(a, x, 0)
     if x < a + 1.0:
@@ -260,6 +264,8 @@ def _density_in_double(a, x):  # type: ignore[no-untyped-def]
             return a * _front(a, x) / x
         return _front(a, x) * (a / x)
     if x == 0.0:
+        if a == 0.0:
+            return math.nan
         return 0.0 if a > 1.0 else (1.0 if a == 1.0 else math.inf)
     return math.nan
 
