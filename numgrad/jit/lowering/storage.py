@@ -132,13 +132,18 @@ def write_place(value: Value, whole: Array, place: Array, part: Value) -> Value:
 
 
 def update_at(value: Value, part: Value, offset: int, strides: Sequence[int]) -> Value:
-    """Return a value with a part replaced; of what is written twice, the last counts."""
+    """Return a value with a part replaced; of what is written twice, the last counts.
+
+    That is the last in the order of memory, in which NumPy and PyTorch write.
+    """
     if not may_overlap((part.shape, tuple(strides), offset)):
         return update(value, part, offset, strides)
-    _, dim = min((abs(strides[d]), d) for d, length in enumerate(part.shape) if length > 1)
+    walked = [dim for dim, length in enumerate(part.shape) if length > 1]
+    still = [dim for dim in walked if not strides[dim]]
+    dim = still[0] if still else max(walked, key=lambda each: abs(strides[each]))
     rest = [step for d, step in enumerate(strides) if d != dim]
     length = part.shape[dim]
-    for k in range(length) if strides[dim] else [length - 1]:
+    for k in [length - 1] if still else range(length):
         value = update_at(value, _row(part, dim, k), offset + k * strides[dim], rest)
     return value
 

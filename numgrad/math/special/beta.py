@@ -34,7 +34,7 @@ def _rest(a):  # type: ignore[no-untyped-def]
 @part
 def _sign(z):  # type: ignore[no-untyped-def]
     """Return the sign of Gamma(z)."""
-    return 1.0 if (z > 0.0) | (np.fmod(math.floor(z), 2.0) == 0.0) else -1.0
+    return 1.0 if (z > 0.0) | (np.fmod(np.floor(z), 2.0) == 0.0) else -1.0
 
 
 @part

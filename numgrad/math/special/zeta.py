@@ -78,10 +78,10 @@ def _everywhere(s, q):  # type: ignore[no-untyped-def]
         return math.inf if s == 1.0 else math.nan
     if q > 0.0:
         return _positive(s, q) if q < math.inf else math.nan
-    floor = math.floor(q)
+    floor = np.floor(q)
     if q == floor:
         return math.inf
-    if s != math.floor(s):
+    if s != np.floor(s):
         return math.nan
     # q = -(n - 1 + f): n terms are before 0, of which the first is in size that of f.
     before = _positive(s, q - floor)

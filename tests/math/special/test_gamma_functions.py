@@ -107,6 +107,8 @@ def test_polygamma_of_negative_numbers():
 def test_special_values_of_zeta():
     table = [(2, 0, INF), (2, -3, INF), (1, 2, INF), (0.5, 2, NAN), (2.5, -0.5, NAN), (NAN, 1, NAN)]
     assert_values(scalar.zeta, np.float64, [*table, (2, NAN, NAN)])
+    # Beyond the integers of 64 bits, too.
+    assert_values(scalar.zeta, np.float64, [(2, -INF, INF), (3, -1e30, INF)])
 
 
 def test_mvlgamma_is_a_sum_of_lgamma():
