@@ -42,6 +42,7 @@ _TABLES = {
     "OWN_NODES",
     "LESS_ACCURATE",
     "UNDECIDED",
+    "LOST_SECOND_DERIVATIVES",
     "DIFFER",  # of tests/ops/pointwise/test_special_values.py
     "CANCELLING",
     "NOT_COMPARED",  # of tests/ops/test_unusual_operands.py

@@ -249,6 +249,7 @@ LOST_SECOND_DERIVATIVES = {
     "hardsigmoid": "PyTorch has none",
     "gelu_tanh": "1 - tanh(u)**2 where that is near 0",
     "prelu_kernel": "at 0, PyTorch's second derivatives take the other side than its first",
+    **rows_of("LOST_SECOND_DERIVATIVES"),
 }
 
 

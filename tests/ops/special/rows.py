@@ -81,8 +81,16 @@ UNDECIDED = {
     # PyTorch's gradient, the derivative of digamma, has ten digits: test_gamma.py has them.
     "digamma": [0.5, 1.0, -1.0, -2.0, 3.0, -7.25, 30.0, -math.inf],
     "log_ndtr": [-math.inf],  # inf here, nan in PyTorch
+    # PyTorch's gradient is nan at 0 and inf where it multiplies 0 by the logarithm, and of another
+    # sign where a is negative, for which there is no function.
+    **{name: [0.0, -0.0, math.inf, -math.inf, -1.0, -2.0, -7.25] for name in ("igamma", "igammac")},
     # PyTorch's recurrences stop at nan, at a number that nothing was written to.
     **{name: [math.nan] for name in _POLYNOMIALS},
+}
+LOST_SECOND_DERIVATIVES = {
+    "lgamma": "PyTorch's derivative of digamma has ten digits, and is finite at poles",
+    "mvlgamma": "a sum of these",
+    **dict.fromkeys(("igamma", "igammac"), "of the first argument PyTorch has none"),
 }
 NOT_KEPT = {"SpecialLogNdtrBackward0": "result"}
 DIFFER = {
@@ -123,8 +131,11 @@ DIFFER |= {
     ("mvlgamma", "value"): (lambda x, p: x < 3.5, _NEAR_ZEROS),
     ("mvlgamma", "gradient"): (lambda x, p: x < 3.5, _NEAR_ZEROS),
     **{
-        (name, what): (lambda a, x: (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x), _TAILS)
+        (name, "value"): (lambda a, x: (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x), _TAILS)
         for name in ("igamma", "igammac")
-        for what in ("value", "gradient")
+    },
+    **{  # and 0 times the logarithm of 0 or inf is nan there, and a sign left out where a < 0
+        (name, "gradient"): (lambda a, x: (a < 0) | (x >= 0), _TAILS)
+        for name in ("igamma", "igammac")
     },
 }
