@@ -50,6 +50,7 @@ _TABLES = {
     "FEWER_WAYS",
     "HALF_PARTS",  # PARTS of tests/ops/pointwise/test_half.py
     "HALF_REFUSED",
+    "HALF_ROUNDED",
     "SHAPE_DEPENDS_ON_VALUES",  # of tests/jit/test_jit_catalogue.py and test_layouts_everywhere.py
 }
 for _family in _FAMILIES:

@@ -184,3 +184,5 @@ DIFFERENT_GRADIENTS = dict.fromkeys(
     "of reflections row by row, where PyTorch writes column by column what it accumulates",
 )
 PARTS = {"ExchangeRowsBackward0"}
+NOT_COMPARED = {"lu"}  # PyTorch factors matrices without elements in any dtype
+LEFT_OUT = {"eig", "lstsq", "matrix_rank", "solve", "symeig"}  # PyTorch has removed them

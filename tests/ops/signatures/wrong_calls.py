@@ -28,6 +28,7 @@ GOOD = {
     "mask": "torch.ones(2, 2, dtype=torch.bool)",
     "memory_format": "torch.contiguous_format",
     "number": "2",
+    "number[]": "(2.0, 1.5)",
     "object": "[1.0]",
     "operand": "torch.ones(2, 2)",
     "size": "(2, 3)",

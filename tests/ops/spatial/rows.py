@@ -89,3 +89,13 @@ PARTS = {
         ("Convolution", "AvgPool", "AdaptiveAvgPool", "Reflect", "Replic", "Upsample")
     )
 } | {f"CircularPad{dims}D{form}Backward0" for dims in (1, 2, 3) for form in ("", "Backward")}
+# Their results lie row by row here, whichever way the input does.
+LEFT_OUT = {
+    "convolution",
+    "channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    *(f"conv{form}{dims}d" for form in ("", "_transpose") for dims in (1, 2, 3)),
+    *("adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d_with_indices"),
+    *(f"max_pool{dims}d" for dims in (1, 2, 3)),
+}

@@ -139,3 +139,14 @@ DIFFER |= {
         for name in ("igamma", "igammac")
     },
 }
+ARGUMENTS = {
+    **dict.fromkeys(("igamma", "igammac"), "y | @(x, y[:1])"),
+    "mvlgamma": "2",
+    "polygamma": "@(2, x)",
+    "polygamma_": "2",
+}
+HALF_ROUNDED = {"beta", "betaln", "igamma", "igammac", "mvlgamma"}
+DIFFERENT_GRADIENTS = {
+    "torch.mvlgamma(x, 2)": "PyTorch's is the sum of a new dim, and lies row by row",
+}
+DIFFERENT = {**DIFFERENT_GRADIENTS, "torch.mvlgamma(x, 2, out=torch.empty(0))": "as above"}
