@@ -25,10 +25,12 @@ from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from tests.cases import examples
 from tests.ops.test_catalogue_torch import call, grid, to_module
+from tests.rows import names_of
 
 DTYPES = ("float32", "float64", "complex128")
 # Parts of operations that are given real tensors only.
-REAL_ONLY = ("log_softmax_backward", "logsumexp_backward", "softmax_backward")
+REAL_ONLY = {"log_softmax_backward", "logsumexp_backward", "softmax_backward"}
+REAL_ONLY |= names_of("PARTS_FOR_REAL")
 # What an operation refuses a dtype or (under jit) a call with. A warning is none of them.
 REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ng.TraceError)
 

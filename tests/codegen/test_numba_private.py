@@ -96,6 +96,8 @@ def test_results_keep_their_bits_where_numba_lacks_something(way: str, seed: int
     script = f"""
 {WAYS[way]}
 from numgrad.codegen import numba_private as p
+from numgrad.ops.later import load_all
+load_all()
 from tests.codegen.test_numba_private import results_of
 print(p.HAS_PIPELINES, p.HAS_CACHE, results_of({seed}))
 """

@@ -232,7 +232,10 @@ def test_results_of_grad_do_not_share_memory() -> None:
 
 @pytest.mark.sampled(0.3)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
-@pytest.mark.parametrize("name", sorted(CATALOGUE))
+@pytest.mark.parametrize(
+    "name",
+    sorted(CATALOGUE.keys() - {"linalg_eig"}),  # which refuses most gradients
+)
 def test_what_a_node_calls_new_memory_is_new(name: str) -> None:
     """The engine adds in place to what a node calls its own: that must be nobody else's."""
     for function, tensors, keywords in sample_calls(CATALOGUE[name]):

@@ -30,14 +30,14 @@ from numgrad.math.real.pieces import limited, make_locate, make_pieces, make_ser
 
 __all__ = ["J0_NEAR", "J1_NEAR", "P0", "P1", "Q0", "Q1", "Y0_NEAR", "Y1_NEAR"]
 
-_SPLIT = 16  # from there on they are waves
+_WAVES_FROM = 16  # from there on they are waves
 _LEAST = 3  # up to there Y has its logarithm apart
 
 
 def _make_near(format: Format, order: int) -> tuple[Any, Any]:
     """Return J and Y of an order for arguments of a size up to 16."""
     number, log = format.number, LOG[from_dtype(np.dtype(format.number))]
-    zero, one, split, least = number(0), number(1), number(_SPLIT), number(_LEAST)
+    zero, one, split, least = number(0), number(1), number(_WAVES_FROM), number(_LEAST)
     two_over_pi, infinity = number(2 / math.pi), number(math.inf)
     locate, pieces = make_locate(format, 1), make_pieces(format, f"J{order}_NEAR")
     locate_y, pieces_y = make_locate(format, 1, _LEAST), make_pieces(format, f"Y{order}_NEAR")
@@ -63,7 +63,7 @@ def _make_near(format: Format, order: int) -> tuple[Any, Any]:
 def _make_far(format: Format, order: int) -> tuple[Any, Any]:
     """Return P and Q of an order for positive arguments from 16 on."""
     number = format.number
-    zero, one, split = number(0), number(1), number(_SPLIT)
+    zero, one, split = number(0), number(1), number(_WAVES_FROM)
     even, odd = make_series(format, f"P{order}"), make_series(format, f"Q{order}")
 
     def p(x):  # type: ignore[no-untyped-def]

@@ -19,7 +19,7 @@ from numgrad.math.scalar import exp, in_type_of, lgamma, log, log1p
 
 __all__ = ["beta", "betaln"]
 
-_LARGE = 10.0
+_FAR_FROM_0 = 10.0
 _HALF_LN_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -53,7 +53,7 @@ def _gamma(z):  # type: ignore[no-untyped-def]
 @part
 def _is_moderate(a, b):  # type: ignore[no-untyped-def]
     """Whether gamma functions give the beta function, and none of them is too large."""
-    least, most = 1e-140, _LARGE
+    least, most = 1e-140, _FAR_FROM_0
     return (a > least) & (b > least) & (a < most) & (b < most)
 
 
@@ -63,13 +63,13 @@ def _betaln_in_double(a, b):  # type: ignore[no-untyped-def]
     if _is_moderate(a, b):
         return log(_gamma(a) / _gamma(a + b) * _gamma(b))
     small, large = (a, b) if a <= b else (b, a)
-    if (small <= 0.0) | (large < _LARGE):
+    if (small <= 0.0) | (large < _FAR_FROM_0):
         return lgamma(a) + lgamma(b) - lgamma(a + b)
     if large == math.inf:
         return -math.inf
     ratio = small / large
     total = small + large
-    if small < _LARGE:
+    if small < _FAR_FROM_0:
         difference = -(total - 0.5) * log1p(ratio) - small * (log(large) - 1.0)
         return lgamma(small) + (difference + (_rest(large) - _rest(total)))
     rest = _rest(small) + (_rest(large) - _rest(total)) + _HALF_LN_2_PI

@@ -189,7 +189,7 @@ _DIGAMMA_TAIL_DOUBLE = (
     0.08333333333333333,
 )
 _ROOT = Fraction("1.461632144968362341262659542325721328468")  # of digamma
-_SERIES = 8  # from where on arguments are large
+_STIRLING_FROM = 8  # from where on arguments are large
 # Beyond these lgamma is too large for the type.
 _MOST_SINGLE, _MOST_DOUBLE = 4.085003e36, 2.5599833278516383e305
 
@@ -227,7 +227,9 @@ def _make_lgamma(format: Format) -> Any:
     )
     tail = format.polynomial(_TAIL_SINGLE, _TAIL_DOUBLE)
     zero, half, one, two, infinity = (number(c) for c in (0, 0.5, 1, 2, math.inf))
-    quarter_off, first_end, second_end, series = (number(c) for c in (0.75, 1.5, 2.5, _SERIES))
+    quarter_off, first_end, second_end, series = (
+        number(c) for c in (0.75, 1.5, 2.5, _STIRLING_FROM)
+    )
     most = number(format.choose(_MOST_SINGLE, _MOST_DOUBLE))
     pi, inverse_pi = number(math.pi), number(1 / math.pi)
     constant = number(math.log(2 * math.pi) / 2)
@@ -239,7 +241,7 @@ def _make_lgamma(format: Format) -> Any:
         count = where((a < second_end) | large, zero, floor(a - first_end))
         y = a - count
         product = where(count > zero, y, one)
-        for k in range(1, _SERIES - 2):
+        for k in range(1, _STIRLING_FROM - 2):
             product = product * where(count > number(k), y + number(k), one)
         is_first = (a < half) | ((a >= quarter_off) & (a < first_end))
         t = where(a < half, a, where(is_first | small, y - one, y - two))
@@ -291,7 +293,7 @@ def _make_digamma(format: Format) -> Any:
     root, root_rest = format.pair(_ROOT - 1)
     zero, half, one, two, infinity = (number(c) for c in (0, 0.5, 1, 2, math.inf))
     quarter = number(0.25)
-    series, pi, nan = number(_SERIES), number(math.pi), number(math.nan)
+    series, pi, nan = number(_STIRLING_FROM), number(math.pi), number(math.nan)
 
     def digamma(x):  # type: ignore[no-untyped-def]
         a, negative = abs(x), x < zero
@@ -303,7 +305,7 @@ def _make_digamma(format: Format) -> Any:
         near = ((t - root) - root_rest) * near_root(t - half)
         # The sum of 1/(t + 1 + k) for k below `count`, as a quotient.
         above, below = zero * t, zero * t + one
-        for k in range(_SERIES - 2):
+        for k in range(_STIRLING_FROM - 2):
             factor = t + number(k + 1)
             wanted = count > number(k)
             above = where(wanted, fma(above, factor, below), above)

@@ -36,7 +36,7 @@ _lgamma_of_one_and = LGAMMA_OF_ONE_AND[types.float64]
 _TERMS = COEFFICIENTS.shape
 _LARGE, _NEAR = 20.0, 0.3
 _EPSILON = 1e-17
-_MOST = 20000
+_MOST_TERMS = 20000
 _ROOT = math.sqrt(2 * math.pi)
 
 
@@ -86,7 +86,7 @@ def _series_in_double(a, x):  # type: ignore[no-untyped-def]
     """Return the sum of x**n / ((a + 1) ... (a + n)), and its first two derivatives for a."""
     term, total = 1.0, 1.0
     u, v, first, second = 0.0, 0.0, 0.0, 0.0
-    for n in range(1, _MOST):
+    for n in range(1, _MOST_TERMS):
         inverse = 1.0 / (a + n)
         term *= x * inverse
         u -= inverse
@@ -108,7 +108,7 @@ def _fraction_in_double(a, x):  # type: ignore[no-untyped-def]
     # How many steps it takes, by Lentz's method; then as many from behind, with derivatives.
     b = x + 1.0 - a
     c, d, count = 1e300, 1.0 / b, 0
-    for n in range(1, _MOST):
+    for n in range(1, _MOST_TERMS):
         numerator = n * (a - n)
         b += 2.0
         d = 1.0 / (numerator * d + b)

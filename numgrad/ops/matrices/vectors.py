@@ -222,7 +222,7 @@ def _wide(x: Tensor) -> Tensor:
     return cast(x, np.dtype(np.int64)) if x._array.dtype.kind in "biu" else x
 
 
-@declare("linalg_vander(Tensor x, *, int? N=None)", function=False, method=False, dispatched=True)
+@declare("linalg_vander(Tensor x, *, int? N=None)", function=False, method=False)
 def linalg_vander(x: Tensor, N: int | None) -> Tensor:
     """Return the matrices of Vandermonde: the powers of numbers, exponents going up.
 
@@ -257,7 +257,7 @@ def linalg_vander(x: Tensor, N: int | None) -> Tensor:
     return _powers(_wide(x), count)
 
 
-@declare("vander(Tensor x, int? N=None, bool increasing=False)", method=False, dispatched=True)
+@declare("vander(Tensor x, int? N=None, bool increasing=False)", method=False)
 def vander(x: Tensor, N: int | None, increasing: bool) -> Tensor:
     """Return the matrix of Vandermonde: the powers of numbers, exponents going down.
 

@@ -24,7 +24,7 @@ __all__ = ["binomial", "poisson"]
 
 Array = np.ndarray[Any, Any]
 
-_MOST = 2.0**62  # NumPy counts in int64
+_MOST_COUNTED = 2.0**62  # NumPy counts in int64
 
 
 def _source(seed: Array) -> np.random.Generator:
@@ -34,14 +34,18 @@ def _source(seed: Array) -> np.random.Generator:
 def _draw_poisson(rate: Array, seed: Array) -> Array:
     if not (rate >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    if (rate > _MOST).any():
-        raise RuntimeError(f"poisson: rates up to {_MOST:g} can be counted, but one is greater")
+    if (rate > _MOST_COUNTED).any():
+        raise RuntimeError(
+            f"poisson: rates up to {_MOST_COUNTED:g} can be counted, but one is greater"
+        )
     return _source(seed).poisson(rate.astype(np.float64)).astype(rate.dtype)
 
 
 def _draw_binomial(count: Array, prob: Array, seed: Array) -> Array:
-    if (count > _MOST).any():
-        raise RuntimeError(f"binomial: up to {_MOST:g} trials can be counted, but there are more")
+    if (count > _MOST_COUNTED).any():
+        raise RuntimeError(
+            f"binomial: up to {_MOST_COUNTED:g} trials can be counted, but there are more"
+        )
     known = ~(np.isnan(count) | np.isnan(prob))
     trials = np.where(known, np.maximum(count, 0), 0).astype(np.int64)
     chances = np.where(known, np.clip(prob, 0, 1), 0).astype(np.float64)

@@ -234,7 +234,7 @@ def kaiser_window(
 
     >>> import numgrad as ng
     >>> ng.kaiser_window(4, True, 1.0)
-    tensor([0.7899, 0.9450, 1.0000, 0.9450])
+    tensor([0.7898, 0.9450, 1.0000, 0.9450])
     """
     steepness = 12.0 if beta is None else beta
     return _window(

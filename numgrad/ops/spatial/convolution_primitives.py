@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial import convolutions
 from numgrad.kernels.spatial.convolutions import Steps
@@ -40,6 +41,7 @@ def transposed_sizes(
     )
 
 
+@silent
 def _convolution(
     input: Array,
     weight: Array,
@@ -57,6 +59,7 @@ def _convolution(
     return convolutions.transposed_convolution(input, weight, sizes, steps, groups)
 
 
+@silent
 def _with_bias(input: Array, weight: Array, bias: Array, **parameters: Any) -> Array:
     result = _convolution(input, weight, **parameters)
     result += bias.reshape(-1, *(1,) * (result.ndim - 2))
@@ -145,6 +148,7 @@ def _of_bias(g: Tensor) -> Tensor:
     return result
 
 
+@silent
 def _weight(
     x: Array, g_y: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Array:

@@ -485,7 +485,7 @@ def _enter(
         signature,
         function=not functional and (dims == 1 or not both),
         method=False,
-        dispatched=True,
+        dispatched=both or not name.startswith("max_pool"),  # which drop where they are
     )(rule)
     if not functional:
         globals()[name] = POOLS[name]

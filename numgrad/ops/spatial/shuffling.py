@@ -23,7 +23,7 @@ def _to_places(array: Array, factor: int) -> Array:
     first = len(lead)
     order = (*range(first), *(first + at for at in (0, 3, 1, 4, 2)))
     shape = (*lead, channels // factor**2, height * factor, width * factor)
-    return np.ascontiguousarray(parts.transpose(order)).reshape(shape)
+    return parts.transpose(order).copy().reshape(shape)
 
 
 def _to_channels(array: Array, factor: int) -> Array:
@@ -33,7 +33,7 @@ def _to_channels(array: Array, factor: int) -> Array:
     first = len(lead)
     order = (*range(first), *(first + at for at in (0, 2, 4, 1, 3)))
     shape = (*lead, channels * factor**2, low, narrow)
-    return np.ascontiguousarray(parts.transpose(order)).reshape(shape)
+    return parts.transpose(order).copy().reshape(shape)
 
 
 _SHUFFLE: Primitive = Primitive(
@@ -66,7 +66,7 @@ def _mixed(array: Array, dim: int, factor: int) -> Array:
     """Return channels, a dim of them, in another order: as a matrix of groups, turned."""
     channels = array.shape[dim]
     parts = array.reshape(*array.shape[:dim], factor, channels // factor, *array.shape[dim + 1 :])
-    return np.ascontiguousarray(parts.swapaxes(dim, dim + 1)).reshape(array.shape)
+    return parts.swapaxes(dim, dim + 1).copy().reshape(array.shape)
 
 
 _MIX: Primitive = Primitive(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.spatial.convolutions import Steps, columns_of, from_columns, output_sizes
 from numgrad.ops.arguments.dims import wrap_dim
@@ -21,6 +22,7 @@ Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
 
+@silent
 def _columns(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
     """Return the blocks of images, the last two dims behind their channels, as columns."""
     steps = Steps(stride, padding, dilation)
@@ -33,6 +35,7 @@ def _columns(input: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: 
     return columns.copy() if np.may_share_memory(columns, input) else columns
 
 
+@silent
 def _images(
     input: Array, sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> Array:

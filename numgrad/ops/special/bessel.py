@@ -30,7 +30,7 @@ __all__ = [
 
 _NEAR = 16.0  # as in numgrad.math.real.bessel
 _TINY = 1e-16  # up to there J1(x) is x/2 to all digits
-_SERIES = 0.5  # up to there the slope of sin(x)/x is its power series
+_SERIES_UP_TO = 0.5  # up to there the slope of sin(x)/x is its power series
 _TERMS = 7
 
 
@@ -137,7 +137,7 @@ def _spherical(input: Any) -> Any:
 
 def _spherical_slope(g: Any, y: Any, input: Any) -> Any:
     """Return g times (cos x - y)/x, by its power series where the two are nearly equal."""
-    is_small = absolute(input) < _SERIES
+    is_small = absolute(input) < _SERIES_UP_TO
     near = where(is_small, input, 0.0)
     square, series = near * near, 1.0
     for k in range(_TERMS, 0, -1):

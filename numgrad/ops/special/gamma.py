@@ -73,7 +73,7 @@ lgamma = publish(
 )
 
 
-@declare("polygamma(int n, Tensor input, *, Tensor? out=None)", method=False, dispatched=True)
+@declare("polygamma(int n, Tensor input, *, Tensor? out=None)", method=False)
 def polygamma(n: int, input: Tensor, out: Tensor | None) -> Tensor:
     """Return the n-th derivative of `digamma`: (-1)**(n + 1) n! zeta(n + 1, x).
 

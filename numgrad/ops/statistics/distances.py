@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor, fresh, wrap
 from numgrad.kernels.reduce import reductions
 from numgrad.ops.arguments.dims import wrap_dim
@@ -46,6 +47,7 @@ def _lengths(vectors: Array, p: float) -> Array:
     return np.asarray(found, vectors.dtype)
 
 
+@silent
 def _distances(x1: Array, x2: Array, p: float) -> Array:
     """Return the distances of rows, those of one row of `x1` after the other."""
     found = np.empty((*x1.shape[:-1], x2.shape[-2]), x1.dtype)
@@ -108,6 +110,7 @@ def _pairs(count: int) -> tuple[Array, Array]:
     return np.triu_indices(count, 1)
 
 
+@silent
 def _pair_distances(rows: Array, p: float) -> Array:
     first, second = _pairs(rows.shape[-2])
     return _lengths(rows[..., first, :] - rows[..., second, :], p)
@@ -262,6 +265,7 @@ def _all_dims(array: Array) -> tuple[int, ...]:
     return tuple(range(array.ndim))
 
 
+@silent
 def _dist(input: Array, other: Array, p: float) -> Array:
     difference = np.asarray(input - other)
     if difference.dtype == np.float16:  # a difference that the rule takes, too
@@ -348,6 +352,7 @@ def dist(input: Tensor, other: Tensor, p: float) -> Tensor:
 _LITTLE = 1e-7
 
 
+@silent
 def _renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     others = tuple([each for each in range(input.ndim) if each != dim])
     norms = reductions.norm(input, others, True, p)

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 _MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 # So many have ranks that float32 holds.
-_MOST = 2**24
+_MOST_ELEMENTS = 2**24
 
 
 def _check_number(q: float) -> None:
@@ -119,7 +119,7 @@ def _quantile(
     if not input._array.ndim:
         dim = None
     ordered = _sorted(input, dim, at, keepdim)
-    if ordered._array.shape[-1] > _MOST:
+    if ordered._array.shape[-1] > _MOST_ELEMENTS:
         raise RuntimeError("quantile() input tensor is too large")
     result = _between(ordered, _ranks(ordered, q, skips_nan), interpolation)
     several = q._array.ndim == 1

@@ -145,8 +145,11 @@ def test_every_scalar_operation_has_a_signature() -> None:
         and getattr(function, "__module__", "") == scalar.__name__
         and callable(function)
     }
+    later = {name: getattr(scalar, name) for name in scalar.LATER}  # loaded when asked for
+    own |= {name: getattr(each, "py_func", each) for name, each in later.items()}
     own["complex_divide"] = scalar.complex_divide.py_func  # the one that comes from elsewhere
     operations = own.keys() - {
+        "for_types",
         "in_type_of",
         "is_integer",
         "like",
@@ -163,4 +166,5 @@ def test_every_scalar_operation_has_a_signature() -> None:
     assert SCALAR_OPS.keys() - operators - {"cast"} <= own.keys()
     for name in operations:
         parameters = inspect.signature(own[name]).parameters
-        assert SCALAR_OPS[name].operands == len(parameters), name
+        if "others" not in parameters:  # of what stands for functions that are loaded later
+            assert SCALAR_OPS[name].operands == len(parameters), name

@@ -469,7 +469,7 @@ def test_every_function_that_is_dispatched_has_a_call_that_is_remembered() -> No
     }
     for each, programs in zip(dispatched, before, strict=True):
         each.calls.programs.update(programs)
-    assert not missing, sorted(missing)
+    assert not missing, " ".join(sorted(missing))
 
 
 @given(st.data())

@@ -147,6 +147,11 @@ COMPLEX = {
     "linalg_qr": ["torch.linalg.qr(m)", "torch.linalg.qr(g)", "torch.qr(g.mT)"],
 }
 DISPATCH = {
+    "linalg.ldl_factor": lambda x, y: ng.linalg.ldl_factor((x @ x.T).detach())[0],
+    "linalg.ldl_factor_ex": lambda x, y: ng.linalg.ldl_factor_ex((x @ x.T).detach())[0],
+    "linalg.ldl_solve": lambda x, y: ng.linalg.ldl_solve(
+        *ng.linalg.ldl_factor((x @ x.T).detach()), y.detach()
+    ),
     "vector_norm": lambda x, y: ng.linalg.vector_norm(x, 3.0),
     "matrix_norm": lambda x, y: ng.linalg.matrix_norm(x) + ng.linalg.matrix_norm(y, 1),
     "norm of a matrix": lambda x, y: ng.linalg.norm(x) * ng.linalg.norm(y, "nuc"),

@@ -272,7 +272,7 @@ GIVEN = {
     "Tensor": ["x"],
     "operand": ["x", "2"],
     "number": ["0.5", "2"],
-    "int": ["0"],
+    "int": ["1"],
     "str": ["'floor'"],
 }
 SHAPED = {

@@ -13,6 +13,7 @@ from numgrad.ops.signatures.declared import DECLARED
 
 PYTHON_FUNCTIONS = {
     *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "einsum"),
+    *("block_diag", "cartesian_prod"),
     *("get_rng_state", "initial_seed", "is_tensor", "manual_seed", "meshgrid", "seed"),
     *("chain_matmul", "eig", "lstsq", "matrix_rank", "solve", "symeig"),
     *("set_default_tensor_type", "set_rng_state", "tensordot", "unravel_index"),

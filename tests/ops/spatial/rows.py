@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numgrad as ng
+import numgrad.nn.functional as _F
+
 PARTS_FOR_REAL = {
     f"{kind}{dims}d{form}"
     for dims in (2, 3)
@@ -98,4 +101,58 @@ LEFT_OUT = {
     *(f"conv{form}{dims}d" for form in ("", "_transpose") for dims in (1, 2, 3)),
     *("adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d_with_indices"),
     *(f"max_pool{dims}d" for dims in (1, 2, 3)),
+}
+# Of which PyTorch has no complex forms, or which are parts of derivatives.
+_OF_REAL = """
+adaptive_avg_pool2d adaptive_avg_pool2d_backward adaptive_avg_pool3d
+adaptive_avg_pool3d_backward adaptive_max_pool2d_with_indices
+adaptive_max_pool3d_with_indices avg_pool2d avg_pool2d_backward avg_pool3d
+avg_pool3d_backward circular_pad1d circular_pad1d_backward circular_pad2d
+circular_pad2d_backward circular_pad3d circular_pad3d_backward col2im
+convolution_weight im2col max_pool2d_with_indices max_pool3d_with_indices
+reflection_pad1d reflection_pad1d_backward reflection_pad2d
+reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward
+replication_pad1d replication_pad1d_backward replication_pad2d
+replication_pad2d_backward replication_pad3d replication_pad3d_backward
+upsample_bicubic2d upsample_bicubic2d_aa upsample_bicubic2d_aa_backward
+upsample_bicubic2d_backward upsample_bilinear2d upsample_bilinear2d_aa
+upsample_bilinear2d_aa_backward upsample_bilinear2d_backward upsample_linear1d
+upsample_linear1d_backward upsample_nearest1d upsample_nearest1d_backward
+upsample_nearest2d upsample_nearest2d_backward upsample_nearest3d
+upsample_nearest3d_backward upsample_nearest_exact1d
+upsample_nearest_exact1d_backward upsample_nearest_exact2d
+upsample_nearest_exact2d_backward upsample_nearest_exact3d
+upsample_nearest_exact3d_backward upsample_trilinear3d
+upsample_trilinear3d_backward
+"""
+COMPLEX: dict[str, list[str]] = {
+    # Compositions of convolutions of parts in PyTorch, with nodes of sums.
+    "convolution": [],
+    "convolution_with_bias": [],
+    "pixel_shuffle": ["torch.pixel_shuffle(y[:, :, :2].reshape(4, 2, 2), 2)"],
+    "pixel_unshuffle": ["torch.pixel_unshuffle(x[:, :2], 2)"],
+    "channel_shuffle": ["torch.channel_shuffle(x.mT, 2)"],
+    **{name: [] for name in _OF_REAL.split()},
+}
+DISPATCH = {
+    "adaptive_avg_pool1d": lambda x, y: ng.adaptive_avg_pool1d(x, 2),
+    "adaptive_max_pool1d": lambda x, y: ng.adaptive_max_pool1d(x, 2)[0],
+    "avg_pool1d": lambda x, y: ng.avg_pool1d(x, 2),
+    "avg_pool2d": lambda x, y: _F.avg_pool2d(x[None], 2),
+    "avg_pool3d": lambda x, y: _F.avg_pool3d(x[None, None], (1, 2, 2)),
+    "conv1d": lambda x, y: ng.conv1d(x, y[None, :, :2]),
+    "conv2d": lambda x, y: ng.conv2d(x[None], y[None, None, :2, :2]),
+    "conv3d": lambda x, y: ng.conv3d(x[None, None], y[None, None, None, :2, :2]),
+    "conv_transpose1d": lambda x, y: ng.conv_transpose1d(x, y[:, None]),
+    "conv_transpose2d": lambda x, y: ng.conv_transpose2d(x[None], y[None, None, :2, :2]),
+    "conv_transpose3d": lambda x, y: ng.conv_transpose3d(
+        x[None, None], y[None, None, None, :2, :2]
+    ),
+    "convolution": lambda x, y: ng.convolution(
+        x[None], y[None, :, :2], None, (1,), (0,), (1,), False, (0,), 1
+    ),
+    "max_pool1d_with_indices": lambda x, y: ng.max_pool1d_with_indices(x, 2)[0],
+    "max_pool2d_with_indices": lambda x, y: _F.max_pool2d_with_indices(x[None], 2)[0],
+    "max_pool3d_with_indices": lambda x, y: _F.max_pool3d_with_indices(x[None, None], (1, 2, 2))[0],
+    "nn.functional.pad": lambda x, y: _F.pad(x, (1, 1), "reflect"),
 }

@@ -21,10 +21,26 @@ NODES = {
     "torch.special.xlog1py(p, 2.0)": ("SpecialXlog1PyBackward2", "other self"),
 }
 DISPATCH = {
+    "igamma": lambda x, y: ng.igamma(x, y),
+    "igammac": lambda x, y: ng.igammac(x, y),
+    "mvlgamma": lambda x, y: ng.mvlgamma(x, 2),
+    "polygamma": lambda x, y: x.polygamma(1) + ng.polygamma(2, y),
+    "special.gammainc": lambda x, y: ng.special.gammainc(x, y),
+    "special.gammaincc": lambda x, y: ng.special.gammaincc(x, y),
+    "special.log_softmax": lambda x, y: ng.special.log_softmax(x, 1),
+    "special.logit": lambda x, y: ng.special.logit(x / 4),
+    "special.logsumexp": lambda x, y: ng.special.logsumexp(x, 1),
+    "special.multigammaln": lambda x, y: ng.special.multigammaln(x, 2),
+    "special.polygamma": lambda x, y: ng.special.polygamma(1, x),
+    "special.softmax": lambda x, y: ng.special.softmax(x, 1),
+    "special.xlog1py": lambda x, y: ng.special.xlog1py(x, y),
+    "special.xlogy": lambda x, y: ng.special.xlogy(x, y),
     "special.expit": lambda x, y: ng.special.expit(x),
 }
 NOT_PYTORCHS = {"beta", "betaln"}
 TORCH = {
+    "beta": lambda m, a, b: m.special.beta(a, b),
+    "betaln": lambda m, a, b: m.special.betaln(a, b),
     # PyTorch has no derivative for the first argument.
     "igamma": lambda m, a, b: m.igamma(a.detach(), b),
     "igammac": lambda m, a, b: m.igammac(a.detach(), b),

@@ -54,3 +54,15 @@ PARTS = {"SolveTridiagonalBackward0"}
 LEFT_OUT = {"interp", "cubic_spline", "piecewise_polynomial"}
 NOT_COMPARED = {"interp", "cubic_spline", "piecewise_polynomial"}
 HALF_REFUSED = {"cdist", "pdist"}
+COMPLEX: dict[str, list[str]] = {
+    "block_diag": ["torch.block_diag(m, v, p)"],
+    "dist": ["torch.dist(m, n.T)"],
+    "renorm": ["torch.renorm(m, 2, 0, 1.0)"],
+    **{
+        name: []
+        for name in (
+            *("cdist", "pdist", "median", "median_along", "nanmedian", "nanmedian_along", "mode"),
+            "solve_tridiagonal",
+        )
+    },
+}
