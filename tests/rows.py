@@ -51,6 +51,7 @@ _TABLES = {
     "HALF_PARTS",  # PARTS of tests/ops/pointwise/test_half.py
     "HALF_REFUSED",
     "HALF_ROUNDED",
+    "IN_DOUBLE",  # of tests/kernels/pointwise/test_elementwise.py
     "SHAPE_DEPENDS_ON_VALUES",  # of tests/jit/test_jit_catalogue.py and test_layouts_everywhere.py
 }
 for _family in _FAMILIES:

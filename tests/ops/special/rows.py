@@ -166,3 +166,5 @@ DIFFERENT_GRADIENTS = {
     "torch.mvlgamma(x, 2)": "PyTorch's is the sum of a new dim, and lies row by row",
 }
 DIFFERENT = {**DIFFERENT_GRADIENTS, "torch.mvlgamma(x, 2, out=torch.empty(0))": "as above"}
+# Scalar functions with loops, of few digits to lose: numbers of float32 are computed in float64.
+IN_DOUBLE = {"beta", "betaln", "digamma", "igamma", "igammac", "mvlgamma", "polygamma"}
