@@ -55,8 +55,8 @@ TRIANGULAR_BLOCK = 32
 #: Bytes of arrays whose Fourier transforms are shared among threads. Measured: at 1 MiB two took as
 #: long as one.
 PARALLEL_FOURIER_BYTES = 1 << 22
-#: Bytes of the columns that a convolution makes of some samples, before it multiplies them. See
-#: `benchmarks/neural.py`.
+#: Bytes of the columns that a convolution makes of some samples, before it multiplies them: not
+#: measured.
 CONVOLUTION_BYTES = 1 << 21
 
 # --- memory --------------------------------------------------------------------------------------
