@@ -51,6 +51,8 @@ LATER = {
             "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
             "avg_pool1d max_pool1d max_pool2d max_pool3d max_pool1d_with_indices",
             "adaptive_avg_pool1d adaptive_max_pool1d pixel_shuffle pixel_unshuffle channel_shuffle",
+            "affine_grid_generator conv_tbc grid_sampler grid_sampler_2d grid_sampler_3d",
+            "native_channel_shuffle",
         ),
         methods=(),
         primitives=_split(
@@ -73,7 +75,7 @@ LATER = {
             "upsample_bilinear2d upsample_bilinear2d_backward upsample_trilinear3d",
             "upsample_trilinear3d_backward upsample_bicubic2d upsample_bicubic2d_backward",
             "upsample_bilinear2d_aa upsample_bilinear2d_aa_backward upsample_bicubic2d_aa",
-            "upsample_bicubic2d_aa_backward",
+            "upsample_bicubic2d_aa_backward fractional_max_pool2d fractional_max_pool3d",
         ),
     ),
     "matrices": Later(
@@ -95,12 +97,19 @@ LATER = {
     "nn": Later(
         functions=_split(
             "celu celu_ hardshrink prelu rrelu rrelu_ selu selu_ threshold threshold_",
-            "cosine_similarity pairwise_distance",
+            "alpha_dropout alpha_dropout_ batch_norm bilinear binary_cross_entropy_with_logits",
+            "cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ embedding",
+            "embedding_bag embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_",
+            "feature_dropout feature_dropout_ group_norm gru_cell hinge_embedding_loss",
+            "instance_norm kl_div layer_norm lstm_cell margin_ranking_loss native_batch_norm",
+            "native_dropout native_group_norm native_layer_norm norm_except_dim",
+            "pairwise_distance poisson_nll_loss rms_norm rnn_relu_cell rnn_tanh_cell",
+            "triplet_margin_loss",
         ),
         methods=_split("hardshrink prelu"),
         primitives=_split(
             "threshold hardtanh leaky_relu hardshrink softshrink hardsigmoid hardswish",
-            "prelu_kernel gelu gelu_tanh silu mish elu celu",
+            "prelu_kernel gelu gelu_tanh silu mish elu celu ctc_loss",
         ),
         elementwise=True,
     ),

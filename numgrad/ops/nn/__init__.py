@@ -21,6 +21,11 @@ _FILES = (
     "layers",
     "normalised",
     "dropping",
+    "alignments",
+    "bags",
+    "numbered_losses",
+    "native_layers",
+    "cells",
 )
 with declaring_own():
     for _file in _FILES:

@@ -15,6 +15,7 @@ _FILES = (
     "pooling",
     "adaptive_pooling",
     "unpooling",
+    "fractional_pooling",
     "norm_pooling",
     "resampling",
     "padding",
@@ -23,6 +24,7 @@ _FILES = (
     "grids",
     "response_norm",
     "attention",
+    "native",
 )
 with declaring_own():
     for _file in _FILES:
