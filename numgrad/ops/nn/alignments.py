@@ -123,7 +123,7 @@ def _rule_of_slopes(
     count, rows, classes = logs._array.shape
     counts = reshape(arange(count), (-1, 1, 1)) < reshape(frames, (-1, 1))
     if zero:
-        loss = _LOSS.apply(logs.detach(), labels, frames, lengths, blank=blank, zero=True)
+        loss = _LOSS.apply(logs.detach(), labels, frames, lengths, blank=blank, zero_infinity=True)
         counts = counts & reshape(loss < np.inf, (-1, 1))
     g = where(counts, g, 0.0)
     states, inside = _states(labels, lengths, blank)
@@ -143,16 +143,38 @@ def _sample(make: Any) -> Any:
     def losses(input: Tensor) -> Tensor:
         labels = wrap(np.array([[1, 1, 2], [2, 0, 0]]))
         frames, lengths = wrap(np.array([5, 3])), wrap(np.array([3, 1]))
-        return CATALOGUE["ctc_loss"].apply(  # type: ignore[no-any-return]
-            log_softmax(input, 2), labels, frames, lengths, blank=0, zero=False
+        return CATALOGUE["ctc_loss"].apply(
+            log_softmax(input, 2), labels, frames, lengths, blank=0, zero_infinity=False
         )
 
     return losses, [make(5, 2, 3)], {}
 
 
-def _losses(logs: Any, labels: Any, frames: Any, lengths: Any, blank: int, zero: bool) -> Any:
+def _losses(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int,
+    zero_infinity: bool,
+) -> Any:
     """Return the losses; whether infinite ones have a gradient concerns the rule alone."""
-    return alignments.negative_likelihoods(logs, labels, frames, lengths, blank)
+    return alignments.negative_likelihoods(log_probs, targets, input_lengths, target_lengths, blank)
+
+
+def _rule(
+    g: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int,
+    zero_infinity: bool,
+) -> Tensor:
+    slopes = _SLOPES.apply(
+        log_probs, targets, input_lengths, target_lengths, blank=blank, zero=zero_infinity
+    )
+    return reshape(g, (-1, 1)) * slopes
 
 
 _SLOPES = Primitive(
@@ -167,16 +189,8 @@ _LOSS = Primitive(
     "ctc_loss",
     "CtcLossBackward0",
     silent(_losses),
-    ["logs", "labels", "frames", "lengths"],
-    [
-        lambda g, logs, labels, frames, lengths, blank, zero: (
-            reshape(g, (-1, 1))
-            * _SLOPES.apply(logs, labels, frames, lengths, blank=blank, zero=zero)
-        ),
-        None,
-        None,
-        None,
-    ],
+    ["log_probs", "targets", "input_lengths", "target_lengths"],
+    [_rule, None, None, None],
     samples=[_sample],
 )
 
@@ -275,7 +289,7 @@ def losses_of(
             f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype.scalar_name}'"
         )
     result: Tensor = _LOSS.apply(
-        logs, targets.long(), frames, lengths, blank=blank, zero=zero_infinity
+        logs, targets.long(), frames, lengths, blank=blank, zero_infinity=zero_infinity
     )
     if zero_infinity:
         result = where(result == np.inf, 0.0, result)

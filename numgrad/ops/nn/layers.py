@@ -152,7 +152,7 @@ def rows_by_number(weight: Tensor, numbers: Tensor, shared: bool) -> Tensor:
     often = zeros(weight._array.shape[0], dtype=found.dtype).index_add(
         0, numbers, zeros(numbers.shape, dtype=found.dtype) + 1
     )
-    return _WITH_PART(found, 1 / index_select(often, 0, numbers).reshape(-1, 1))  # type: ignore[no-any-return]
+    return _WITH_PART(found, 1 / index_select(often, 0, numbers).reshape(-1, 1))
 
 
 @declare(

@@ -144,7 +144,7 @@ def _check(name: str, dims: int, input: Tensor, kernel: Ints, counts: Ints, draw
     for word, size, width, count in zip(
         _DIMS[dims], shape[len(shape) - dims :], kernel, counts, strict=True
     ):
-        if count + width - 1 > size:
+        if count + width - (dims == 2) > size:  # PyTorch wants one more of volumes
             raise RuntimeError(
                 f"{where}(): pool {word} {width} too large relative to input {word} {size}"
             )
@@ -233,10 +233,10 @@ def _make(dims: int) -> None:
             dims=dims,
             places=", and where in their planes these are" if both else "",
             sizes=_SIZES[dims],
-            shape=", ".join(["1", *["2"] * dims]),
-            length=2**dims,
+            shape=", ".join(["1", *["3"] * dims]),
+            length=3**dims,
             item="[0]" if both else "",
-            result=2**dims - 1,
+            result=3**dims - 1,
         )
         FRACTIONAL_POOLS[each] = globals()[each] = declare(
             f"{each}(Tensor input, int[1] kernel_size, int[1]? output_size=None, "

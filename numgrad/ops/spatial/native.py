@@ -18,7 +18,6 @@ __all__: list[str] = []
 @declare(
     "affine_grid_generator(Tensor theta, int[] size, bool align_corners)",
     method=False,
-    dispatched=True,
 )
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     """Return the positions that affine maps send those of the elements of a result to.
@@ -81,7 +80,6 @@ def _make_sampler(name: str, dims: int, what: str) -> None:
         f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
         "bool align_corners)",
         method=False,
-        dispatched=True,
     )(rule)
 
 
