@@ -122,8 +122,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Have Hypothesis draw as many examples as wanted; the same every time in CI and in a sample.
 
-    So who runs the README's command sees what CI saw. There is no deadline, because the first example of a test may compile a kernel; and the fixture
-    `torch` keeps nothing from one example to the next.
+    So who runs the README's command sees what CI saw. There is no deadline, because the first
+    example of a test may compile a kernel; and the fixture `torch` keeps nothing from one example
+    to the next.
     """
     for name, count in DRAWN.items():
         settings.register_profile(
