@@ -1,6 +1,6 @@
 """Convolutions, pooling, padding, resampling and attention; loaded when first asked for.
 
-`numgrad.ops.later` has the names.
+`numgrad.ops.later_names` has the names.
 """
 
 import importlib
