@@ -10,8 +10,8 @@ marked, with how much of it a plain run takes::
 Which ones goes by a hash of their names: the same in every run and on every machine, others in
 every test. But of the dtypes of an operation all tests prefer the same ones, so that fewer kernels
 are compiled. ``--cases=all`` runs all of them, and Hypothesis draws its 100 examples, of which a
-sample has a fifth. ``--cases=tenfold`` draws ten times as many as that. A run that names tests,
-by ``::`` or ``-k``, runs all the cases of these.
+sample has a fifth, the same ones every time. ``--cases=tenfold`` draws ten times as many as that. A
+run that names tests, by ``::`` or ``-k``, runs all the cases of these, and draws anew.
 """
 
 from __future__ import annotations
@@ -120,16 +120,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have Hypothesis draw as many examples as wanted, and the same ones every time in CI.
+    """Have Hypothesis draw as many examples as wanted; the same every time in CI and in a sample.
 
-    There is no deadline, because the first example of a test may compile a kernel; and the fixture
-    `torch` keeps nothing from one example to the next.
+    So who runs the README's command sees what CI saw. There is no deadline, because the first
+    example of a test may compile a kernel; and the fixture `torch` keeps nothing from one example
+    to the next.
     """
     for name, count in DRAWN.items():
         settings.register_profile(
             name,
             deadline=None,
-            derandomize="CI" in os.environ,
+            derandomize="CI" in os.environ or is_sample(config),
             max_examples=count,
             print_blob=True,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
