@@ -1,7 +1,7 @@
 """What a turn of a loop computes for the next one: common subexpressions across turns, handed on.
 
-``while_loop(lambda x: f(x) > 1e-9, lambda x: x - f(x) / slope(x), start)`` asks at the end of a turn
-for `f` of what it hands on, and computes that again at the beginning of the next. A value that
+``while_loop(lambda x: f(x) > 1e-9, lambda x: x - f(x) / slope(x), start)`` asks at the end of a
+turn for `f` of what it hands on, and computes that again at the beginning of the next. A value that
 depends on carries alone, and that is there of what these become as well, is a carry itself. The
 first turn is given it from outside. Either way the same operations give the same bits.
 """
