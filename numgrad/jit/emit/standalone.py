@@ -164,8 +164,10 @@ def is_native_loop(emitted: Emitted) -> bool:
 
 def draws_natively(emitted: Emitted) -> bool:
     """Whether a program draws few random numbers, and all of it compiled code can do."""
-    steps = [each for each in emitted.plan.steps if not isinstance(each, Nest)]
-    return bool(steps) and _is_native_program(emitted)
+    steps = [each.value for each in emitted.plan.steps if not isinstance(each, Nest)]
+    primitives = [step.attributes.get("primitive") for step in steps]
+    is_drawn = any(isinstance(each, Drawing | Loop) for each in primitives)
+    return is_drawn and _is_native_program(emitted)
 
 
 def _is_native_program(emitted: Emitted) -> bool:
@@ -491,7 +493,7 @@ class _Standalone:
         return new_array(name, shape, dtype)
 
     def _compact(self, operand: Value, lines: list[Statement]) -> str:
-        """Return the name of the array of an operand, or of its part of one; copy what lies apart."""
+        """Return the name of an operand's array, or of its part of one; copy what lies apart."""
         plan, shape = self.plan, operand.shape
         strided = None if operand in plan.kept else plan.elements.strided(operand, plan.kept)
         if strided is None:
