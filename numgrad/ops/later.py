@@ -146,6 +146,11 @@ LATER = {
             "renorm solve_tridiagonal",
         ),
     ),
+    "scattering": Later(
+        functions=_split("scatter_reduce index_reduce"),
+        methods=_split("scatter_reduce scatter_reduce_ index_reduce index_reduce_"),
+        primitives=_split("scatter_reduce index_reduce"),
+    ),
     "sampling": Later(
         functions=_split("binomial multinomial poisson"),
         methods=("multinomial",),
