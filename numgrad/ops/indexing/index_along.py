@@ -249,7 +249,10 @@ def _check_source(
             f"source.size(dim){behind}"
         )
     shape, given = list(input._array.shape), list(source._array.shape)
-    if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
+    differs = shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]
+    if error is RuntimeError and len(shape) != len(given):
+        differs = True
+    if differs:
         if error is RuntimeError:
             raise RuntimeError(
                 "source tensor shape must match self tensor shape, excluding the specified "

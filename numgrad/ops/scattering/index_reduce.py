@@ -9,6 +9,7 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.graph.tensor import Tensor
 from numgrad.kernels.move.indexing import reduce_indexed
+from numgrad.ops.arguments.dims import refuse_complex_gradient
 from numgrad.ops.core.catalogue import CATALOGUE
 from numgrad.ops.core.primitive import Primitive
 from numgrad.ops.indexing.gathering import length_of, positions_of, with_dims
@@ -87,6 +88,26 @@ _INDEX_REDUCE: Primitive = Primitive(
 )
 
 
+# The kernels that PyTorch lacks for bools and complex numbers in several dims.
+_MISSING = {
+    ("c", "amax"): "maximum_cpu",
+    ("c", "amin"): "minimum_cpu",
+    ("b", "mean"): "div_floor_cpu",
+}
+
+
+def _check_kind(input: Tensor, reduce: str, include_self: bool) -> None:
+    """Raise where PyTorch has no kernel for bools or complex numbers."""
+    kind = input._array.dtype.kind
+    if kind not in "cb":
+        return
+    kernel = _MISSING.get((kind, reduce)) if input._array.ndim > 1 else "index_func_"
+    if not include_self:
+        kernel = "index_reduce_func_exclude_input_init"
+    if kernel is not None:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+
+
 @declare(
     "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True, Tensor? out=None)",
@@ -118,10 +139,11 @@ def index_reduce(
     IndexError
         If there is no such dim or position, or the index has more dims.
     RuntimeError
-        If `source` does not fit, or there is no such reduction; in the second derivative of a
-        product, if two zeros are for one position.
+        If `source` does not fit, or there is no such reduction; if a gradient of complex numbers
+        is wanted; in the second derivative of a product, if two zeros are for one position.
     NotImplementedError
-        If the elements are bools or complex.
+        For bools and complex numbers, unless `include_self` and there are several dims; for their
+        mean, and extrema of complex numbers, always.
 
     >>> import numgrad as ng
     >>> x, index = ng.tensor([1.0, 2.0]), ng.tensor([0, 0])
@@ -134,10 +156,8 @@ def index_reduce(
             f"{reduce}."
         )
     at, positions = read_parts(input, dim, index, source, "index_reduce_")
-    kind = input._array.dtype.kind
-    if kind in "cb":
-        kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+    _check_kind(input, reduce, include_self)
+    refuse_complex_gradient("index_reduce", input, source)
     positions = check_selected(positions, size=length_of(input, at))
     result: Tensor = _INDEX_REDUCE.apply(
         input,
