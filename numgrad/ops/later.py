@@ -121,6 +121,7 @@ LATER = {
             "chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u",
             "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h",
             "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
+            "airy_ai betainc zeta zeta_of_number zeta_by_number",
         ),
         elementwise=True,
     ),
@@ -145,6 +146,12 @@ LATER = {
             "block_diag cdist dist median median_along mode nanmedian nanmedian_along pdist",
             "renorm solve_tridiagonal",
         ),
+    ),
+    "numeric": Later(
+        functions=_split("frexp gcd gcd_ lcm lcm_ ldexp ldexp_ nextafter"),
+        methods=_split("frexp gcd gcd_ lcm lcm_ ldexp ldexp_ nextafter nextafter_"),
+        primitives=_split("frexp gcd lcm ldexp ldexp_of_power nextafter nextafter_half"),
+        elementwise=True,
     ),
     "scattering": Later(
         functions=_split("scatter_reduce index_reduce"),

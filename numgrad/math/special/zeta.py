@@ -1,4 +1,4 @@
-"""Hurwitz's zeta function, and polygamma and the derivatives of mvlgamma, which are made of it.
+"""Hurwitz's zeta function, its derivatives, and polygamma and the derivatives of mvlgamma, which are made of it.
 
 Method: the first terms of the sum of (q + k)**-s, until q + k is at least 9 + s, then Euler and
 Maclaurin's formula for the rest, up to the twelfth Bernoulli number. For negative q, where s is an
@@ -20,10 +20,10 @@ import numpy as np
 from numba import types
 
 from numgrad.codegen.compile.dispatchers import part
-from numgrad.math.scalar import in_type_of, lgamma, pow
+from numgrad.math.scalar import in_type_of, lgamma, log, pow
 from numgrad.math.special.gamma import DIGAMMA
 
-__all__ = ["mvlgamma", "mvpolygamma", "polygamma", "trigamma", "zeta"]
+__all__ = ["mvlgamma", "mvpolygamma", "polygamma", "trigamma", "zeta", "zeta_slope"]
 
 _digamma = DIGAMMA[types.float64]
 
@@ -68,6 +68,48 @@ def _over_positive(s, q):  # type: ignore[no-untyped-def]
 
 
 _positive = part(_over_positive, inlined=False)
+
+
+def _slope_over_positive(s, q, order):  # type: ignore[no-untyped-def]
+    """Return the first or second derivative of that sum for s."""
+    total, a, edge = 0.0, q, _EDGE + s
+    while a < edge:
+        factor = -log(a)
+        total += pow(a, -s) * (factor if order == 1.0 else factor * factor)
+        a += 1.0
+    power, factor = pow(a, -s), -log(a)
+    if power == 0.0:
+        return total
+    inverse = 1.0 / (s - 1.0)
+    # The integral, with half of the first term, and then each term's logarithmic derivatives.
+    if order == 1.0:
+        rest = power * (factor * (a * inverse + 0.5) - a * inverse * inverse)
+    else:
+        rest = factor * factor * (a * inverse + 0.5) - 2.0 * factor * a * inverse * inverse
+        rest = power * (rest + 2.0 * a * inverse * inverse * inverse)
+    term, square = s * power / a, 1.0 / (a * a)
+    rate, bend = factor + 1.0 / s, -1.0 / (s * s)
+    for j in range(len(_BERNOULLI)):
+        rest += _BERNOULLI[j] * term * (rate if order == 1.0 else rate * rate + bend)
+        for i in range(2 * j + 1, 2 * j + 3):
+            term *= s + i
+            rate += 1.0 / (s + i)
+            bend -= 1.0 / ((s + i) * (s + i))
+        term *= square
+    return total + rest
+
+
+_positive_slope = part(_slope_over_positive, inlined=False)
+
+
+def _slope_everywhere(s, q, order):  # type: ignore[no-untyped-def]
+    """Return a derivative of zeta for s; nan for negative q, where s is an integer."""
+    if (s > 1.0) & (q > 0.0) & (q < math.inf):
+        return _positive_slope(s, q, order) if s < math.inf else 0.0
+    return math.nan
+
+
+_zeta_slope = part(_slope_everywhere, inlined=False)
 
 
 def _everywhere(s, q):  # type: ignore[no-untyped-def]
@@ -120,6 +162,12 @@ def trigamma(x):  # type: ignore[no-untyped-def]
 def zeta(s, q):  # type: ignore[no-untyped-def]
     """Return the sum of (q + k)**-s over k from 0."""
     return in_type_of(s, _zeta(np.float64(s), np.float64(q)))
+
+
+@part
+def zeta_slope(s, q, order):  # type: ignore[no-untyped-def]
+    """Return the first or second derivative of `zeta` for s."""
+    return in_type_of(s, _zeta_slope(np.float64(s), np.float64(q), np.float64(order)))
 
 
 @part
