@@ -51,7 +51,7 @@ def _over_positive(s, q):  # type: ignore[no-untyped-def]
     while a < edge:
         term = pow(a, -s)
         total += term
-        if term < 1e-18 * total:
+        if term <= 1e-18 * total:
             return total
         a += 1.0
     power = pow(a, -s)
@@ -74,8 +74,10 @@ def _slope_over_positive(s, q, order):  # type: ignore[no-untyped-def]
     """Return the first or second derivative of that sum for s."""
     total, a, edge = 0.0, q, _EDGE + s
     while a < edge:
-        factor = -log(a)
-        total += pow(a, -s) * (factor if order == 1.0 else factor * factor)
+        factor, power = -log(a), pow(a, -s)
+        total += power * (factor if order == 1.0 else factor * factor)
+        if (a > 2.0) & (power <= 1e-20 * abs(total)):
+            return total
         a += 1.0
     power, factor = pow(a, -s), -log(a)
     if power == 0.0:

@@ -64,8 +64,8 @@ _LDEXP_OF_POWER = binary(
 def ldexp(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     """Return ``input * 2**other``.
 
-    Derivative: 2**other for `input`, and y ln 2 for `other`, unless that is of integers. Mirrors
-    ``torch.ldexp``.
+    Derivative: 2**other for `input`, and y ln 2 for `other`, unless that is of integers. (PyTorch's
+    2**other is one of integers then, 0 for negative ones.) Mirrors ``torch.ldexp``.
 
     Parameters
     ----------

@@ -19,6 +19,9 @@ NODES = {
     "torch.special.xlog1py(p, v)": ("SpecialXlog1PyBackward0", "other self"),
     "torch.special.xlog1py(2.0, v)": ("SpecialXlog1PyBackward1", "other self"),
     "torch.special.xlog1py(p, 2.0)": ("SpecialXlog1PyBackward2", "other self"),
+    "torch.special.zeta(p.detach() + 1, p)": ("SpecialZetaBackward0", "other self"),
+    "torch.special.zeta(2.0, p)": ("SpecialZetaBackward1", "other self"),
+    "torch.special.zeta(p + 1, 2.0)": ("SpecialZetaBackward2", ""),
 }
 DISPATCH = {
     "igamma": lambda x, y: ng.igamma(x, y),
@@ -35,15 +38,21 @@ DISPATCH = {
     "special.softmax": lambda x, y: ng.special.softmax(x, 1),
     "special.xlog1py": lambda x, y: ng.special.xlog1py(x, y),
     "special.xlogy": lambda x, y: ng.special.xlogy(x, y),
+    "special.betainc": lambda x, y: ng.special.betainc(x * x, 2.0, y.sigmoid()),
+    "special.zeta": lambda x, y: ng.special.zeta(x * x + 2, y * y + 1) + ng.special.zeta(2.5, y),
     "special.expit": lambda x, y: ng.special.expit(x),
 }
-NOT_PYTORCHS = {"beta", "betaln"}
+NOT_PYTORCHS = {"beta", "betaln", "betainc"}
 TORCH = {
     "beta": lambda m, a, b: m.special.beta(a, b),
     "betaln": lambda m, a, b: m.special.betaln(a, b),
     # PyTorch has no derivative for the first argument.
     "igamma": lambda m, a, b: m.igamma(a.detach(), b),
     "igammac": lambda m, a, b: m.igammac(a.detach(), b),
+    "zeta": lambda m, a, b: m.special.zeta(a.detach(), b),
+    "zeta_of_number": lambda m, b, a: m.special.zeta(a, b),
+    "zeta_by_number": lambda m, a, b: m.special.zeta(a, b),
+    "betainc": lambda m, a, b, x: m.special.betainc(a, b, x),
     "polygamma": lambda m, a, n: m.polygamma(int(n), a),
     "entr": lambda m, a: m.special.entr(a),
     "xlog1py": lambda m, a, b: m.special.xlog1py(a, b),
@@ -56,6 +65,7 @@ _SCALED_K = ["scaled_modified_bessel_k0", "scaled_modified_bessel_k1"]
 _WAVES = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"]
 _UNDERIVED = ["modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0"]
 _UNDERIVED += ["modified_bessel_k1", *_SCALED_K, *_WAVES, "spherical_bessel_j0"]
+_UNDERIVED += ["airy_ai"]
 _UNARY = [*_NORMAL, "i0", "i0e", "i1", "i1e", *_UNDERIVED]
 _POLYNOMIALS = [
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
@@ -80,11 +90,11 @@ DISPATCH |= {
 }
 TORCH |= {name: lambda m, a, name=name: getattr(m.special, name)(a) for name in _UNARY}
 TORCH |= {name: lambda m, a, n, name=name: getattr(m.special, name)(a, n) for name in _POLYNOMIALS}
-OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS}
+OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS, "zeta_by_number"}
 OWN_NODES = {"ndtr"}
 # Nodes that PyTorch has not, for it has no such function, or none that is one operation.
-PARTS = {"BetaBackward0", "BetalnBackward0"} | {
-    f"Special{name.title().replace('_', '')}Backward0" for name in OWN_DERIVATIVES | OWN_NODES
+PARTS = {"BetaBackward0", "BetalnBackward0", "SpecialBetaincBackward0"} | {
+    f"Special{name.title().replace('_', '')}Backward0" for name in {*_UNDERIVED, *_POLYNOMIALS} | OWN_NODES
 }
 LESS_ACCURATE = {
     **dict.fromkeys(("igamma", "igammac"), (2e-6, 1e-9)),  # of 30 and 30 PyTorch has nine digits
@@ -109,6 +119,7 @@ LOST_SECOND_DERIVATIVES = {
     **dict.fromkeys(("igamma", "igammac"), "of the first argument PyTorch has none"),
 }
 NOT_KEPT = {"SpecialLogNdtrBackward0": "result"}
+KEPT_TOO = {"SpecialZetaBackward2": "other self"}  # PyTorch has no derivative for it
 DIFFER = {
     ("ndtr", "value"): (lambda x: x < 0, "PyTorch adds erf to 1"),
     ("ndtr", "gradient"): (lambda x: abs(x) > 2, "PyTorch rounds x/sqrt(2) before it is squared"),
@@ -168,3 +179,4 @@ DIFFERENT_GRADIENTS = {
 DIFFERENT = {**DIFFERENT_GRADIENTS, "torch.mvlgamma(x, 2, out=torch.empty(0))": "as above"}
 # Scalar functions with loops, of few digits to lose: numbers of float32 are computed in float64.
 IN_DOUBLE = {"beta", "betaln", "digamma", "igamma", "igammac", "mvlgamma", "polygamma"}
+IN_DOUBLE |= {"airy_ai", "betainc", "zeta", "zeta_of_number", "zeta_by_number"}
