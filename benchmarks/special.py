@@ -177,7 +177,11 @@ def main() -> None:
                 1,
             )
     for name in ("lgamma", "digamma"):
-        rows[f"{name}, 4 float64"] = (lambda m, name=name: function(m, name, 4, "float64"), 21, 5000)
+        rows[f"{name}, 4 float64"] = (
+            lambda m, name=name: function(m, name, 4, "float64"),
+            21,
+            5000,
+        )
     for name in OTHERS:
         rows[name] = (lambda m, name=name: other(m, name), 9, 1)
     print("| what | numgrad | PyTorch | ratio |\n| --- | ---: | ---: | ---: |")

@@ -29,7 +29,9 @@ def coefficients() -> tuple[list[float], list[float]]:
 
 def array(name: str, values: list[float]) -> str:
     """Return an array as source."""
-    return f"{name} = np.array(\n    [\n" + "".join(f"        {v!r},\n" for v in values) + "    ]\n)\n"
+    return (
+        f"{name} = np.array(\n    [\n" + "".join(f"        {v!r},\n" for v in values) + "    ]\n)\n"
+    )
 
 
 def main() -> None:

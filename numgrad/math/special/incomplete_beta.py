@@ -343,9 +343,7 @@ def betainc_slope(a, b, x, by_a, by_b):  # type: ignore[no-untyped-def]
     order = np.float64(by_a) + np.float64(by_b)
     ua = 1.0 if by_a > 0 else 0.0
     va = 1.0 if by_b == 0 else 0.0
-    found = _slope(
-        np.float64(a), np.float64(b), np.float64(x), ua, 1.0 - ua, va, 1.0 - va, order
-    )
+    found = _slope(np.float64(a), np.float64(b), np.float64(x), ua, 1.0 - ua, va, 1.0 - va, order)
     return in_type_of(x, found)
 
 

@@ -106,8 +106,8 @@ _positive_slope = part(_slope_over_positive, inlined=False)
 
 def _slope_everywhere(s, q, order):  # type: ignore[no-untyped-def]
     """Return a derivative of zeta for s; nan for negative q, where s is an integer."""
-    if (s > 1.0) & (q > 0.0) & (q < math.inf):
-        return _positive_slope(s, q, order) if s < math.inf else 0.0
+    if (s > 1.0) & (s < math.inf) & (q > 0.0) & (q < math.inf):
+        return _positive_slope(s, q, order)
     return math.nan
 
 
@@ -116,15 +116,18 @@ _zeta_slope = part(_slope_everywhere, inlined=False)
 
 def _everywhere(s, q):  # type: ignore[no-untyped-def]
     """Return zeta in double precision."""
-    if (s != s) | (q != q):
-        return math.nan
+    # In PyTorch's order: a pole decides even where the other argument is nan.
     if s <= 1.0:
         return math.inf if s == 1.0 else math.nan
+    floor = np.floor(q)
+    if (q <= 0.0) & (q == floor):
+        return math.inf
+    if (s != s) | (q != q):
+        return math.nan
+    if s == math.inf:
+        return math.inf if q < 1.0 else (1.0 if q == 1.0 else math.nan)
     if q > 0.0:
         return _positive(s, q) if q < math.inf else math.nan
-    floor = np.floor(q)
-    if q == floor:
-        return math.inf
     if s != np.floor(s):
         return math.nan
     # q = -(n - 1 + f): n terms are before 0, of which the first is in size that of f.

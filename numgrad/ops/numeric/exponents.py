@@ -72,13 +72,13 @@ def ldexp(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     input : tensor
         Integers and bools become the default floating point dtype.
     other : tensor
-        With integers the result is rounded once, whatever 2**other alone would be. Other numbers
-        are exponents as well.
+        With integers, floating point numbers are rounded once, whatever 2**other alone would be.
+        Other numbers are exponents as well.
 
     Raises
     ------
     NotImplementedError
-        If the exponents are bools.
+        If floating point numbers have bools for exponents.
     RuntimeError
         If `out` is of integers.
 
@@ -86,14 +86,13 @@ def ldexp(input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
     >>> ng.ldexp(ng.tensor([1.0, 3.0]), ng.tensor([3, -1]))
     tensor([8.0000, 1.5000])
     """
-    kind = other._array.dtype.kind
-    if kind == "b":
+    whole = other._array.dtype.kind in "iub" and input._array.dtype.kind == "f"
+    if whole and other._array.dtype.kind == "b":
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     if out is not None and out._array.dtype.kind in "iub":
         raise RuntimeError(
             f"ldexp can't be cast to the desired output type {out.dtype.scalar_name}"
         )
-    whole = kind in "iu" and input._array.dtype.kind != "c"
     result: Tensor = (_LDEXP if whole else _LDEXP_OF_POWER)(input, other, out=out)
     return result
 
@@ -164,7 +163,11 @@ def frexp(input: Tensor, out: Any) -> Any:
     if out is not None:
         for name, result, target in zip(found._fields, found, out, strict=True):
             if target._array.dtype != result._array.dtype:
-                verb = "to have int dtype" if name == "exponent" else f"to have dtype {result.dtype.cpp_name}"
+                verb = (
+                    "to have int dtype"
+                    if name == "exponent"
+                    else f"to have dtype {result.dtype.cpp_name}"
+                )
                 raise RuntimeError(
                     f"torch.frexp() expects {name} {verb} but got {target.dtype.cpp_name}"
                 )

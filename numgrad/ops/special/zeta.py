@@ -36,9 +36,7 @@ _SLOPE: ElementwisePrimitive = binary(
     "zeta_slope",
     (
         lambda g, input, other: g * _BEND(input, other),
-        lambda g, input, other: (
-            -g * (_ZETA(input + 1, other) + input * _SLOPE(input + 1, other))
-        ),
+        lambda g, input, other: -g * (_ZETA(input + 1, other) + input * _SLOPE(input + 1, other)),
     ),
     (_ORDERS, POSITIVE),
     formula=lambda input, other: Symbol.apply("zeta_slope", input, other, 1.0),

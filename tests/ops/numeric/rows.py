@@ -34,4 +34,9 @@ DISPATCH = {
 }
 TORCH = {
     "ldexp_of_power": lambda m, a, b: m.ldexp(a, b),
+    "nextafter_half": lambda m, a, b: m.nextafter(a, b),
 }
+# PyTorch rounds 2**other to float16 before it multiplies.
+HALF_ROUNDED = {"ldexp", "ldexp_of_power"}
+REAL_ONLY = {"frexp"}
+COMPLEX: dict[str, list[str]] = {"frexp": []}

@@ -86,7 +86,10 @@ def test_gradients_are_pytorchs_at_ties_and_zeros(
 ) -> None:
     """Where the input is not included, PyTorch shares with it nonetheless, where it is equal."""
     index = np.array([[0, 0, 1, 0], [2, 1, 1, 1], [0, 2, 2, 2]])
-    sources = ([[1, 2, 3, 2], [0, 5, 0, 5], [4, 0, 0, 1]], [[3, 3, 3, 3], [1, 1, 1, 1], [2, 4, 2, 4]])
+    sources = (
+        [[1, 2, 3, 2], [0, 5, 0, 5], [4, 0, 0, 1]],
+        [[3, 3, 3, 3], [1, 1, 1, 1], [2, 4, 2, 4]],
+    )
     bases = [[2, 5, 1, 9], [9, 0, 7, 9], [0, 0, 9, 4]] if include_self else np.full((3, 4), 9)
     for rows, name in itertools.product(sources, ("scatter_reduce", "index_reduce")):
         if name == "index_reduce" and mode == "sum":

@@ -94,7 +94,8 @@ OWN_DERIVATIVES = {*_UNDERIVED, *_POLYNOMIALS, "zeta_by_number"}
 OWN_NODES = {"ndtr"}
 # Nodes that PyTorch has not, for it has no such function, or none that is one operation.
 PARTS = {"BetaBackward0", "BetalnBackward0", "SpecialBetaincBackward0"} | {
-    f"Special{name.title().replace('_', '')}Backward0" for name in {*_UNDERIVED, *_POLYNOMIALS} | OWN_NODES
+    f"Special{name.title().replace('_', '')}Backward0"
+    for name in {*_UNDERIVED, *_POLYNOMIALS} | OWN_NODES
 }
 LESS_ACCURATE = {
     **dict.fromkeys(("igamma", "igammac"), (2e-6, 1e-9)),  # of 30 and 30 PyTorch has nine digits
@@ -148,7 +149,16 @@ _TEN_DIGITS = "PyTorch's derivative of digamma has ten digits, and none at negat
 _POLES = "PyTorch adds up terms on either side of a pole"
 _TAILS = "PyTorch's is computed in the type of its arguments, and off in the tails"
 # Where arguments are special (0, inf, nan, negative) results are PyTorch's.
+_NO_TERMS = "PyTorch divides 0 by 0 where all terms are 0"
 DIFFER |= {
+    ("zeta", "value"): (lambda s, q: (s > 1e30) & (q > 1), _NO_TERMS),
+    ("zeta", "gradient"): (lambda s, q: (s > 1e10) | (q == 0) | (q < 0), "and of poles none"),
+    ("zeta_of_number", "gradient"): (lambda q, s: q <= 0, "at poles it is that of terms beside"),
+    ("zeta_by_number", "value"): (lambda s, q: s > 1e30, _NO_TERMS),
+    ("airy_ai", "value"): (
+        lambda x: (x < 2.1) & np.isfinite(x),
+        "PyTorch's errors are up to 1e-8, and it has nan and nonsense far out",
+    ),
     ("lgamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
     ("lgamma", "gradient"): (lambda x: x < 2.5, _NEAR_ZEROS),
     ("digamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
@@ -172,7 +182,7 @@ ARGUMENTS = {
     "polygamma": "@(2, x)",
     "polygamma_": "2",
 }
-HALF_ROUNDED = {"beta", "betaln", "igamma", "igammac", "mvlgamma"}
+HALF_ROUNDED = {"beta", "betainc", "betaln", "igamma", "igammac", "mvlgamma"}
 DIFFERENT_GRADIENTS = {
     "torch.mvlgamma(x, 2)": "PyTorch's is the sum of a new dim, and lies row by row",
 }
