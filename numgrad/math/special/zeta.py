@@ -1,4 +1,4 @@
-"""Hurwitz's zeta function, its derivatives, and polygamma and the derivatives of mvlgamma, which are made of it.
+"""Hurwitz's zeta function with its derivatives, polygamma, and the derivatives of mvlgamma.
 
 Method: the first terms of the sum of (q + k)**-s, until q + k is at least 9 + s, then Euler and
 Maclaurin's formula for the rest, up to the twelfth Bernoulli number. For negative q, where s is an

@@ -36,6 +36,7 @@ Array = np.ndarray[Any, Any]
 
 
 def dim_indices(dim: int, positions: Array) -> tuple[Array | None, ...]:
+    """Return indices that have positions in one dim."""
     return (*(None,) * dim, positions)
 
 
@@ -175,6 +176,7 @@ def _own_vector(index: Array) -> Array:
 
 @at_run_time
 def check_selected(positions: Array, size: int) -> Array:
+    """Return positions; raise unless all lie from 0 to `size`."""
     if not are_inside(positions, size):
         raise IndexError("index out of range in self")
     return positions

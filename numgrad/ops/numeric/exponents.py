@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from numgrad.base.float_errors import silent
-from numgrad.codegen.expression import Symbol
 from numgrad.graph.tensor import Tensor
 from numgrad.ops.core.declare import binary
 from numgrad.ops.core.domains import POSITIVE, REAL, apart
@@ -108,7 +107,8 @@ def _frexp(array: Array) -> tuple[Array, Array]:
     return mantissa, exponent
 
 
-_FREXP = Primitive(
+_FREXP_RESULT: Any = return_type("frexp", "mantissa", "exponent")
+_FREXP: Primitive = Primitive(
     "frexp",
     "FrexpBackward0",
     _frexp,
@@ -126,7 +126,6 @@ _FREXP = Primitive(
         )
     ],
 )
-_FREXP_RESULT = return_type("frexp", "mantissa", "exponent")
 
 
 @declare("frexp(Tensor input, *, Tensor[]? out=None)")

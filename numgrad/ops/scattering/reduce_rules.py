@@ -14,7 +14,6 @@ import numpy as np
 
 from numgrad.graph.tensor import Tensor, fresh
 from numgrad.ops.core.primitive import Primitive, at_run_time
-from numgrad.ops.core.samples import sample
 from numgrad.ops.movement.casts import cast
 from numgrad.ops.pointwise.selection import where
 

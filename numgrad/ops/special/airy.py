@@ -26,8 +26,8 @@ _AIRY_AI: ElementwisePrimitive = unary(
     function_name="special_airy_ai",
     kernel_name="airy_ai_cpu",
     doc="Return Airy's function Ai, the solution of y'' = x y that falls for positive x.\n\n"
-    "As PyTorch's it is nan at infinity. Derivative: Ai', of which the derivative is x Ai(x) (DLMF\n"
-    "9.2.1); PyTorch has none. Mirrors ``torch.special.airy_ai``.",
+    "As PyTorch's it is nan at infinity. Derivative: Ai', of which the derivative is x Ai(x), by\n"
+    "that equation (DLMF 9.2.1); PyTorch has none. Mirrors ``torch.special.airy_ai``.",
     example="ng.special.airy_ai(ng.tensor([0.0, 1.0]))\ntensor([0.3550, 0.1353])",
 )
 special_airy_ai = publish(_AIRY_AI, module=__name__)

@@ -51,7 +51,7 @@ TORCH = {
     "igammac": lambda m, a, b: m.igammac(a.detach(), b),
     "zeta": lambda m, a, b: m.special.zeta(a.detach(), b),
     "zeta_of_number": lambda m, b, a: m.special.zeta(a, b),
-    "zeta_by_number": lambda m, a, b: m.special.zeta(a, b),
+    "zeta_by_number": lambda m, a, b: m.special.zeta(a.detach(), b),
     "betainc": lambda m, a, b, x: m.special.betainc(a, b, x),
     "polygamma": lambda m, a, n: m.polygamma(int(n), a),
     "entr": lambda m, a: m.special.entr(a),
@@ -117,7 +117,9 @@ UNDECIDED = {
 LOST_SECOND_DERIVATIVES = {
     "lgamma": "PyTorch's derivative of digamma has ten digits, and is finite at poles",
     "mvlgamma": "a sum of these",
-    **dict.fromkeys(("igamma", "igammac"), "of the first argument PyTorch has none"),
+    **dict.fromkeys(
+        ("igamma", "igammac", "zeta", "zeta_by_number"), "of the first argument PyTorch has none"
+    ),
 }
 NOT_KEPT = {"SpecialLogNdtrBackward0": "result"}
 KEPT_TOO = {"SpecialZetaBackward2": "other self"}  # PyTorch has no derivative for it
@@ -156,7 +158,7 @@ DIFFER |= {
     ("zeta_of_number", "gradient"): (lambda q, s: q <= 0, "at poles it is that of terms beside"),
     ("zeta_by_number", "value"): (lambda s, q: s > 1e30, _NO_TERMS),
     ("airy_ai", "value"): (
-        lambda x: (x < 2.1) & np.isfinite(x),
+        lambda x: ((x < 2.1) | (x > 103)) & np.isfinite(x),
         "PyTorch's errors are up to 1e-8, and it has nan and nonsense far out",
     ),
     ("lgamma", "value"): (lambda x: x < 2.5, _NEAR_ZEROS),
