@@ -12,6 +12,8 @@ NODES = {
     "torch.nextafter(m, k)": ("NextafterBackward0", "other self"),
     "torch.frexp(m)[0]": ("FrexpBackward0", "exponent"),
 }
+# PyTorch divides the least number by -1, which ends the process.
+NOT_COMPARED = {"gcd", "gcd_", "lcm", "lcm_"}
 ARGUMENTS = {
     **dict.fromkeys(["gcd", "lcm"], "@(k, k) | @(k, k[:1])"),
     **dict.fromkeys(["gcd_", "lcm_"], "@(k, k)"),
@@ -36,6 +38,11 @@ TORCH = {
     "ldexp_of_power": lambda m, a, b: m.ldexp(a, b),
     "nextafter_half": lambda m, a, b: m.nextafter(a, b),
 }
+DIFFERENT_GRADIENTS = {
+    "torch.ldexp(x, y)": "PyTorch multiplies by a power in memory of its own",
+    "torch.nextafter(x, y)": "PyTorch's zeros lie as the other operand",
+}
+DIFFERENT = {"torch.ldexp(x, y, out=torch.empty(0))": "as above"}
 # PyTorch rounds 2**other to float16 before it multiplies.
 HALF_ROUNDED = {"ldexp", "ldexp_of_power"}
 REAL_ONLY = {"frexp"}
