@@ -79,7 +79,7 @@ _STAY = frozenset(
 LOOPED = frozenset(
     (
         *("masked_scatter", "masked_scatter_backward", "linalg_lstsq", "median", "nanmedian"),
-        *("pdist", "dist", "renorm"),
+        *("pdist", "dist", "renorm", "ctc_loss"),
     )
 )
 
