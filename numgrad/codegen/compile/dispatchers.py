@@ -87,7 +87,7 @@ class KernelDispatcher(CPUDispatcher):
         return whole(super().compile, sig)
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
-        found = self.overloads.get(tuple(map(self.typeof_pyval, args)))
+        found: Any = self.overloads.get(tuple(map(self.typeof_pyval, args)))
         if found is not None:
             return found.entry_point
         for position, argument in enumerate(args):
