@@ -13,6 +13,7 @@ from typing import Any
 
 from numgrad.autograd.forward.duals import lie_as
 from numgrad.autograd.forward.linear_maps import Linearized, basis_of
+from numgrad.autograd.forward.stacked import joined_columns, stack_rows, unrolled, zero_rows
 from numgrad.base import pytree
 from numgrad.base.tuning import LOOPED_DIRECTIONS
 from numgrad.func.arguments import (
@@ -25,17 +26,13 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
-from numgrad.graph.batched import stack_rows, zero_rows
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.recipes import remembered
-from numgrad.ops.movement.shape import reshape
 
 __all__ = ["jacfwd", "jacrev"]
 
 Row = Sequence[Tensor | None]
-# Fewer rows than these take less time one by one than at once: 0.45 ms for ten operations.
-FEW_DIRECTIONS = 10
 
 
 @remembered
@@ -101,12 +98,12 @@ def jacrev(
         pull, output_spec, aux = pull_back(function, leaves, has_aux)
         check_real(pull.outputs, "jacrev", "outputs")
         blocks: list[list[Tensor]] = []
-        loops = _loops(pull.found, pull.outputs) or _together(pull.rows, pull.outputs)
+        loops = _loops(pull.found, pull.outputs) or pull.rows()
         if loops is not None:
             for output, stacked in zip(pull.outputs, loops, strict=True):
                 blocks.append(
                     [
-                        _unrolled(whole, output._array.shape, leaf)
+                        unrolled(whole, output._array.shape, leaf)
                         for whole, leaf in zip(stacked, leaves, strict=True)
                     ]
                 )
@@ -182,34 +179,19 @@ def jacfwd(
         linear, output_spec, aux = linear_map(function, leaves, has_aux)
         check_real(linear.outputs, "jacfwd", "outputs")
         blocks: list[list[Tensor]] = []
-        loops = _loops(functools.partial(_laid_out, linear), leaves) or _together(
-            functools.partial(linear.columns, leaves), leaves
-        )
+        loops = _loops(functools.partial(_laid_out, linear), leaves) or linear.columns(leaves)
         if loops is not None:
             for i, output in enumerate(linear.outputs):
                 blocks.append(
                     [
-                        _unrolled(stacked[i], leaf._array.shape, output, True)
+                        unrolled(stacked[i], leaf._array.shape, output, True)
                         for leaf, stacked in zip(leaves, loops, strict=True)
                     ]
                 )
             found = _nest(blocks, output_spec, spec, argnums)
             return (found, aux) if has_aux else found
         columns = [linear(tangents) for tangents in basis_of(leaves)]
-        for i, output in enumerate(linear.outputs):
-            blocks.append([])
-            start = 0
-            for leaf in leaves:
-                own, start = columns[start : start + leaf._array.size], start + leaf._array.size
-                block = stack_rows(
-                    [column[i] for column in own],
-                    output._array.shape,
-                    output._array.dtype,
-                    spread=leaf._array.shape,
-                    last=True,
-                    like=output._array,
-                )
-                blocks[i].append(block)
+        blocks = joined_columns(columns, linear, leaves)
         found = _nest(blocks, output_spec, spec, argnums)
         return (found, aux) if has_aux else found
 
@@ -262,16 +244,6 @@ def _loops(
     return found
 
 
-def _together(
-    rows: Callable[[], Any], tensors: Sequence[Tensor]
-) -> list[Sequence[Tensor | None]] | None:
-    """Return what `rows` gives, which computes all of them at once; None where there are few."""
-    if sum(tensor._array.size for tensor in tensors) < FEW_DIRECTIONS:
-        return None
-    found: list[Sequence[Tensor | None]] | None = rows()
-    return found
-
-
 def _laid_out(linear: Linearized, tangents: Sequence[Tensor | None]) -> Row:
     """Return the tangents of outputs, laid out as these are."""
     return [
@@ -286,18 +258,6 @@ def _stacked(rows: Sequence[Tensor | None], shape: tuple[int, ...], leaf: Tensor
     if all(row is None for row in rows):
         return zero_rows(array, array.dtype, shape, False)
     return stack_rows(rows, array.shape, array.dtype, spread=shape)
-
-
-def _unrolled(
-    stacked: Tensor | None, shape: tuple[int, ...], like: Tensor, last: bool = False
-) -> Tensor:
-    """Return what was stacked along a first dim with that spread over `shape`, first or `last`."""
-    inner = like._array.shape
-    if stacked is None:
-        return zero_rows(like._array, like._array.dtype, shape, last)
-    if not last:
-        return reshape(stacked, shape + inner)
-    return reshape(stacked.movedim(0, -1), inner + shape)
 
 
 def _nest(
