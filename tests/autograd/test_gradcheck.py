@@ -378,6 +378,9 @@ class Twice(Node):
     def run_arrays(self, gradients: Sequence[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
         return (self.rule(gradients[0]),), (False,)
 
+    def run_tensors(self, gradients: Sequence[Any]) -> tuple[Any]:
+        return (self.rule(gradients[0]),)
+
 
 def twice(rule: Callable[[Any], Any]) -> Function:
     """Return a function that doubles its input and pulls arrays (or None) back by `rule`."""

@@ -46,7 +46,7 @@ def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
         validate(graph)
         computed = run_graph(graph, [leaves[k]._array for k in trace.traced])
         results: list[Any] = []
-        for kind, which, _, laid in trace.outputs:
+        for kind, which, _, laid, _ in trace.outputs:
             if kind == "computed":
                 array = np.array(computed[which], order="C")
                 results.append(wrap(array if laid is None else laid.place(array)))
@@ -251,7 +251,7 @@ def traced_strides(function: Any, tensors: list[Any]) -> tuple[list[list[int]], 
     leaves, spec = flatten((tuple(tensors), {}))
     trace = trace_function(function, spec, leaves)
     results = []
-    for kind, which, _, laid in trace.outputs:
+    for kind, which, _, laid, _ in trace.outputs:
         if kind != "computed":
             results.append(strides_of(leaves[which] if kind == "argument" else which))
             continue

@@ -130,9 +130,10 @@ def test_reductions_take_numpys_arguments(name: str, data: st.DataObject) -> Non
 @pytest.mark.parametrize("axis", [0, -1, 1, None])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_of_a_number_take_its_only_axis(name: str, axis: int | None) -> None:
-    expected, error = call(find(name), np.array(2.5), axis=axis)
-    found, refused = call(find(name), ng.tensor(2.5, dtype=ng.float64), axis=axis)
-    assert (refused is None) == (error is None), (refused, error)
+    for number in (2.5, 2, True):
+        expected, error = call(find(name), np.array(number), axis=axis)
+        found, refused = call(find(name), ng.tensor(np.array(number)), axis=axis)
+        assert (refused is None) == (error is None), (number, refused, error)
     if error is None:
         assert_same(found, expected)
 
