@@ -115,17 +115,6 @@ INSTEAD = (
         "`hann_window` and its like; `save` and `load` keep tensors; Python's cProfile measures.",
     ),
     Instead(
-        "linear algebra for large matrices",
-        "lobpcg svd_lowrank pca_lowrank",
-        "`linalg.eigh` and `linalg.svd` find all values; for a few of a large matrix there are "
-        "those of SciPy's sparse.linalg.",
-    ),
-    Instead(
-        "norms",
-        "nuclear_norm",
-        "`linalg.matrix_norm(x, 'nuc')`.",
-    ),
-    Instead(
         "numbers and bits",
         "gcd_? lcm_? ldexp_? frexp nextafter_? airy_ai zeta",
         "NumPy's and SciPy's functions of `x.numpy()`, where no derivative is asked for; "
