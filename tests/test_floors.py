@@ -51,7 +51,7 @@ FLOORS = [
     ["autograd/forward"],
     ["autograd/function", "autograd/functional"],
     ["autograd"],
-    ["fft", "func", "linalg", "nn", "special", "utils"],
+    ["fft", "func", "linalg", "nn", "random", "special", "utils"],
     ["__init__"],
     ["__main__"],
 ]
