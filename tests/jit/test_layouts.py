@@ -263,7 +263,7 @@ def traced_strides(function: Any, tensors: list[Any]) -> tuple[list[list[int]], 
     return results, trace.strides
 
 
-@pytest.mark.sampled(0.3, by="name")
+@pytest.mark.sampled(0.18, by="name")
 @pytest.mark.parametrize(("name", "call"), CALLS)
 def test_results_lie_as_in_eager_mode(name: str, call: Any) -> None:
     function, tensors = call()
@@ -422,7 +422,7 @@ INDEPENDENT: list[Callable[..., Any]] = [
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.24)
 @pytest.mark.parametrize("function", INDEPENDENT)
 def test_a_function_that_asks_for_no_stride_is_traced_once(function: Any) -> None:
     """But for arguments whose elements share memory, if such come first."""

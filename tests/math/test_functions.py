@@ -208,7 +208,7 @@ NO_NUMBERS = [
 ]
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.18)
 @pytest.mark.parametrize("compiled", [False, True], ids=["called", "compiled"])
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 @pytest.mark.parametrize("name", ["tanh", "atan2", "clamp", "tanh_vjp"])
