@@ -76,11 +76,10 @@ def _program(drawn: random.Random, names: list[str], around: str) -> Callable[[A
         return last.sum() + all.sum()
 
     def in_while(A: Any, b: Any) -> Any:
-        def turn(state: Any) -> Any:
-            count, A = state
+        def turn(count: Any, A: Any) -> Any:
             return count + 1, step(A, b)
 
-        _, A = func.while_loop(lambda state: state[0] < 2, turn, (ng.tensor(0), A))
+        _, A = func.while_loop(lambda count, A: count < 2, turn, (ng.tensor(0), A))
         return (A * A).sum()
 
     def in_cond(A: Any, b: Any) -> Any:
@@ -102,12 +101,12 @@ def _close(found: Any, expected: Any, dtype: Any, much: float = 1.0) -> None:
     )
 
 
-@pytest.mark.sampled(0.3)
+@pytest.mark.sampled(0.15)
 @pytest.mark.parametrize("around", ["scan", "while", "cond", "none"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_compiled_programs_are_as_eager_ones(around: str, seed: int) -> None:
     drawn = random.Random(f"{around}{seed}")
-    size = drawn.choice([1, 2, 2, 3, 4, 5])
+    size = drawn.choice([1, 2, 2, 3, 5])  # of 4 x 4 there is much to compile
     batch = drawn.choice([(), (), (2,), (3, 1)])
     names = [KEYS[(3 * seed + k * 5 + len(around)) % len(KEYS)] for k in range(drawn.randint(1, 2))]
     loss = _program(drawn, names, around)
@@ -125,7 +124,7 @@ def test_compiled_programs_are_as_eager_ones(around: str, seed: int) -> None:
         _close(one, other, A.dtype, max(1.0, float(other.abs().max())))
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.1)
 @pytest.mark.parametrize("name", KEYS)
 def test_second_derivatives_are_as_eager_ones(name: str) -> None:
     drawn = random.Random(name)

@@ -135,7 +135,8 @@ class UnrolledCall:
         loads: list[Statement] = []
         for symbols, place in zip(self.operands, operands, strict=True):
             for at in np.ndindex(symbols.shape):
-                name = prefix + symbols[at].arguments[0]
+                symbol: Any = symbols[at]
+                name = prefix + symbol.arguments[0]
                 if name in used:
                     element = Load(Name(place.array), _position(place, at))
                     loads.append(Assign(name, call(of_type, element)))
