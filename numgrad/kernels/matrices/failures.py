@@ -38,6 +38,7 @@ _LU = (
 WORDS: dict[str, tuple[type[Exception], str]] = {
     "torch.linalg.solve": (LinAlgError, _SINGULAR),
     "torch.linalg.solve_ex": (LinAlgError, _SINGULAR),
+    "inv": (LinAlgError, _INVERSE),  # as `linalg.tensorinv` says it
     "linalg.inv": (LinAlgError, _INVERSE),
     "linalg.inv_ex": (LinAlgError, _INVERSE),
     "linalg.cholesky": (LinAlgError, _CHOLESKY),
