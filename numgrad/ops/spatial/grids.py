@@ -7,7 +7,6 @@ around a position, each times a weight; positions have derivatives where the wei
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from numgrad.base.halves import HALF
 from numgrad.graph.tensor import Tensor, fresh
+from numgrad.graph.warned import warn
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.linalg.linalg import matmul
 from numgrad.ops.movement.casts import cast, expand_to
@@ -27,10 +27,10 @@ from numgrad.ops.pointwise.selection import clamp, where
 from numgrad.ops.signatures.declared import declare
 from numgrad.ops.spatial.arguments import numbers, refuse
 
-__all__ = ["affine_grid", "grid_sample"]
+__all__ = ["MODES", "PADDINGS", "affine_grid", "grid_sample"]
 
-_MODES = ("bilinear", "nearest", "bicubic")
-_PADDINGS = ("zeros", "border", "reflection")
+MODES = ("bilinear", "nearest", "bicubic")
+PADDINGS = ("zeros", "border", "reflection")
 _KEYS = -0.75  # of the cubic kernel, as in `tables`
 
 
@@ -115,11 +115,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None) 
 
 
 def _warn_of_corners(name: str) -> None:
-    warnings.warn(
+    warn(
         f"Default {name} behavior has changed to align_corners=False since 1.3.0. Please specify "
         f"align_corners=True if the old behavior is desired. See the documentation of {name} for "
-        "details.",
-        stacklevel=4,
+        "details."
     )
 
 
@@ -264,11 +263,11 @@ def _cubic_samples(
 
 def _check(mode: str, padding_mode: str) -> None:
     prefix = "nn.functional.grid_sample(): expected"
-    if mode not in _MODES:
+    if mode not in MODES:
         raise ValueError(
             f"{prefix} mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in _PADDINGS:
+    if padding_mode not in PADDINGS:
         raise ValueError(
             f"{prefix} padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"
