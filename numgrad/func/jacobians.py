@@ -26,6 +26,7 @@ from numgrad.func.arguments import (
 )
 from numgrad.func.forward import check_primals, linear_map
 from numgrad.func.reverse import pull_back
+from numgrad.graph.func_levels import outside_inference
 from numgrad.graph.modes import modes
 from numgrad.graph.tensor import Tensor
 from numgrad.jit.front.recipes import remembered
@@ -93,34 +94,42 @@ def jacrev(
 
     @functools.wraps(func)
     def jacobian(*args: Any) -> Any:
-        check_real(pytree.leaves(args), "jacrev", "inputs")
-        function, leaves, spec = _function_of(func, args, argnums)
-        pull, output_spec, aux = pull_back(function, leaves, has_aux)
-        check_real(pull.outputs, "jacrev", "outputs")
-        blocks: list[list[Tensor]] = []
-        loops = _loops(pull.found, pull.outputs) or pull.rows()
-        if loops is not None:
-            for output, stacked in zip(pull.outputs, loops, strict=True):
-                blocks.append(
-                    [
-                        unrolled(whole, output._array.shape, leaf)
-                        for whole, leaf in zip(stacked, leaves, strict=True)
-                    ]
-                )
-            found = _nest(blocks, output_spec, spec, argnums)
-            return (found, aux) if has_aux else found
-        rows: list[Row] = [pull.found(cotangents) for cotangents in basis_of(pull.outputs)]
-        start = 0
-        for output in pull.outputs:
-            own, start = rows[start : start + output._array.size], start + output._array.size
-            shape = output._array.shape
+        return _in_reverse(func, args, argnums, has_aux)
+
+    return jacobian
+
+
+@outside_inference
+def _in_reverse(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Argnums, has_aux: bool
+) -> Any:
+    """Return the Jacobian at some arguments, row by row."""
+    check_real(pytree.leaves(args), "jacrev", "inputs")
+    function, leaves, spec = _function_of(func, args, argnums)
+    pull, output_spec, aux = pull_back(function, leaves, has_aux)
+    check_real(pull.outputs, "jacrev", "outputs")
+    blocks: list[list[Tensor]] = []
+    loops = _loops(pull.found, pull.outputs) or pull.rows()
+    if loops is not None:
+        for output, stacked in zip(pull.outputs, loops, strict=True):
             blocks.append(
-                [_stacked([row[j] for row in own], shape, leaf) for j, leaf in enumerate(leaves)]
+                [
+                    unrolled(whole, output._array.shape, leaf)
+                    for whole, leaf in zip(stacked, leaves, strict=True)
+                ]
             )
         found = _nest(blocks, output_spec, spec, argnums)
         return (found, aux) if has_aux else found
-
-    return jacobian
+    rows: list[Row] = [pull.found(cotangents) for cotangents in basis_of(pull.outputs)]
+    start = 0
+    for output in pull.outputs:
+        own, start = rows[start : start + output._array.size], start + output._array.size
+        shape = output._array.shape
+        blocks.append(
+            [_stacked([row[j] for row in own], shape, leaf) for j, leaf in enumerate(leaves)]
+        )
+    found = _nest(blocks, output_spec, spec, argnums)
+    return (found, aux) if has_aux else found
 
 
 @remembered
@@ -173,29 +182,37 @@ def jacfwd(
                 "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
                 f"{randomness}"
             )
-        check_real(pytree.leaves(args), "jacfwd", "inputs")
-        function, leaves, spec = _function_of(func, args, argnums)
-        check_primals(leaves)
-        linear, output_spec, aux = linear_map(function, leaves, has_aux)
-        check_real(linear.outputs, "jacfwd", "outputs")
-        blocks: list[list[Tensor]] = []
-        loops = _loops(functools.partial(_laid_out, linear), leaves) or linear.columns(leaves)
-        if loops is not None:
-            for i, output in enumerate(linear.outputs):
-                blocks.append(
-                    [
-                        unrolled(stacked[i], leaf._array.shape, output, True)
-                        for leaf, stacked in zip(leaves, loops, strict=True)
-                    ]
-                )
-            found = _nest(blocks, output_spec, spec, argnums)
-            return (found, aux) if has_aux else found
-        columns = [linear(tangents) for tangents in basis_of(leaves)]
-        blocks = joined_columns(columns, linear, leaves)
-        found = _nest(blocks, output_spec, spec, argnums)
-        return (found, aux) if has_aux else found
+        return _in_forward(func, args, argnums, has_aux)
 
     return jacobian
+
+
+@outside_inference
+def _in_forward(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Argnums, has_aux: bool
+) -> Any:
+    """Return the Jacobian at some arguments, column by column."""
+    check_real(pytree.leaves(args), "jacfwd", "inputs")
+    function, leaves, spec = _function_of(func, args, argnums)
+    check_primals(leaves)
+    linear, output_spec, aux = linear_map(function, leaves, has_aux)
+    check_real(linear.outputs, "jacfwd", "outputs")
+    blocks: list[list[Tensor]] = []
+    loops = _loops(functools.partial(_laid_out, linear), leaves) or linear.columns(leaves)
+    if loops is not None:
+        for i, output in enumerate(linear.outputs):
+            blocks.append(
+                [
+                    unrolled(stacked[i], leaf._array.shape, output, True)
+                    for leaf, stacked in zip(leaves, loops, strict=True)
+                ]
+            )
+        found = _nest(blocks, output_spec, spec, argnums)
+        return (found, aux) if has_aux else found
+    columns = [linear(tangents) for tangents in basis_of(leaves)]
+    blocks = joined_columns(columns, linear, leaves)
+    found = _nest(blocks, output_spec, spec, argnums)
+    return (found, aux) if has_aux else found
 
 
 def _function_of(

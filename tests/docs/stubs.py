@@ -50,6 +50,7 @@ from numgrad import func as func
 from numgrad import linalg as linalg
 from numgrad import math as math
 from numgrad import nn as nn
+from numgrad import random as random
 from numgrad import special as special
 from numgrad import utils as utils
 from numgrad.graph.handles import RemovableHandle
@@ -323,6 +324,10 @@ def _values() -> Iterator[str]:
             yield f"{name}: dtype"
         elif isinstance(value, float):
             yield f"{name}: _float"
+        elif isinstance(value, bool) or value is None:
+            yield f"{name}: {'_bool' if value is not None else value}"
+        elif isinstance(value, numgrad.Generator):
+            yield f"{name}: Generator"
         elif isinstance(value, numgrad.layout | numgrad.memory_format):
             yield f"{name}: {type(value).__name__}"
         elif inspect.isclass(value) and value.__module__ == "numgrad":

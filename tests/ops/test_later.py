@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
-
-import pytest
 
 from numgrad.ops.later import LATER, package_of
+from tests.children import ended_well
 from tests.docs import later_names
 
 
@@ -52,23 +48,9 @@ for name in ("det", "linalg_det", "linalg"):
         assert "already" in str(error)
 assert ng.det(ng.eye(2)).item() == 1
 """
-FORKS = """
-import os, sys
-import numgrad as ng
-
-for lines in sys.argv[1:]:
-    child = os.fork()
-    if not child:
-        exec(lines)
-        sys.exit()
-    assert os.waitpid(child, 0)[1] == 0, lines
-"""
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 def test_a_name_loads_its_package_and_importing_does_not() -> None:
     """Functions of numbers do, too; and nobody else can take a name before that."""
-    uses = [f"{NOT_LOADED}\n{use}\n{LOADED}" for use in USES]
-    command = [sys.executable, "-c", FORKS, *uses, NUMBERS, TAKEN]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    for lines in (*[f"{NOT_LOADED}\n{use}\n{LOADED}" for use in USES], NUMBERS, TAKEN):
+        assert ended_well(f"import sys\nimport numgrad as ng\n{lines}") == "", lines

@@ -10,13 +10,13 @@ from numgrad.base.dtypes import int64
 from numgrad.codegen.compile.compile import kernel
 from numgrad.graph.grad_modes import no_grad
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.warned import warn
 from numgrad.ops.core.primitive import Primitive, at_run_time
 from numgrad.ops.creation.creation import zeros
 from numgrad.ops.creation.ranges import arange
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.indexing.index_along import index_add, index_select
 from numgrad.ops.nn.layers import rows_by_number, shorten_rows
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.pointwise.selection import clamp_min, where
 from numgrad.ops.signatures.declared import declare
 

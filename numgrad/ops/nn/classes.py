@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from numgrad.graph.tensor import Tensor, wrap
+from numgrad.graph.warned import warn
 from numgrad.ops.core.declare import elementwise
 from numgrad.ops.core.domains import interval
 from numgrad.ops.core.primitive import at_run_time
 from numgrad.ops.indexing.gathering import gather
 from numgrad.ops.movement.unit_dims import squeeze, unsqueeze
 from numgrad.ops.nn.reduced import OLD, reduced, reduction_of
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.pointwise.activation import logsigmoid
 from numgrad.ops.pointwise.exponential import exp, log, log1p
 from numgrad.ops.pointwise.logarithms import xlogy

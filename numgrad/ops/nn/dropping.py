@@ -6,8 +6,8 @@ import math
 
 from numgrad.graph.tensor import Tensor
 from numgrad.graph.upward import upward
+from numgrad.graph.warned import warn
 from numgrad.ops.creation.creation import empty
-from numgrad.ops.nn.warned import warn
 from numgrad.ops.signatures.declared import declare
 
 __all__ = [
