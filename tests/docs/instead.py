@@ -115,27 +115,9 @@ INSTEAD = (
         "`hann_window` and its like; `save` and `load` keep tensors; Python's cProfile measures.",
     ),
     Instead(
-        "linear algebra for large matrices",
-        "lobpcg svd_lowrank pca_lowrank",
-        "`linalg.eigh` and `linalg.svd` find all values; for a few of a large matrix there are "
-        "those of SciPy's sparse.linalg.",
-    ),
-    Instead(
-        "norms",
-        "nuclear_norm",
-        "`linalg.matrix_norm(x, 'nuc')`.",
-    ),
-    Instead(
-        "numbers and bits",
-        "gcd_? lcm_? ldexp_? frexp nextafter_? airy_ai zeta",
-        "NumPy's and SciPy's functions of `x.numpy()`, where no derivative is asked for; "
-        "`x * 2.0 ** y` has one.",
-    ),
-    Instead(
         "reductions by index",
-        "(scatter|index)_reduce_? segment_reduce",
-        "`index_add` and `scatter_add` for sums; of segments in order, differences of `cumsum`, or "
-        "`nn.functional.embedding_bag`, which has means and greatest elements, too.",
+        "segment_reduce",
+        "`scatter_reduce` and `index_reduce`, to which segments are positions that repeat.",
     ),
     Instead(
         "settings",

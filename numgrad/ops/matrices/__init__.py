@@ -27,6 +27,7 @@ _FILES = (
     "least_squares",
     "householder",
     "indefinite",
+    "low_rank",
 )
 with declaring_own():
     for _file in _FILES:
