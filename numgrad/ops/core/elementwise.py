@@ -320,7 +320,10 @@ class ElementwisePrimitive(Primitive):
         ]
         call = None
         if self.deciding is None or all(array.flags.c_contiguous for array in arrays_among(values)):
-            call = self.kernel.short(shape, values, casts, result)
+            try:
+                call = self.kernel.short(shape, values, casts, result)
+            except OverflowError:
+                call = self.kernel.short(shape, in_64_bits(values), casts, result)
         call = call or self._in_general(shape, compute, result)
         found: tuple[Any, np.dtype[Any]] = self.calls.keep(key, (call, compute))
         return found
@@ -344,7 +347,11 @@ class ElementwisePrimitive(Primitive):
         arrays: list[Any] = []
         for position, value in enumerate(values):
             if isinstance(value, Number):
-                arrays.append(self.number_converter(position, {"compute": compute})(value))
+                convert = self.number_converter(position, {"compute": compute})
+                try:
+                    arrays.append(convert(value))
+                except OverflowError:
+                    arrays.append(convert(in_64_bits(values)[position]))
             elif value.dtype is compute or position in self.masks:
                 arrays.append(value)
             elif modes.trace is None:
