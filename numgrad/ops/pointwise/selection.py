@@ -9,11 +9,7 @@ import numpy as np
 from numgrad.graph.modes import modes
 from numgrad.graph.recorder import refuse_shape_of
 from numgrad.graph.tensor import Tensor, fresh, view_of, wrap
-<<<<<<< HEAD
-=======
 from numgrad.graph.warned import warn
-from numgrad.kernels.pointwise.flat_calls import converter
->>>>>>> main
 from numgrad.ops.arguments.scalar_arrays import scalar_array
 from numgrad.ops.core.declare import binary, elementwise
 from numgrad.ops.core.domains import MASK, REAL, apart, interval, number
