@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numgrad.base.tuning import FEW_ELEMENTS
+from numgrad.kernels.move.layout import arranged, by_stride, reduced_shape
 from numgrad.kernels.reduce.order import TILE, steps_of
 
-__all__ = ["ShortBlocks", "ShortCall", "entry_of", "short_blocks"]
+__all__ = ["ShortBlocks", "ShortCall", "as_it_lies", "entry_of", "short_blocks"]
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +73,45 @@ def short_blocks(
         return None
     middle = (1,) if keepdim else ()
     return ShortBlocks(prod(before), shape[dim], inner, before + middle + behind)
+
+
+def as_it_lies(
+    array: Array,
+    dims: tuple[int, ...],
+    keepdim: bool,
+    make: Callable[[ShortBlocks], ShortCall | None],
+) -> ShortCall | None:
+    """Return what reduces few elements that lie as those of an array, in one pass; None if not so.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+    dims, keepdim
+        Which dims to reduce.
+    make : callable
+        Returns what reduces blocks.
+    """
+    shape, strides = array.shape, array.strides
+    if not 0 < array.size <= FEW_ELEMENTS or min(strides, default=0) < 0:
+        return None
+    order = [*range(array.ndim)]
+    if not array.flags.c_contiguous:
+        order = by_stride(strides, order)
+    laid = arranged(None, shape, dims, order)
+    if laid.rest or laid.inner > TILE:
+        return None
+    in_order = tuple([shape[dim] for dim in laid.kept])
+    run = make(ShortBlocks(laid.outer, laid.n, laid.inner, in_order))
+    if run is None:
+        return None
+    target, back = reduced_shape(shape, dims, keepdim), np.argsort(laid.kept).tolist()
+    if order == sorted(order) and target == in_order:
+        return run
+    if back == sorted(back):
+        return lambda array: run(array.transpose(order)).reshape(target)
+    return lambda array: np.ascontiguousarray(
+        run(array.transpose(order)).transpose(back)
+    ).reshape(target)
 
 
 @lru_cache(maxsize=1 << 10)
