@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numgrad.graph.tensor import Tensor, refresh_view, wrap
+from numgrad.graph.tensor import Tensor, kind_of, refresh_view, wrap
 
 __all__ = ["key_of", "written_key"]
 
@@ -73,7 +73,7 @@ def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:
         if not array.ndim or array.dtype.char not in _INDEX_CODES:  # whose number is read, or which
             return None  # are warned about
         same = next((at for at, each in enumerate(operands) if each is part), -1)
-        written.append((array.shape, array.strides, array.dtype, same))
+        written.append((part._kind or kind_of(part), same))
         operands.append(part)
     return tuple(written), tuple(parts)
 

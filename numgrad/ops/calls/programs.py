@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numgrad.graph.kinds import kind_for
 from numgrad.graph.tensor import NO_EDGE, Tensor
 from numgrad.ops.calls.node_source import (
     Saved,
@@ -242,6 +243,9 @@ class CallWriter:
             self.lines.append(f"{value.counter} = [0]")
             return value
         made = [f"{name} = new(Tensor)", f"{name}._array = {value.array}"]
+        if id(step.written[index]) not in self.counted:
+            self.namespace[f"kind{number}_{index}"] = kind_for(step.written[index])
+            made.append(f"{name}._kind = kind{number}_{index}")
         if not view:
             self.lines += made
             value.counter = f"c{number}_{index}"

@@ -185,7 +185,7 @@ def as_tensor(data: Any, dtype: Any) -> Tensor:
         array = check_array(data)
         note_given(array)
         if dtype is None or dtype.numpy == array.dtype:
-            return wrap(array)
+            return wrap(array[...])
         note_copy(array)
         return fresh(cast_array(array, dtype))
     return fresh(build_array(data, dtype))
@@ -239,7 +239,7 @@ def asarray(obj: Any, dtype: Any, copy: bool | None, requires_grad: bool | None)
         obj = _writable(obj)
     if isinstance(obj, (Tensor, np.ndarray)):
         note_given(obj)
-        source = obj if isinstance(obj, Tensor) else wrap(check_array(obj))
+        source = obj if isinstance(obj, Tensor) else wrap(check_array(obj)[...])
         if requires_grad is None and source.requires_grad:
             warnings.warn(_INHERITS_REQUIRES_GRAD, UserWarning, stacklevel=3)
         same = dtype is None or dtype is source.dtype
@@ -306,7 +306,7 @@ def from_numpy(array: Array) -> Tensor:
             stacklevel=2,
         )
     note_given(array)
-    return wrap(array)
+    return wrap(array[...])
 
 
 @declare("from_dlpack(object ext_tensor, *, device? device=None, bool? copy=None)", method=False)

@@ -14,7 +14,7 @@ from numgrad.graph.modes import call_interceptors, interceptors, modes
 from numgrad.graph.node import node_type
 from numgrad.graph.overlap import check_overlap
 from numgrad.graph.recorder import is_traced_array, place_of
-from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, refresh_view, wrap
+from numgrad.graph.tensor import NO_EDGE, Tensor, fresh, kind_of, refresh_view, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move.indexing import (
     add_indexed,
@@ -239,8 +239,8 @@ def getitem(input: Tensor, key: Any) -> Tensor:
         return _getitem(input, key)
     if input._base is not None:
         refresh_view(input)
-    array, needs, written = input._array, input._edge is not NO_EDGE, written_key(key)
-    facts = array.shape, array.strides, array.dtype, needs, needs and modes.grad
+    needs, written = input._edge is not NO_EDGE, written_key(key)
+    facts = input._kind or kind_of(input), needs, needs and modes.grad
     if written is not None:
         program = _find((facts, written))
         if program is None:
