@@ -19,27 +19,41 @@ def written_key(key: Any) -> Any:
     Examples
     --------
     >>> written_key((slice(1, None), 2, ...))
-    ((1, None, None), 2, Ellipsis, '')
+    (('', 1, None, None), 2, Ellipsis)
     >>> written_key(True), written_key(slice(0, 2.0))
     (None, None)
     """
     kind = type(key)
     if kind is int:
         return key
-    if kind is slice:
-        start, stop, step = key.start, key.stop, key.step
+    if kind is not tuple:
+        return _written_part(key)
+    for part in key:
+        if type(part) is not int:
+            break
+    else:
+        return key  # of ints alone
+    parts = []
+    for part in key:
+        if type(part) is not int:
+            part = _written_part(part)
+            if part is None:
+                return None
+        parts.append(part)
+    return tuple(parts)
+
+
+def _written_part(part: Any) -> Any:
+    """Return what stands for a part of such a key that is no int."""
+    if type(part) is slice:
+        start, stop, step = part.start, part.stop, part.step
         for bound in (start, stop, step):
             if type(bound) is not int and bound is not None:
                 return None
-        return start, stop, step
-    if key is Ellipsis:
-        return key
-    if key is None:
-        return "None"
-    if kind is not tuple:
-        return None
-    parts = [written_key(part) if type(part) is not tuple else None for part in key]
-    return None if None in parts else (*parts, "")
+        return "", start, stop, step
+    if part is Ellipsis:
+        return part
+    return "None" if part is None else None
 
 
 def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:

@@ -237,25 +237,36 @@ def getitem(input: Tensor, key: Any) -> Tensor:
     """
     if type(input) is not Tensor or call_interceptors:
         return _getitem(input, key)
+    written = written_key(key)
+    if written is not None:
+        return _view_at(input, key, written)
+    operands = [input]
+    found = key_of(key, operands)
+    if found is None:
+        return _getitem(input, key)
+    written, key = found
     if input._base is not None:
         refresh_view(input)
-    needs, written = input._edge is not NO_EDGE, written_key(key)
-    facts = input._kind or kind_of(input), needs, needs and modes.grad
-    if written is not None:
-        program = _find((facts, written))
-        if program is None:
-            return _CALLS.meet((facts, written), (input,), (), (input, key))
-        result: Tensor = program(input)
-    else:
-        operands = [input]
-        found = key_of(key, operands)
-        if found is None:
-            return _getitem(input, key)
-        written, key = found
-        program = _find((facts, written))
-        if program is None:
-            return _CALLS.meet((facts, written), operands, (), (input, key))
-        result = program(*operands)
+    needs = input._edge is not NO_EDGE
+    facts = input._kind or kind_of(input), written, needs, needs and modes.grad
+    program = _find(facts)
+    if program is None:
+        return _CALLS.meet(facts, operands, (), (input, key))
+    result: Tensor = program(*operands)
+    return _getitem(input, key) if result is None else result
+
+
+def _view_at(input: Tensor, key: Any, written: Any) -> Tensor:
+    """Return the view ``input[key]``, where nothing has to see every call."""
+    if input._base is not None:
+        refresh_view(input)
+    needs = input._edge is not NO_EDGE
+    facts = input._kind or kind_of(input), written, needs, needs and modes.grad
+    program = _find(facts)
+    if program is None:
+        made: Tensor = _CALLS.meet(facts, (input,), (), (input, key))
+        return made
+    result: Tensor = program(input)
     return _getitem(input, key) if result is None else result
 
 
@@ -404,22 +415,24 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     >>> x
     tensor([0., 2., 2.])
     """
-    source = _value_tensor(input, value)
+    source = value if type(value) is Tensor else _value_tensor(input, value)
     if key is False:
         return
+    written = written_key(key)
     if interceptors and modes.level is not None:
         parts = key if isinstance(key, tuple) else (key,)
         is_view = all(part is None or part is ... or type(part) in (int, slice) for part in parts)
         check_captured(input, "copy" if is_view else "index_put")
     part: Any
-    if type(key) is int or (type(key) in (slice, tuple) and written_key(key) is not None):
-        part = getitem(input, key)
-        if part._array.shape == input._array.shape and _are_slices(key):
-            part = input  # all of it
-    elif key is None or key is True:
+    if key is None or key is True:
         part = unsqueeze(input, 0)
     elif key is Ellipsis:
         part = input
+    elif written is not None:
+        plain = type(input) is Tensor and not call_interceptors
+        part = _view_at(input, key, written) if plain else _getitem(input, key)
+        if part._array.shape == input._array.shape and _are_slices(key):
+            part = input  # all of it
     else:
         part = _put_remembered(input, key, source)
         if part is None:
