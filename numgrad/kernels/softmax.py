@@ -17,6 +17,7 @@ import numpy as np
 
 from numgrad.base.tuning import THREAD_ELEMENTS_EXPONENTIALS
 from numgrad.codegen.compile.compile import kernel
+from numgrad.codegen.compile.entries import entry_of
 from numgrad.codegen.compile.pipelines import AS_WRITTEN
 from numgrad.codegen.llvm.combine_ir import ADD, GREATEST
 from numgrad.codegen.llvm.fold_ir import make_follow
@@ -35,7 +36,7 @@ from numgrad.kernels.reduce.operations import (
 )
 from numgrad.kernels.reduce.order import PART, TILE, steps_of
 from numgrad.kernels.reduce.reductions import INT64
-from numgrad.kernels.reduce.short_reductions import ShortCall, entry_of, short_blocks
+from numgrad.kernels.reduce.short_reductions import ShortCall, short_blocks
 from numgrad.math.real.exponentials import EXP
 from numgrad.runtime.memory import empty
 from numgrad.runtime.threads import parallel_for

@@ -8,7 +8,6 @@ shape of the result; each family's ``short`` functions put these into a function
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from numgrad.base.tuning import FEW_ELEMENTS
 from numgrad.kernels.move.layout import arranged, by_stride, reduced_shape
 from numgrad.kernels.reduce.order import TILE, steps_of
 
-__all__ = ["ShortBlocks", "ShortCall", "as_it_lies", "entry_of", "short_blocks"]
+__all__ = ["ShortBlocks", "ShortCall", "as_it_lies", "short_blocks"]
 
 Array = np.ndarray[Any, Any]
 
@@ -109,39 +108,6 @@ def as_it_lies(
         return run
     if back == sorted(back):
         return lambda array: run(array.transpose(order)).reshape(target)
-    return lambda array: np.ascontiguousarray(
-        run(array.transpose(order)).transpose(back)
-    ).reshape(target)
-
-
-@lru_cache(maxsize=1 << 10)
-def entry_of(kernel: Any, *kinds: Any) -> Any:
-    """Return a kernel's compiled entry point, which does not look at the types of its arguments.
-
-    Parameters
-    ----------
-    kernel : compiled function
-    *kinds : numpy.dtype, type or None
-        What each argument always is: a dtype stands for writable C-contiguous arrays of one
-        dimension, ``int`` and ``bool`` for such a number, None for None. (Bools may be given as
-        arrays where bytes are expected: only the size of the elements is looked at.)
-
-    Examples
-    --------
-    >>> from numgrad.codegen.compile.compile import kernel
-    >>> @kernel
-    ... def double(x, out):
-    ...     for i in range(x.size):
-    ...         out[i] = 2 * x[i]
-    >>> x, out = np.arange(3.0), np.empty(3)
-    >>> entry_of(double, x.dtype, out.dtype)(x, out)
-    >>> out
-    array([0., 2., 4.])
-    """
-    examples = [
-        np.empty(0, kind) if isinstance(kind, np.dtype) else None if kind is None else kind()
-        for kind in kinds
-    ]
-    signature = tuple(map(kernel.typeof_pyval, examples))
-    kernel.compile(signature)
-    return kernel.overloads[signature].entry_point
+    return lambda array: np.ascontiguousarray(run(array.transpose(order)).transpose(back)).reshape(
+        target
+    )

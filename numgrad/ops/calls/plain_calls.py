@@ -37,7 +37,6 @@ class PlainCall(NamedTuple):
     is_flat: bool
 
 
-
 def run_source(
     numbers: Sequence[bool],
     sources: Sequence[bool | None],

@@ -232,7 +232,7 @@ class ElementwisePrimitive(Primitive):
 
     @cached_property
     def call(self) -> Callable[..., Any]:
-        """``call(operands, out=None)``: promote, broadcast, compute, and record a node if needed."""
+        """``call(operands, out=None)``: promote, broadcast, compute, and record what needs it."""
         names = [f"operand{position}" for position in range(len(self.inputs))]
         look, facts = tensor_lines((), names, by_type=True)
         given = ", ".join(names)

@@ -344,7 +344,9 @@ class Geometry:
         self.outer, self.inner, self.parts = outer, inner, parts
         self.is_apart = not parts and not may_overlap(inner)
         rows = layout_of(np.empty(outer[0], np.bool_))
-        self.in_rows = self.is_apart and outer[1:] == rows[1:] and inner[2] >= 0 and 0 not in inner[0]
+        self.in_rows = (
+            self.is_apart and outer[1:] == rows[1:] and inner[2] >= 0 and 0 not in inner[0]
+        )
 
 
 def geometry_of(view: Tensor, base: Tensor) -> Geometry:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,8 @@ def _steps_of_repeated(array: Array, shape: tuple[int, ...], dims: Dims, keepdim
     """Return how far elements lie apart in the result of a reduction, repeated."""
     steps, lengths = list(array.strides), list(array.shape)
     if keepdim or not dims:
-        return tuple([step if n == own else 0 for step, n, own in zip(steps, shape, lengths)])
+        pairs = zip(lengths, shape, steps, strict=True)
+        return tuple([step if length == new else 0 for length, new, step in pairs])
     for dim in sorted(dims):
         # A dim of length 1 leads past what is behind it, and so has its place in the order of dims.
         step = lengths[dim] * steps[dim] if dim < len(lengths) else array.itemsize
