@@ -59,9 +59,8 @@ def take_indexed(array: Array, indices: Indices) -> Array:
            [5, 3]])
     """
     first = indices[0]
-    if len(indices) == 1 and first is not None and array.flags.c_contiguous:
-        return array.take(first, 0)  # in half of the time
-    result: Array = array[_key(indices)]
+    alone = len(indices) == 1 and first is not None
+    result: Array = array[first if alone else _key(indices)]
     if result.size and result.flags.c_contiguous:
         return result
     return private_copy(result)

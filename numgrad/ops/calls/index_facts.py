@@ -19,41 +19,47 @@ def written_key(key: Any) -> Any:
     Examples
     --------
     >>> written_key((slice(1, None), 2, ...))
-    (('', 1, None, None), 2, Ellipsis)
+    ((1, None, None), 2, Ellipsis)
     >>> written_key(True), written_key(slice(0, 2.0))
     (None, None)
     """
     kind = type(key)
     if kind is int:
         return key
-    if kind is not tuple:
-        return _written_part(key)
-    for part in key:
-        if type(part) is not int:
-            break
-    else:
-        return key  # of ints alone
-    parts = []
-    for part in key:
-        if type(part) is not int:
-            part = _written_part(part)
-            if part is None:
+    if kind is slice:
+        bounds = _bounds(key)
+        return None if bounds is None else ("", *bounds)  # three ints are another key
+    if kind is tuple:
+        parts: list[Any] = []
+        for part in key:
+            kind = type(part)
+            if kind is int or part is Ellipsis:
+                parts.append(part)
+            elif kind is slice:
+                bounds = _bounds(part)
+                if bounds is None:
+                    return None
+                parts.append(bounds)
+            elif part is None:
+                parts.append("None")
+            else:
                 return None
-        parts.append(part)
-    return tuple(parts)
+        return tuple(parts)
+    if key is Ellipsis:
+        return key
+    return "None" if key is None else None
 
 
-def _written_part(part: Any) -> Any:
-    """Return what stands for a part of such a key that is no int."""
-    if type(part) is slice:
-        start, stop, step = part.start, part.stop, part.step
-        for bound in (start, stop, step):
-            if type(bound) is not int and bound is not None:
-                return None
-        return "", start, stop, step
-    if part is Ellipsis:
-        return part
-    return "None" if part is None else None
+def _bounds(key: slice) -> Any:
+    """Return what a slice holds if that is ints alone; else None."""
+    start, stop, step = key.start, key.stop, key.step
+    if (
+        (start is None or type(start) is int)
+        and (stop is None or type(stop) is int)
+        and (step is None or type(step) is int)
+    ):
+        return start, stop, step
+    return None
 
 
 def key_of(key: Any, operands: list[Tensor]) -> tuple[Any, Any] | None:

@@ -56,7 +56,7 @@ def _gather(array: Array, dim: int, index: Array) -> Array:
     if not index.size:
         return np.empty(index.shape, array.dtype)
     if array.ndim == 1:
-        return array.take(index)
+        return array[index]
     return take_indexed(with_dims(array), _grid(index, dim, array.shape)).reshape(index.shape)
 
 
