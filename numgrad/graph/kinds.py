@@ -7,7 +7,7 @@ compared in every call; a kind is told by what it is, and a tensor notes its own
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 __all__ = ["Kind", "kind_for"]
 
@@ -40,8 +40,15 @@ class Kind:
         return _kind_of, (self.shape, self.strides, self.dtype)
 
 
-# As long as there is a tensor of a kind, or a call of one is remembered.
-_KINDS: WeakValueDictionary[Any, Kind] = WeakValueDictionary()
+class _Noted(ref[Kind]):
+    """A kind that is there as long as there is a tensor of it, or a call of one is remembered."""
+
+    __slots__ = ("facts",)
+
+    facts: Any
+
+
+_KINDS: dict[Any, _Noted] = {}
 
 
 def kind_for(array: Any) -> Kind:
@@ -57,11 +64,22 @@ def kind_for(array: Any) -> Kind:
     >>> kind_for(np.zeros((2, 3))) is kind_for(np.zeros((3, 2)).T)
     False
     """
-    return _kind_of(array.shape, array.strides, array.dtype)
+    facts = array.shape, array.strides, array.dtype
+    noted = _KINDS.get(facts)
+    found = None if noted is None else noted()
+    return _kind_of(*facts) if found is None else found
 
 
 def _kind_of(*facts: Any) -> Kind:
-    found = _KINDS.get(facts)
+    noted = _KINDS.get(facts)
+    found = None if noted is None else noted()
     if found is None:
-        found = _KINDS[facts] = Kind(*facts)
+        found = Kind(*facts)
+        _KINDS[facts] = noted = _Noted(found, _forget)
+        noted.facts = facts
     return found
+
+
+def _forget(noted: Any) -> None:
+    if _KINDS.get(noted.facts) is noted:
+        del _KINDS[noted.facts]

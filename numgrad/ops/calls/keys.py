@@ -1,10 +1,10 @@
 """Keys of calls: what of a call decides what it comes to, and the lines that find that out.
 
-The key of a call holds the dtypes, shapes and strides of its tensors, which of them require grad,
-and the arguments as they were written, with their types; of a tensor that the call writes to also
-what decides whether it may be, and where its history goes on. The lines stand in functions that
-`numgrad.ops.signatures.remembered_source` writes; tables of what keys lead to are in
-`numgrad.ops.calls.dispatch`.
+The key of a call holds the kinds of its tensors (dtype, shape and strides: `numgrad.graph.kinds`),
+which of them require grad, and the arguments as they were written, with their types; of a tensor
+that the call writes to also what decides whether it may be, and where its history goes on. The
+lines stand in functions that `numgrad.ops.signatures.remembered_source` writes; tables of what keys
+lead to are in `numgrad.ops.calls.dispatch`.
 """
 
 from __future__ import annotations

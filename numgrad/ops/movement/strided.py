@@ -15,7 +15,7 @@ import numpy as np
 from numgrad.base.float_errors import silent
 from numgrad.base.tuning import REMEMBERED_CALLS
 from numgrad.graph.kinds import Kind, kind_for
-from numgrad.graph.recorder import address_of, place_of
+from numgrad.graph.recorder import address_of, distance, place_of
 from numgrad.graph.tensor import NO_EDGE, Edge, Tensor, fresh, holder_of, kind_of, wrap
 from numgrad.graph.upward import upward
 from numgrad.kernels.move import scatter
@@ -358,7 +358,7 @@ def geometry_of(view: Tensor, base: Tensor) -> Geometry:
         If it lies elsewhere by now.
     """
     outer, inner = place_of(base._array), place_of(view._array)
-    between = address_of(inner) - address_of(outer) if inner.size else 0
+    between = distance(outer, inner) if inner.size else 0
     if inner is view._array and outer is base._array:
         return _between_kinds(base._kind or kind_of(base), view._kind or kind_of(view), between)
     return _between_kinds(kind_for(outer), kind_for(inner), between)
