@@ -75,8 +75,9 @@ def _kind_of(*facts: Any) -> Kind:
     found = None if noted is None else noted()
     if found is None:
         found = Kind(*facts)
-        _KINDS[facts] = noted = _Noted(found, _forget)
-        noted.facts = facts
+        made = _Noted(found, _forget)
+        made.facts = facts
+        _KINDS[facts] = made
     return found
 
 
