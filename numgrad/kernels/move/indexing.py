@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,6 @@ def _key(indices: Indices) -> tuple[Any, ...]:
     return tuple([slice(None) if positions is None else positions for positions in indices])
 
 
-_INT64 = np.dtype(np.int64)
-
-
 @kernel
 def _are_inside(positions: Array, size: int) -> bool:
     outside = False
@@ -43,7 +41,12 @@ def are_inside(positions: Array, size: int) -> bool:
     >>> are_inside(np.array([0, 2]), 3), are_inside(np.array([0, -1]), 3)
     (True, False)
     """
-    return bool(entry_of(_are_inside, _INT64, int)(positions.ravel(), size))
+    return bool(_entry()(positions.ravel(), size))
+
+
+@cache
+def _entry() -> Any:
+    return entry_of(_are_inside, np.dtype(np.int64), int)
 
 
 def take_indexed(array: Array, indices: Indices) -> Array:

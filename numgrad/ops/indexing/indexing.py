@@ -415,7 +415,8 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     >>> x
     tensor([0., 2., 2.])
     """
-    source = value if type(value) is Tensor else _value_tensor(input, value)
+    number = None if isinstance(value, Tensor) else _number_array(input, value)
+    source = value if number is None else None
     if key is False:
         return
     written = written_key(key)
@@ -433,10 +434,18 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part = _view_at(input, key, written) if plain else _getitem(input, key)
         if part._array.shape == input._array.shape and _are_slices(key):
             part = input  # all of it
+        if number is not None and plain and _is_unrecorded(part):
+            if repeats_elements(part._array):
+                raise RuntimeError(OVERLAPS_ITSELF)
+            write_elements(part, ..., number)
+            return
     else:
+        source = fresh(number) if number is not None else source
         part = _put_remembered(input, key, source)
         if part is None:
             return
+    if number is not None and source is None:
+        source = fresh(number)
     array, target = source._array, part._array
     if array.dtype.kind == "c" and target.dtype.kind not in "bc":
         source = cast(source, target.dtype)  # which warns
@@ -592,14 +601,22 @@ def _filled_where(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     return result
 
 
-def _value_tensor(input: Tensor, value: Any) -> Tensor:
-    """Return what is to be written as a tensor."""
-    if isinstance(value, Tensor):
-        return value
+def _is_unrecorded(part: Tensor) -> bool:
+    """Return whether to write a number is only that: nobody watches, and no graph holds it."""
+    if interceptors:
+        return False
+    base = part._base
+    if base is not None and base._edge is not NO_EDGE and modes.grad:
+        return False
+    return part._edge is NO_EDGE or not modes.grad
+
+
+def _number_array(input: Tensor, value: Any) -> Any:
+    """Return a number that is to be written, in the dtype of what is written to."""
     if type(value) is int and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
-        return fresh(scalar_array(value, input._array.dtype, checks_half=False))
+        return scalar_array(value, input._array.dtype, checks_half=False)
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a torch.{input.dtype.scalar_name}Tensor")
